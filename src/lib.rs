@@ -86,12 +86,7 @@ impl Platform {
         )
         .await?
         .with_plaintext_listener(own_listener);
-        let demo = if settings.no_demo {
-            None
-        } else {
-            Some(core.ensure_demo().await?)
-        };
-        let clients = core.ensure_own_clients().await?;
+        let (clients, demo) = core.ensure_clients(!settings.no_demo).await?;
         let gateway = RestGateway::new(
             gateway_config(&settings, &core_url, public_url, clients.operator.as_ref())?,
             rest_listener,

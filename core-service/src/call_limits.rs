@@ -224,11 +224,7 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
-        let rate_limits = Arc::new(RateLimits::new(
-            &RateLimitConfig::off(),
-            Counters::new("limit", &[]),
-        ));
-        let limits = CallLimits::with(calls, timeout, rate_limits);
+        let limits = CallLimits::with(calls, timeout, Arc::new(unlimited()));
         ServiceBuilder::new()
             .layer(middleware(move |request, inner| {
                 limits.clone().limit(request, inner)

@@ -7,6 +7,7 @@ use domain::{
     task::TimeWindow,
     violation::{Violation, Violations},
 };
+use process::logs::error_chain;
 use proto::ERROR_DOMAIN;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
@@ -198,11 +199,11 @@ impl From<Error> for Status {
         };
         let message = match code {
             Code::Internal => {
-                tracing::error!(error = %chain(&error), "request failed");
+                tracing::error!(error = %error_chain(&error), "request failed");
                 "something went wrong on our side".to_owned()
             }
             Code::Unavailable => {
-                tracing::warn!(error = %chain(&error), "request failed temporarily");
+                tracing::warn!(error = %error_chain(&error), "request failed temporarily");
                 remedy(&error).unwrap_or_else(|| {
                     "the service is not available at the moment; try again".to_owned()
                 })
@@ -282,16 +283,4 @@ fn field_violation(violation: Violation) -> FieldViolation {
     let mut field_violation = FieldViolation::new(violation.field, violation.description);
     field_violation.reason = violation.reason.into_owned();
     field_violation
-}
-
-/// An error and its sources, for the log.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

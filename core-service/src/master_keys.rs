@@ -233,7 +233,7 @@ impl MasterKeys {
     /// Writes a new file and links it to `path` unless that exists, so that a crash leaves no
     /// partial key.
     fn create(&self, path: &Path) -> io::Result<()> {
-        let directory = directory(path);
+        let directory = directory_of(path);
         match self.write_temporary(directory)?.persist_noclobber(path) {
             Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
             _ => File::open(directory)?.sync_all(),
@@ -241,7 +241,7 @@ impl MasterKeys {
     }
 
     fn replace(&self, path: &Path) -> io::Result<()> {
-        let directory = directory(path);
+        let directory = directory_of(path);
         let file = self.write_temporary(directory)?;
         if let Ok(replaced) = fs::metadata(path) {
             let new = file.as_file().metadata()?;
@@ -270,7 +270,7 @@ impl MasterKeys {
 /// even if another program wrote the file.
 pub(crate) fn flush(path: &Path) -> Result<(), Error> {
     let flushed = File::open(path).and_then(|file| file.sync_all());
-    let flushed = flushed.and_then(|()| match File::open(directory(path)) {
+    let flushed = flushed.and_then(|()| match File::open(directory_of(path)) {
         Ok(directory) => directory.sync_all(),
         // A directory of another user, as `/etc/delivery` of root.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -297,7 +297,7 @@ fn change(
         file => file.map_err(write_error)?,
     };
     // The file itself cannot be locked: it is replaced.
-    let lock = File::open(directory(&file)).map_err(write_error)?;
+    let lock = File::open(directory_of(&file)).map_err(write_error)?;
     lock.lock().map_err(write_error)?;
     let mut keys = MasterKeys::read(&file)?;
     change(&mut keys, &file)?;
@@ -305,7 +305,7 @@ fn change(
     Ok(keys)
 }
 
-fn directory(path: &Path) -> &Path {
+pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -10,6 +10,7 @@ use std::{
 use jiff::Timestamp;
 use process::{
     clock::Clock,
+    logs::error_chain,
     metrics::{Registry, Sample, Sampled},
 };
 use storage::{
@@ -69,8 +70,7 @@ impl PlatformMetrics {
         match timeout(TIMEOUT, read).await {
             Ok(Ok(state)) => Some(Snapshot { at, state }),
             Ok(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                tracing::warn!(error = %format!("{error:#}"), "cannot read the platform's state for metrics");
+                tracing::warn!(error = %error_chain(&error), "cannot read the platform's state for metrics");
                 None
             }
             Err(_) => {

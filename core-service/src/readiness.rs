@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use geocoding::{Gazetteer, GeocoderSpec};
 use jiff::SignedDuration;
-use process::{clock::Clock, health::Readiness};
+use process::{clock::Clock, health::Readiness, logs::error_chain};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic_health::{ServingStatus, server::HealthReporter};
@@ -95,8 +95,7 @@ impl CoreReadiness {
             Ok(Ok(())) => Ok(()),
             Ok(Err(storage::Error::Misconfigured(reason))) => Err(reason),
             Ok(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                tracing::debug!(error = %format!("{error:#}"), "the database does not respond");
+                tracing::debug!(error = %error_chain(&error), "the database does not respond");
                 Err("the database does not respond".to_owned())
             }
             Err(_) => Err(format!(

@@ -277,7 +277,10 @@ async fn a_backup_is_refused_where_it_could_do_harm_and_verified_where_it_could_
 
     let beside = data.join("delivery.sqlite");
     let error = refusal(backup(&[text(&beside), "--force"]));
-    assert!(error.contains("is beside the database"), "{error}");
+    assert!(
+        error.contains("is in the directory of the database"),
+        "{error}"
+    );
     let taken = backup(&[text(&file), "--with-master-key", "--json"]);
     let taken = program::parse(&taken);
     assert_eq!(taken["includes_master_key"], true);

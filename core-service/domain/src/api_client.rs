@@ -68,10 +68,6 @@ impl Scopes {
         self.0.contains(&scope)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
         self.0.iter().copied()
     }
@@ -207,7 +203,7 @@ mod tests {
             [Scope::Deliveries, Scope::Tasks]
         );
         assert!(scopes.contains(Scope::Tasks) && !scopes.contains(Scope::Admin));
-        assert!(!scopes.is_empty() && Scopes::parse(" ").unwrap().is_empty());
+        assert_eq!(Scopes::parse(" ").unwrap(), Scopes::default());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// How long all attempts of a proven webhook may fail before it is unproven again: its host name
 /// may have been moved to the address of a server that never consented.
-pub const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
+const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 
 /// The pause in seconds of a host after each failed attempt of unproven webhooks: none after the
 /// first three. The last one is repeated.

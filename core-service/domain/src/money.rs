@@ -45,14 +45,12 @@ impl TaxRate {
             .filter(|rate| *rate <= 10_000)
             .map(Self)
     }
-
-    pub fn basis_points(self) -> u16 {
-        self.0
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn tax(gross: i64, basis_points: i64) -> i64 {
@@ -83,20 +81,27 @@ mod tests {
     }
 
     #[test]
-    fn net_and_tax_add_up_to_the_gross_amount() {
-        for gross in [i64::MIN + 1, -1, 0, 1, 499, i64::MAX] {
-            let rate = TaxRate::from_basis_points(2000).unwrap();
-            assert_eq!(Price::from_gross(gross, rate, Currency::EUR).gross(), gross);
-        }
-    }
-
-    #[test]
     fn a_tax_rate_is_from_0_to_100_percent() {
         for valid in [0, 1, 2000, 10_000] {
-            let rate = TaxRate::from_basis_points(valid.into());
-            assert_eq!(rate.map(TaxRate::basis_points), Some(valid));
+            assert_eq!(
+                TaxRate::from_basis_points(valid.into()),
+                Some(TaxRate(valid))
+            );
         }
         assert_eq!(TaxRate::from_basis_points(-1), None);
         assert_eq!(TaxRate::from_basis_points(10_001), None);
+    }
+
+    proptest! {
+        #[test]
+        fn net_and_tax_add_up_to_the_gross_amount(gross in any::<i64>(), rate in 0..=10_000_i64) {
+            let rate = TaxRate::from_basis_points(rate).unwrap();
+            let price = Price::from_gross(gross, rate, Currency::EUR);
+
+            prop_assert_eq!(i128::from(price.net) + i128::from(price.tax), i128::from(gross));
+            prop_assert_eq!(price.gross(), gross);
+            prop_assert!(price.tax.unsigned_abs() <= gross.unsigned_abs().div_ceil(2));
+            prop_assert!(gross == 0 || price.tax == 0 || (price.tax > 0) == (gross > 0));
+        }
     }
 }

@@ -8,7 +8,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// How long a new key is published before it signs.
-pub const PREPUBLICATION_PERIOD: SignedDuration = SignedDuration::from_mins(1);
+const PREPUBLICATION_PERIOD: SignedDuration = SignedDuration::from_mins(1);
 
 /// The maximum age of a core's cached keys when it signs: less than the prepublication period.
 pub const KEY_CACHE_MAX_AGE: SignedDuration = SignedDuration::from_secs(30);

@@ -17,9 +17,6 @@ pub use gazetteer::Gazetteer;
 pub use geocoder::{Error, Geocoder};
 pub use http::HttpGeocoder;
 pub use result::{
-    GeocodeMatch, GeocodeResult, MAX_CANDIDATES, Mismatch, PartialMatch, Precision, Query, Reason,
-    Role,
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query, Reason, Role,
 };
-pub use spec::{
-    GeocoderSpec, HttpGeocoderSpec, InvalidGeocoderSpec, InvalidOption, Options, Protocol,
-};
+pub use spec::{GeocoderSpec, HttpGeocoderSpec, Options, Protocol};

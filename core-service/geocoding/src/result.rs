@@ -124,7 +124,7 @@ impl fmt::Display for Reason {
                 f.write_str("no town is given: the town nearest to the store was chosen")
             }
             Self::Between(lower, upper) => write!(f, "between {lower} and {upper}"),
-            Self::SameNumber(house) => write!(f, "beside {house}"),
+            Self::SameNumber(house) => write!(f, "estimated from {house}"),
         }
     }
 }
@@ -155,7 +155,7 @@ pub enum GeocodeResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialMatch {
     pub mismatch: Mismatch,
-    /// One to [`MAX_CANDIDATES`], best first. For a missing street, the town, then streets with
+    /// One to `MAX_CANDIDATES`, best first. For a missing street, the town, then streets with
     /// similar names.
     pub candidates: Vec<GeocodeMatch>,
 }
@@ -177,10 +177,10 @@ pub enum Mismatch {
     AmbiguousTown,
 }
 
-pub const MAX_CANDIDATES: usize = 3;
+const MAX_CANDIDATES: usize = 3;
 
 impl PartialMatch {
-    /// Keeps only the first [`MAX_CANDIDATES`] candidates.
+    /// Keeps only the first `MAX_CANDIDATES` candidates.
     pub(crate) fn new(mismatch: Mismatch, mut candidates: Vec<GeocodeMatch>) -> Self {
         candidates.truncate(MAX_CANDIDATES);
         Self {

@@ -21,7 +21,7 @@ use storage::backup::{Contents, Description};
 use zeroize::Zeroizing;
 
 use crate::{
-    master_keys::{self, KeyId},
+    master_keys::{self, KeyId, directory_of},
     secret_box::SecretBox,
 };
 
@@ -34,7 +34,9 @@ pub enum BackupError {
     NoDatabase(PathBuf),
     #[error("{0} exists: name another file, or replace it with --force")]
     Exists(PathBuf),
-    #[error("{0} is beside the database: name a file in another directory, better on another disk")]
+    #[error(
+        "{0} is in the directory of the database: name a file in another directory, better on another disk"
+    )]
     BesideDatabase(PathBuf),
     #[error("another backup is being written to {0}")]
     Locked(PathBuf),
@@ -298,13 +300,6 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
         .open(path)?;
     writeln!(file, "{text}")?;
     file.sync_all()
-}
-
-fn directory_of(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 fn failed(path: &Path, source: io::Error) -> BackupError {

@@ -55,23 +55,32 @@ const TIME_SLOT: &str = include_str!("time_slot.toml");
 const PRICE_LIST: &str = include_str!("price_list.toml");
 
 impl CoreService {
-    /// Creates the demo's store and client, unless they exist. Key and secret are the same at every
-    /// start, like those of all clients that the all-in-one creates.
-    pub async fn ensure_demo(&self) -> Result<Demo, StartError> {
-        let demo = ensure_demo(self.resources()).await;
-        demo.map_err(StartError::Bootstrap)
-    }
-
-    /// Creates the clients of the all-in-one itself, unless they exist.
-    pub async fn ensure_own_clients(&self) -> Result<OwnClients, StartError> {
-        let clients = ensure_own_clients(self.resources()).await;
-        clients.map_err(StartError::Bootstrap)
+    /// Creates the clients of the all-in-one itself and, with the demo, its store and client, unless
+    /// they exist. Their keys and secrets are the same at every start.
+    pub async fn ensure_clients(
+        &self,
+        with_demo: bool,
+    ) -> Result<(OwnClients, Option<Demo>), StartError> {
+        let created = create_clients(self.resources(), with_demo).await;
+        created.map_err(StartError::Bootstrap)
     }
 }
 
-async fn ensure_demo(resources: &Resources) -> Result<Demo, Error> {
+async fn create_clients(
+    resources: &Resources,
+    with_demo: bool,
+) -> Result<(OwnClients, Option<Demo>), Error> {
+    let seed = Seed::read_or_create(&resources.storage, &resources.secret_box).await?;
+    let demo = if with_demo {
+        Some(create_demo(resources, &seed).await?)
+    } else {
+        None
+    };
+    Ok((create_own_clients(resources, &seed).await?, demo))
+}
+
+async fn create_demo(resources: &Resources, seed: &Seed) -> Result<Demo, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
-    let seed = Seed::read_or_create(storage, &resources.secret_box).await?;
     let credentials = seed.credentials("demo client");
     let existing =
         storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
@@ -87,9 +96,8 @@ async fn ensure_demo(resources: &Resources) -> Result<Demo, Error> {
     })
 }
 
-async fn ensure_own_clients(resources: &Resources) -> Result<OwnClients, Error> {
+async fn create_own_clients(resources: &Resources, seed: &Seed) -> Result<OwnClients, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
-    let seed = Seed::read_or_create(storage, &resources.secret_box).await?;
     let operator = seed.credentials("demo operator");
     let dispatcher = seed.credentials("demo dispatcher");
     for (role, credentials) in [(OPERATOR, &operator), (DISPATCHER, &dispatcher)] {

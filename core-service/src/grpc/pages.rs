@@ -116,35 +116,12 @@ mod tests {
         )
     }
 
-    fn any_cursor() -> Cursor {
-        Cursor {
-            created_at: "2020-04-02T09:00:00.000001Z".parse().unwrap(),
-            id: Uuid::now_v7(),
-        }
-    }
-
-    #[test]
-    fn a_token_decodes_to_its_start() {
-        for start in [
-            Start::OlderThan(any_cursor()),
-            Start::NewerThan(any_cursor()),
-            Start::OlderThan(Cursor {
-                created_at: Timestamp::from_microsecond(-1).unwrap(),
-                ..any_cursor()
-            }),
-        ] {
-            let token = encode(start);
-            assert_eq!(decode(&token), Some(start), "{token}");
-
-            let mut violations = Violations::new();
-            assert_eq!(read_token(&token, &mut violations), start);
-            assert!(violations.is_empty());
-        }
-    }
-
     #[test]
     fn an_invalid_token_is_a_violation() {
-        let token = encode(Start::OlderThan(any_cursor()));
+        let token = encode(Start::OlderThan(Cursor {
+            created_at: "2020-04-02T09:00:00.000001Z".parse().unwrap(),
+            id: Uuid::now_v7(),
+        }));
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token).unwrap();
         let altered = |index: usize, byte: u8| {
             let mut bytes = bytes.clone();
@@ -187,8 +164,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_start_is_decoded_from_its_token(start in any_start()) {
-            prop_assert_eq!(decode(&encode(start)), Some(start));
+        fn every_start_is_read_from_its_token(start in any_start()) {
+            let mut violations = Violations::new();
+            prop_assert_eq!(read_token(&encode(start), &mut violations), start);
+            prop_assert!(violations.is_empty());
         }
 
         /// No two texts decode to the same start.

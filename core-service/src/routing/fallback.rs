@@ -7,7 +7,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use super::{Error, Router, StraightLine};
 
 /// A router with the straight line as its fallback.
-pub struct WithFallback<R>(pub R);
+pub(crate) struct WithFallback<R>(pub(crate) R);
 
 impl<R: Router> Router for WithFallback<R> {
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {

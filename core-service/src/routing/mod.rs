@@ -11,12 +11,13 @@ use domain::{address::LatLng, delivery::Route};
 use futures_util::future::BoxFuture;
 
 pub use config::{Fallback, RouterConfig};
-pub use fallback::WithFallback;
-pub use osrm::{Osrm, OsrmError};
-pub use straight_line::StraightLine;
+use fallback::WithFallback;
+use osrm::Osrm;
+pub(crate) use osrm::OsrmError;
+use straight_line::StraightLine;
 
 /// Computes routes.
-pub trait Router: Send + Sync {
+pub(crate) trait Router: Send + Sync {
     /// The route of a courier.
     fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>>;
 }

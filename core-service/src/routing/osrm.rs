@@ -14,7 +14,7 @@ use url::Url;
 use super::{Error, Router, whole};
 
 /// A client of an OSRM server, with a cache.
-pub struct Osrm {
+pub(crate) struct Osrm {
     client: Client,
     /// `…/route/v1/<profile>/`
     base: Url,
@@ -40,7 +40,7 @@ pub enum OsrmError {
 
 impl Osrm {
     /// Creates a client. The path of the base URL is a prefix of all request paths.
-    pub fn new(
+    pub(crate) fn new(
         base_url: &Url,
         profile: &str,
         timeout: Duration,

@@ -10,7 +10,7 @@ use super::{Error, Router, whole};
 
 /// Estimates routes without a map.
 #[derive(Clone, Copy, Debug)]
-pub struct StraightLine;
+pub(crate) struct StraightLine;
 
 /// Ratio of street distance to great-circle distance. City street networks have factors between 1.2
 /// (grids) and 1.4 (rivers and railways).
@@ -20,7 +20,7 @@ const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
 
 impl StraightLine {
     /// The estimated route in whole metres and seconds, with saturation.
-    pub fn estimate(from: LatLng, to: LatLng) -> Route {
+    pub(crate) fn estimate(from: LatLng, to: LatLng) -> Route {
         let meters = from.distance_meters(to) * DETOUR_FACTOR;
         Route {
             distance_meters: whole(meters),

@@ -52,6 +52,14 @@ pub fn to_stderr(default_filter: &str, config: LogConfig) {
     }
 }
 
+/// An error and its sources.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", error_chain(source)),
+        None => error.to_string(),
+    }
+}
+
 /// The error and its causes, [`printable`]. A cause that an outer message already contains is not
 /// repeated.
 pub fn error_message(error: &anyhow::Error) -> String {

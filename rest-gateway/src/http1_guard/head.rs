@@ -151,7 +151,7 @@ fn body_length(head: &httparse::Request<'_, '_>) -> Result<BodyLength, Rejection
             let message = "must be `chunked`, once, and only in HTTP/1.1";
             Err(rejection("Transfer-Encoding", "unsupported", message))
         } else if lengths.next().is_some() {
-            let message = "must not occur beside `Transfer-Encoding`";
+            let message = "must not occur with `Transfer-Encoding`";
             Err(rejection("Content-Length", "conflict", message))
         } else {
             Ok(BodyLength::Chunked)

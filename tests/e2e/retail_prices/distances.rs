@@ -1,6 +1,6 @@
 //! Distances: from the configured router or, otherwise, the straight line; with their source.
 
-use core_service::routing::Fallback;
+use core_service::Fallback;
 use serde_json::{Value, json};
 
 use super::{CALCULATE, draft, far_draft};

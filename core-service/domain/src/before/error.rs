@@ -41,7 +41,7 @@ pub enum Error {
         duration: String,
     },
     /// A part of the day without a time of day, or with one outside of it.
-    #[error("{part:?} needs a time of day beside it, from {first_hour:02}:00 to {last_hour:02}:59")]
+    #[error("{part:?} needs a time of day with it, from {first_hour:02}:00 to {last_hour:02}:59")]
     PartOfDay {
         part: String,
         first_hour: i64,

@@ -21,45 +21,59 @@ const MAX_NAME: usize = 100;
 impl Zones {
     /// Parses GeoJSON (RFC 7946): polygons or multi-polygons, each with a name
     /// (`properties.name`). Reports the first mistake with its position.
-    pub fn parse(geo_json: &str) -> Result<Self, Mistake> {
-        parse(geo_json)
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        check_length(text)?;
+        let document: Document =
+            serde_json::from_str(text).map_err(|error| mistake(text, &error))?;
+        if document.features.is_empty() {
+            return Err(Mistake::at(
+                text,
+                0..0,
+                "there are no zones: features is empty",
+            ));
+        }
+        check_count(text, document.features.len())?;
+        let mut zones = BTreeMap::new();
+        for feature in document.features {
+            let Name(name) = feature.properties.name;
+            if zones.insert(name.clone(), feature.geometry.0).is_some() {
+                // Not found if the name is written with escapes.
+                let start = text.rfind(&json!(name).to_string()).unwrap_or(0);
+                let message = format!("there are two zones called {name:?}");
+                return Err(Mistake::at(text, start..start, message));
+            }
+        }
+        Ok(Self(Arc::new(zones)))
     }
 
     /// Formats as GeoJSON for [`Zones::parse`], one feature per line.
     pub fn to_geo_json(&self) -> String {
-        format_zones(self)
+        let lines: Vec<_> = self
+            .iter()
+            .map(|(name, area)| {
+                let polygons: Vec<Vec<_>> = area
+                    .polygons()
+                    .iter()
+                    .map(|polygon| polygon.rings().iter().map(|ring| positions(ring)).collect())
+                    .collect();
+                json!({
+                    "type": "Feature",
+                    "properties": { "name": name },
+                    "geometry": { "type": "MultiPolygon", "coordinates": polygons },
+                })
+                .to_string()
+            })
+            .collect();
+        let lines = lines.join(",\n");
+        format!("{{\"type\":\"FeatureCollection\",\"features\":[\n{lines}\n]}}\n")
     }
 
     /// Fails if the zones exceed the limits of one document.
     pub fn check_size(&self) -> Result<(), Mistake> {
-        let text = format_zones(self);
+        let text = self.to_geo_json();
         check_length(&text)?;
         check_count(&text, self.0.len())
     }
-}
-
-fn parse(text: &str) -> Result<Zones, Mistake> {
-    check_length(text)?;
-    let document: Document = serde_json::from_str(text).map_err(|error| mistake(text, &error))?;
-    if document.features.is_empty() {
-        return Err(Mistake::at(
-            text,
-            0..0,
-            "there are no zones: features is empty",
-        ));
-    }
-    check_count(text, document.features.len())?;
-    let mut zones = BTreeMap::new();
-    for feature in document.features {
-        let Name(name) = feature.properties.name;
-        if zones.insert(name.clone(), feature.geometry.0).is_some() {
-            // Not found if the name is written with escapes.
-            let start = text.rfind(&json!(name).to_string()).unwrap_or(0);
-            let message = format!("there are two zones called {name:?}");
-            return Err(Mistake::at(text, start..start, message));
-        }
-    }
-    Ok(Zones(Arc::new(zones)))
 }
 
 fn check_length(text: &str) -> Result<(), Mistake> {
@@ -77,27 +91,6 @@ fn check_count(text: &str, count: usize) -> Result<(), Mistake> {
     }
     let message = format!("there are at most {MAX_ZONES} zones, not {count}");
     Err(Mistake::at(text, 0..0, message))
-}
-
-fn format_zones(zones: &Zones) -> String {
-    let lines: Vec<_> = zones
-        .iter()
-        .map(|(name, area)| {
-            let polygons: Vec<Vec<_>> = area
-                .polygons()
-                .iter()
-                .map(|polygon| polygon.rings().iter().map(|ring| positions(ring)).collect())
-                .collect();
-            json!({
-                "type": "Feature",
-                "properties": { "name": name },
-                "geometry": { "type": "MultiPolygon", "coordinates": polygons },
-            })
-            .to_string()
-        })
-        .collect();
-    let lines = lines.join(",\n");
-    format!("{{\"type\":\"FeatureCollection\",\"features\":[\n{lines}\n]}}\n")
 }
 
 /// Longitude first (RFC 7946 §3.1.1).
@@ -262,7 +255,7 @@ mod tests {
 
         let zones = Zones::parse(&text).unwrap();
 
-        assert_eq!(zones.names().collect::<Vec<_>>(), ["Île"]);
+        assert_eq!(zones.0.keys().collect::<Vec<_>>(), ["Île"]);
         assert_eq!(zones.contains("Île", at(48.3, 2.5)), Some(true));
         assert_eq!(zones.contains("Île", at(2.5, 48.3)), Some(false));
         assert_eq!(zones.contains("Ile", at(48.3, 2.5)), None);
@@ -300,7 +293,7 @@ mod tests {
             .merged_with(&zone("\"b\"", elsewhere))
             .merged_with(&zone("\"a\"", elsewhere));
 
-        assert_eq!(zones.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(zones.0.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(zones.contains("a", at(48.3, 12.5)), Some(true));
     }
 

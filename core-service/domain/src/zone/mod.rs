@@ -15,10 +15,6 @@ use crate::address::LatLng;
 pub struct Zones(Arc<BTreeMap<String, Area>>);
 
 impl Zones {
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Area)> {
         self.0.iter().map(|(name, area)| (name.as_str(), area))
     }

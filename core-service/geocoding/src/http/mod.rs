@@ -21,6 +21,7 @@ use governor::{
     clock::{Clock as _, DefaultClock},
 };
 use http::StatusCode;
+use process::logs::error_chain;
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout, timeout_at},
@@ -117,7 +118,7 @@ impl HttpGeocoder {
         let timeout = self.spec.options.timeout;
         let deadline = now + timeout;
         let queue = &*self.queues.of(query.store_id);
-        let permit = timeout_at(now + timeout / 2, queue.places.acquire()).await;
+        let permit = timeout_at(now + timeout / 2, queue.permits.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
             return Err(upstream::Error::Busy.into());
         };
@@ -252,12 +253,5 @@ impl Geocoder for HttpGeocoder {
             })
         }
         .boxed()
-    }
-}
-
-fn error_chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", error_chain(source)),
-        None => error.to_string(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Queues {
 pub(super) struct Queue {
     /// Permits for requests in flight: half of the service's limit, so that the other half is left
     /// for other stores.
-    pub(super) places: Semaphore,
+    pub(super) permits: Semaphore,
     /// Locked by the one request of the store that waits for the service's rate limit.
     pub(super) rate_limit: Mutex<()>,
 }
@@ -41,7 +41,7 @@ impl Queues {
     pub(super) fn of(&self, store_id: Option<StoreId>) -> Arc<Queue> {
         self.queues.get_with(store_id, || {
             Arc::new(Queue {
-                places: Semaphore::new(self.requests_per_store),
+                permits: Semaphore::new(self.requests_per_store),
                 rate_limit: Mutex::new(()),
             })
         })

@@ -7,7 +7,8 @@ use std::{fmt, str::FromStr};
 
 use url::Url;
 
-pub use options::{InvalidOption, Options};
+use options::InvalidOption;
+pub use options::Options;
 pub use protocol::Protocol;
 
 /// A configured geocoder.

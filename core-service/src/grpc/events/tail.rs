@@ -91,7 +91,7 @@ impl TailPoller<'_> {
             let polled = if is_reading {
                 self.poll().await
             } else {
-                self.start().await
+                self.start().await.map(|()| true)
             };
             match polled {
                 Ok(true) => {
@@ -113,10 +113,10 @@ impl TailPoller<'_> {
     }
 
     /// Begins at the end of the log: streams read what is before it themselves.
-    async fn start(&self) -> Result<bool, Error> {
+    async fn start(&self) -> Result<(), Error> {
         let bounds = events::bounds_of_all_stores(self.storage.reader()).await?;
         self.tail.send_replace(Tail::empty(bounds.last));
-        Ok(true)
+        Ok(())
     }
 
     /// Returns whether there were new events.

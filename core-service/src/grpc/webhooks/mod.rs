@@ -101,10 +101,10 @@ impl proto::webhooks_server::Webhooks for Webhooks {
 
         let name = request.into_inner().name;
         let (webhook, _) = self.webhook_of(&caller, &name).await?;
-        let owner = (webhook.store_id, webhook.api_client_id);
-        let (webhook_id, now) = (webhook.id, self.clock.now());
+        let (store_id, webhook_id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let owner = (store_id, webhook.api_client_id);
         if webhook.disabled.is_some() {
-            let webhook_key = (webhook.store_id, webhook_id);
+            let webhook_key = (store_id, webhook_id);
             storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now)
                 .await
                 .map_err(Error::from)?;
@@ -113,18 +113,16 @@ impl proto::webhooks_server::Webhooks for Webhooks {
             .storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    let (store_id, _) = owner;
                     let deleted = storage::webhooks::delete(transaction, owner, webhook_id).await?;
                     if deleted {
                         // Without a limit: the rest of a deleted webhook's backlog would never be
                         // cancelled. If the backlog is too long for one transaction, the call
                         // fails until the webhook is disabled: then several transactions cancel
                         // the backlog above.
-                        let id = webhook_id;
                         storage::notifications::cancel_notifications(
                             transaction,
                             store_id,
-                            id,
+                            webhook_id,
                             None,
                             now,
                         )

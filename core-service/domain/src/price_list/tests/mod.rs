@@ -18,7 +18,7 @@ use crate::{
     definition::Mistake,
     delivery::{DeliveryPlan, DistanceSource, Route},
     id::AddressId,
-    money::{Price, TaxRate},
+    money::Price,
     task::{Package, TaskPlan, TimeWindow},
     zone::{Area, Polygon, Zones},
 };

@@ -16,7 +16,7 @@ use super::calendar::{Calendar, chrono_date};
 use rule::{Effect, effect};
 
 /// Upper limit of an entry, in bytes.
-pub(super) const MAX_BYTES: usize = 256;
+const MAX_BYTES: usize = 256;
 
 const MINUTES_PER_DAY: i64 = 24 * 60;
 
@@ -164,7 +164,7 @@ fn split_by_length(range: Range<DateTime>, length: Option<i64>) -> Vec<Range<Dat
         .collect()
 }
 
-pub(super) fn minutes(range: &Range<DateTime>) -> i64 {
+fn minutes(range: &Range<DateTime>) -> i64 {
     range.end.duration_since(range.start).as_secs() / 60
 }
 

@@ -15,8 +15,8 @@ use std::{
 
 use tempfile::TempPath;
 
-pub use error::{FormatError, ImportError};
-pub use import_stats::{ImportStats, SkipReason, Skipped};
+pub use error::ImportError;
+pub use import_stats::ImportStats;
 
 use writer::Writer;
 
