@@ -8,6 +8,7 @@ use process::{
     command_line, file_descriptors,
     logs::{self, LogConfig},
     service_manager, shutdown,
+    version::version,
 };
 
 /// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
@@ -15,7 +16,7 @@ use process::{
 #[derive(Parser)]
 #[command(
     name = "core-service",
-    version,
+    version = version(),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]

@@ -4,12 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use migrations::{DatabaseVerification, Migrator, MigratorTrait};
-use process::{command_line, logs, secret_file};
+use process::{command_line, logs, secret_file, version::version};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
 /// Migrate a database to the schema of this version. A core does the same when it starts.
 #[derive(Parser)]
-#[command(name = "migrations", version)]
+#[command(name = "migrations", version = version())]
 struct Arguments {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
     /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by

@@ -17,7 +17,7 @@ use crate::{
 
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
-    version,
+    version = process::version::version(),
     about = "Serves the REST API in front of one or several cores"
 )]
 pub struct Config {

@@ -30,7 +30,10 @@ use clap::{
     builder::Resettable, error::ErrorKind, parser::ValueSource,
 };
 use delivery::Settings;
-use process::command_line::{self, reject_secrets, with_usual_variables};
+use process::{
+    command_line::{self, reject_secrets, with_usual_variables},
+    version::version,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +58,7 @@ Exit status: 0 success, 1 failure (the reason is on stderr), 2 invalid usage.";
 ///
 /// Without a command, starts the whole platform in one process, with a demo store.
 #[derive(Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(version = version(), after_help = EXAMPLES)]
 struct CommandLine {
     #[command(flatten)]
     settings: Settings,

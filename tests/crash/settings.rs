@@ -99,7 +99,9 @@ fn an_empty_variable_is_unset() {
 }
 
 #[test]
-fn every_program_prints_its_version() {
+fn every_program_prints_its_version_and_commit() {
+    let commit = option_env!("DELIVERY_COMMIT").filter(|commit| !commit.is_empty());
+    let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
     let migrations = PROGRAMS.core.with_file_name("migrations");
     for program in [
         &PROGRAMS.delivery,
@@ -111,7 +113,8 @@ fn every_program_prints_its_version() {
         let output = program::output(program::command(program).arg("--version"));
         let printed = String::from_utf8(output.stdout).unwrap();
         let name = program.file_name().unwrap().to_str().unwrap();
-        assert_eq!(printed, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(printed, format!("{name} {version}{commit}\n"));
     }
 }
 

@@ -19,8 +19,8 @@ TOOLS = Path(sys.executable).parent
 
 # Of programs that are not ours.
 FOREIGN_METRICS = re.compile(r"(up|node_\w+)$")
-# Of the Compose file itself.
-COMPOSE_VARIABLES = {"DELIVERY_UID", "DELIVERY_GID", "DELIVERY_PORT"}
+# Of the Compose file itself, and of the image's build.
+FILE_VARIABLES = {"DELIVERY_UID", "DELIVERY_GID", "DELIVERY_PORT", "DELIVERY_COMMIT"}
 MAX_EXPOSURE = 2.0
 
 
@@ -86,7 +86,7 @@ def check_variables(programs):
     for path in DEPLOY.rglob("*"):
         if not path.is_file():
             continue
-        unknown = set(re.findall(r"DELIVERY_[A-Z_]+", path.read_text())) - known - COMPOSE_VARIABLES
+        unknown = set(re.findall(r"DELIVERY_[A-Z_]+", path.read_text())) - known - FILE_VARIABLES
         assert not unknown, f"{path}: no program has {sorted(unknown)}"
 
 

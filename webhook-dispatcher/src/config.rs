@@ -13,7 +13,7 @@ const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
 
 /// Sends signed notifications from core to webhooks.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
-#[command(version)]
+#[command(version = process::version::version())]
 pub struct Config {
     /// URL of a core, e.g. `http://127.0.0.1:50051`; repeatable. A host name may have the
     /// addresses of several cores, and is looked up periodically. Default: none, one is required.

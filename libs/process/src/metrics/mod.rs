@@ -15,6 +15,8 @@ pub use prometheus_client::{
     registry::{Registry, Unit},
 };
 
+use crate::version;
+
 pub use self::{
     counters::Counters,
     histogram::{Buckets, Histogram},
@@ -32,10 +34,10 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// With one metric: `delivery_build_info`, the version of the program.
+    /// With one metric: `delivery_build_info`, the version of the program, and its commit.
     pub fn new() -> Self {
         let mut registry = Registry::default();
-        let build = || vec![Sample::new(&[("version", env!("CARGO_PKG_VERSION"))], 1.0)];
+        let build = || vec![Sample::new(&version::labels(), 1.0)];
         registry.register(
             "delivery_build_info",
             "The version of the program",
