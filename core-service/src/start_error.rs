@@ -37,7 +37,7 @@ pub enum StartError {
     #[error("cannot open the database")]
     Database(#[from] storage::Error),
     #[error(transparent)]
-    UnverifiedDatabase(#[from] storage::UnverifiedDatabase),
+    RefusedUrl(#[from] storage::RefusedUrl),
     #[error("cannot open the database: {}", storage::NOT_BOOTSTRAPPED)]
     NotBootstrapped,
     #[error(transparent)]

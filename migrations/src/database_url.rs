@@ -35,13 +35,19 @@ pub fn create_sqlite_file(url: &str) {
     }
 }
 
-/// The server is on another host, and its identity would not be verified.
+/// Why a `PostgreSQL` URL is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the database's host {host} would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database"
-)]
-pub struct UnverifiedDatabase {
-    host: String,
+pub enum RefusedUrl {
+    /// The server is on another host, and its identity would not be verified.
+    #[error(
+        "the database's host {host} would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database"
+    )]
+    Unverified { host: String },
+    /// The driver would take the names of several hosts for one, and ignore the attribute.
+    #[error(
+        "the database URL has {0}, which is not supported: name one host that always leads to the primary, such as a virtual address, or a proxy that follows it (HAProxy with Patroni)"
+    )]
+    SeveralHosts(&'static str),
 }
 
 /// Whether servers must be verified.
@@ -54,10 +60,16 @@ pub struct DatabaseVerification {
 }
 
 impl DatabaseVerification {
-    /// Fails if a `PostgreSQL` server on another host would not be verified. Invalid URLs pass:
-    /// connecting reports them.
-    pub fn check(self, url: &str) -> Result<(), UnverifiedDatabase> {
-        if self.allow_unverified_database || !url.starts_with("postgres") {
+    /// Fails if a `PostgreSQL` URL names several hosts, or a server on another host that would not be
+    /// verified. Invalid URLs pass: connecting reports them.
+    pub fn check(self, url: &str) -> Result<(), RefusedUrl> {
+        if !url.starts_with("postgres") {
+            return Ok(());
+        }
+        if let Some(found) = several_hosts(url) {
+            return Err(RefusedUrl::SeveralHosts(found));
+        }
+        if self.allow_unverified_database {
             return Ok(());
         }
         let Ok(options) = PgConnectOptions::from_str(url) else {
@@ -71,8 +83,30 @@ impl DatabaseVerification {
         if is_local || matches!(options.get_ssl_mode(), PgSslMode::VerifyFull) {
             return Ok(());
         }
-        Err(UnverifiedDatabase {
+        Err(RefusedUrl::Unverified {
             host: host.to_owned(),
         })
     }
+}
+
+/// What of a URL is for several hosts. Reads the text: with a port for each host it is no URL.
+fn several_hosts(url: &str) -> Option<&'static str> {
+    let (_, rest) = url.split_once("://")?;
+    let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = before_query.split('/').next().unwrap_or_default();
+    let hosts = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, hosts)| hosts);
+    let is_list = |text: &str| text.contains(',') || text.contains("%2C") || text.contains("%2c");
+    if is_list(hosts) {
+        return Some("several hosts");
+    }
+    query.split('&').find_map(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name {
+            "target_session_attrs" => Some("target_session_attrs"),
+            "host" | "hostaddr" | "port" if is_list(value) => Some("several hosts"),
+            _ => None,
+        }
+    })
 }

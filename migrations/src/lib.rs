@@ -18,7 +18,7 @@ mod m0001_initial_schema;
 pub use compatibility::{Unusable, check, check_writable, is_empty};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
-    DatabaseVerification, UnverifiedDatabase, create_sqlite_file, new_sqlite_file, sqlite_file,
+    DatabaseVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
 };
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};

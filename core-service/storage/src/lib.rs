@@ -47,7 +47,7 @@ mod refusals;
 mod schema;
 mod storage;
 
-pub use migrations::{DatabaseVerification, UnverifiedDatabase};
+pub use migrations::{DatabaseVerification, RefusedUrl};
 pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 pub use self::{

@@ -57,7 +57,7 @@ mod tests {
     use sea_orm::{ConnectionTrait as _, Database};
 
     use super::*;
-    use crate::Storage;
+    use crate::{DatabaseVerification, RefusedUrl, Storage};
 
     #[tokio::test]
     async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
@@ -120,8 +120,37 @@ mod tests {
             ("postgres://%2Frun%2Fpostgresql/d", false),
             ("sqlite://db.internal?mode=rwc", false),
         ] {
-            let verification = migrations::DatabaseVerification::default();
+            let verification = DatabaseVerification::default();
             assert_eq!(verification.check(url).is_err(), refused, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_postgres_url_for_several_hosts_is_refused() {
+        for (url, refused) in [
+            ("postgresql://a,b/d", Some("several hosts")),
+            ("postgres://u:p@a:5432,b:5433/d", Some("several hosts")),
+            ("postgres://u@a%2Cb/d", Some("several hosts")),
+            ("postgres:///d?user=u&host=a,b", Some("several hosts")),
+            ("postgres://h/d?hostaddr=::1%2c::2", Some("several hosts")),
+            ("postgres://localhost/d?port=1,2", Some("several hosts")),
+            (
+                "postgres://h/d?sslmode=verify-full&target_session_attrs=read-write",
+                Some("target_session_attrs"),
+            ),
+            ("postgres://u,v:p,q@localhost/a,b", None),
+            ("postgres://localhost/d?options=-csearch_path=a,b", None),
+            ("sqlite:///a,b?mode=rwc", None),
+        ] {
+            // Whether or not servers are verified.
+            for allow_unverified_database in [false, true] {
+                let checked = DatabaseVerification {
+                    allow_unverified_database,
+                }
+                .check(url);
+                let expected = refused.map_or(Ok(()), |found| Err(RefusedUrl::SeveralHosts(found)));
+                assert_eq!(checked, expected, "{url}");
+            }
         }
     }
 
