@@ -22,7 +22,7 @@ pub(crate) struct AllInOne {
     pub(crate) server: Server,
     pub(crate) directory: TempDir,
     /// The data directory, as seen by the server.
-    data_dir: PathBuf,
+    pub(crate) data_dir: PathBuf,
     /// The command prefix that runs a program where the data directory is mounted; may be empty.
     runner: Vec<String>,
 }

@@ -63,6 +63,7 @@ mod docs_page;
 mod documents;
 mod fsync;
 mod hanging_receivers;
+mod health_command;
 mod histories;
 mod kill_under_load;
 mod log_lines;
