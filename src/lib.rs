@@ -29,7 +29,7 @@ pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
 pub use grpc_tls::GrpcTlsConfig;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
-pub use settings::{DEFAULT_DATA_DIR, Settings};
+pub use settings::{DEFAULT_DATA_DIR, Settings, is_loopback};
 
 use crate::{ready::ReadyFile, service_handle::ServiceHandle};
 
@@ -79,13 +79,9 @@ impl Platform {
                 .context("the address of the REST API is not a valid URL")?,
         };
 
-        let mut core = CoreService::new(
-            core_config(&settings, &data_dir, &public_url)?,
-            core_listener,
-            clock,
-        )
-        .await?
-        .with_plaintext_listener(own_listener);
+        let mut core = CoreService::new(core_config(&settings, &public_url)?, core_listener, clock)
+            .await?
+            .with_plaintext_listener(own_listener);
         let (clients, demo) = core.ensure_clients(!settings.no_demo).await?;
         let gateway = RestGateway::new(
             gateway_config(&settings, &core_url, public_url, clients.operator.as_ref())?,
@@ -170,15 +166,13 @@ impl Platform {
     }
 }
 
-fn core_config(
-    settings: &Settings,
-    data_dir: &DataDir,
-    public_url: &Url,
-) -> anyhow::Result<core_service::Config> {
+/// The settings of core, with the files of the data directory.
+pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_service::Config> {
+    let in_data_dir = |name| settings.data_dir.join(name);
     let database_url = match (&settings.database_url, &settings.database_url_file) {
         (Some(url), _) => url.expose().clone(),
         (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-        (None, None) => sqlite_url(&data_dir.file(DATABASE))?,
+        (None, None) => sqlite_url(&in_data_dir(DATABASE))?,
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
@@ -196,9 +190,9 @@ fn core_config(
         egress: egress(settings)?,
         reflection: settings.reflection || settings.has_demo_permissions(),
         all_in_one: true,
-        gazetteer_file: data_dir.file("addresses.sqlite"),
+        gazetteer_file: in_data_dir("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
-        ..core_service::Config::new(database_url, data_dir.file(MASTER_KEY))
+        ..core_service::Config::new(database_url, in_data_dir(MASTER_KEY))
     })
 }
 
@@ -286,7 +280,7 @@ fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
 }
 
 /// The policy of the flags; the demo also permits webhooks over http and on this machine.
-fn egress(settings: &Settings) -> anyhow::Result<Policy> {
+pub fn egress(settings: &Settings) -> anyhow::Result<Policy> {
     let mut policy = settings.egress.clone();
     if settings.has_demo_permissions() {
         policy.allow_http = true;

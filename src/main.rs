@@ -26,6 +26,7 @@ async fn main() -> ExitCode {
         Command::Keys(keys) => keys.run().await,
         Command::MasterKey(master_key) => master_key.run(),
         Command::Health(health) => health.run().await,
+        Command::Doctor(doctor) => Box::pin(doctor.run()).await,
         Command::Backup(backup) => backup.run().await,
         Command::Verify(verify) => verify.run().await,
         Command::Restore(restore) => restore.run().await,

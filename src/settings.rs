@@ -222,7 +222,8 @@ impl Settings {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether a URL is one of this machine.
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),

@@ -21,7 +21,7 @@ const ALGORITHM: Algorithm = Algorithm::EdDSA;
 const TYPE: &str = "at+jwt";
 
 /// Tolerated clock difference between two cores, in seconds.
-const MAX_CLOCK_SKEW: i64 = 30;
+pub(crate) const MAX_CLOCK_SKEW: i64 = 30;
 
 /// The payload of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

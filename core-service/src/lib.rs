@@ -9,6 +9,7 @@ mod call_observer;
 mod config;
 mod connections;
 mod demo;
+pub mod doctor;
 mod error;
 mod grpc;
 mod lifecycle;

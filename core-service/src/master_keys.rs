@@ -191,7 +191,7 @@ impl MasterKeys {
         self.0.iter()
     }
 
-    fn ids(&self) -> impl Iterator<Item = KeyId> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.0.iter().map(MasterKey::id)
     }
 

@@ -24,7 +24,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The difference of clocks above which it is logged. Tokens tolerate fifteen times as much.
-const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(2);
+pub(crate) const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(2);
 
 /// A core is ready if its database accepts writes, texts can be geocoded, and it is not shutting
 /// down.

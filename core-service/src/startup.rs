@@ -7,7 +7,7 @@ use geocoding::{
     gazetteer::GazetteerGeocoder,
 };
 use process::clock::Clock;
-use storage::{Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
+use storage::{Reader, Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
 use upstream::Monitor;
 
 use crate::{
@@ -130,24 +130,29 @@ pub(crate) async fn open_secret_box(
         }
         SecretBox::open_or_create(master_key_file)?
     } else {
-        SecretBox::open(master_key_file).map_err(|error| match error {
-            master_keys::Error::Missing { path } => StartError::NoMasterKey { path },
-            error => error.into(),
-        })?
+        SecretBox::open(master_key_file).map_err(unusable_master_key)?
     };
-    require_keys(storage, &keys, &secret_box, master_key_file).await?;
+    let present = secret_box.key_ids();
+    require_keys(storage.reader(), &keys, &present, master_key_file).await?;
     Ok(secret_box)
+}
+
+/// The error of the file for a database with encrypted secrets.
+pub(crate) fn unusable_master_key(error: master_keys::Error) -> StartError {
+    match error {
+        master_keys::Error::Missing { path } => StartError::NoMasterKey { path },
+        error => error.into(),
+    }
 }
 
 /// Fails if a secret is encrypted with a master key that is not in the file. Stored responses are
 /// not examined: there may be millions, and they expire.
-async fn require_keys(
-    storage: &Storage,
+pub(crate) async fn require_keys(
+    reader: &Reader,
     signing_keys: &[StoredSigningKey],
-    secret_box: &SecretBox,
+    present: &[KeyId],
     master_key_file: &Path,
 ) -> Result<(), StartError> {
-    let reader = storage.reader();
     let platform_secrets = storage::platform_secrets::list(reader).await?;
     let webhook_secrets =
         storage::webhook_secrets::distinct_prefixes(reader, KeyId::LENGTH).await?;
@@ -157,7 +162,6 @@ async fn require_keys(
         .chain(webhook_secrets.iter().map(Vec::as_slice))
         .filter_map(KeyId::of_ciphertext)
         .collect();
-    let present = secret_box.key_ids();
     let path = || master_key_file.to_owned();
     match used.iter().find(|id| !present.contains(id)) {
         None => Ok(()),

@@ -31,12 +31,30 @@ pub async fn check(connection: &impl ConnectionTrait) -> Result<(), Unusable> {
     if connection.get_database_backend() == DbBackend::Postgres {
         check_writable(connection).await?;
     }
+    let applied = Migrator::get_migration_models(connection).await?;
+    check_known(applied.into_iter().map(|migration| migration.version))
+}
+
+/// The names of the migrations that have not been applied. Fails if the database has ones that this
+/// program does not know. Changes nothing; some migration has been applied.
+pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
+    // `Migrator` creates its table first.
+    let select = format!("SELECT version FROM {}", Migrator::migration_table_name());
+    let statement = Statement::from_string(connection.get_database_backend(), select);
+    let rows = connection.query_all_raw(statement).await?.into_iter();
+    let applied = rows
+        .map(|row| row.try_get_by_index(0))
+        .collect::<Result<Vec<String>, _>>()?;
+    check_known(applied.iter().cloned())?;
+    let known = Migrator::migrations().into_iter();
+    let names = known.map(|migration| migration.name().to_owned());
+    Ok(names.filter(|name| !applied.contains(name)).collect())
+}
+
+fn check_known(mut applied: impl Iterator<Item = String>) -> Result<(), Unusable> {
     let known = Migrator::migrations();
-    let unknown = Migrator::get_migration_models(connection)
-        .await?
-        .into_iter()
-        .map(|migration| migration.version)
-        .find(|version| !known.iter().any(|migration| migration.name() == version));
+    let is_known = |version: &String| known.iter().any(|migration| migration.name() == version);
+    let unknown = applied.find(|version| !is_known(version));
     unknown.map_or(Ok(()), |version| Err(Unusable::Newer(version)))
 }
 

@@ -37,8 +37,9 @@ impl Health {
         };
         let url = url.join("/readyz")?;
         let response = tokio::time::timeout(TIMEOUT, http_probe::get(&url)).await;
-        let (status, reason) =
+        let response =
             response.with_context(|| format!("{url} does not respond within {TIMEOUT:?}"))??;
+        let (status, reason) = (response.status, response.body);
         ensure!(status == 200, "not ready: {reason} ({status} from {url})");
         Ok(())
     }

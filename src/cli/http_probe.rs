@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use process::tls;
 use rustls::{
     ClientConfig, DigitallySignedStruct, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -19,9 +20,30 @@ use url::Url;
 /// The most bytes read of a response.
 const MAX_RESPONSE: u64 = 64 * 1024;
 
-/// Status and body of a response to `GET url`. The certificate of an `https` URL is not verified: a
-/// probe sends no secret, and a program is probed by an address that its certificate does not name.
-pub(crate) async fn get(url: &Url) -> anyhow::Result<(u16, String)> {
+/// A response to `GET`.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+    /// The server's, in DER; none with `http`.
+    pub(crate) certificate: Option<Vec<u8>>,
+}
+
+/// Gets a URL without verifying a certificate: a probe sends no secret, and a program is probed by an
+/// address that its certificate does not name.
+pub(crate) async fn get(url: &Url) -> anyhow::Result<Response> {
+    get_with(url, unverified).await
+}
+
+/// Gets a URL as clients do, who trust the system's certificate authorities.
+pub(crate) async fn get_verified(url: &Url) -> anyhow::Result<Response> {
+    let verified = || Ok(tls::client(tls::system_authorities())?.with_no_client_auth());
+    get_with(url, verified).await
+}
+
+async fn get_with(
+    url: &Url,
+    tls: impl FnOnce() -> Result<ClientConfig, rustls::Error>,
+) -> anyhow::Result<Response> {
     let host = url.host_str().context("the URL has no host")?;
     let port = url.port_or_known_default().context("the URL has no port")?;
     let bare_host = host.trim_matches(['[', ']']);
@@ -32,9 +54,17 @@ pub(crate) async fn get(url: &Url) -> anyhow::Result<(u16, String)> {
         "http" => exchange(stream, url, host).await,
         "https" => {
             let name = ServerName::try_from(bare_host.to_owned())?;
-            let connector = TlsConnector::from(Arc::new(unverified()?));
+            let connector = TlsConnector::from(Arc::new(tls()?));
             let stream = connector.connect(name, stream).await;
-            exchange(stream.context("the TLS handshake failed")?, url, host).await
+            let stream = stream.context("the TLS handshake failed")?;
+            let (_, session) = stream.get_ref();
+            let chain = session.peer_certificates().unwrap_or_default();
+            let certificate = chain.first().map(|first| first.to_vec());
+            let response = exchange(stream, url, host).await?;
+            Ok(Response {
+                certificate,
+                ..response
+            })
         }
         scheme => bail!("the URL has the scheme {scheme}: use http or https"),
     }
@@ -44,7 +74,7 @@ async fn exchange(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     url: &Url,
     host: &str,
-) -> anyhow::Result<(u16, String)> {
+) -> anyhow::Result<Response> {
     let path = url.path();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
@@ -62,7 +92,11 @@ async fn exchange(
         .nth(1)
         .and_then(|status| status.parse().ok());
     let status = status.with_context(|| format!("{url} does not respond with HTTP"))?;
-    Ok((status, body.trim().to_owned()))
+    Ok(Response {
+        status,
+        body: body.trim().to_owned(),
+        certificate: None,
+    })
 }
 
 fn unverified() -> Result<ClientConfig, rustls::Error> {

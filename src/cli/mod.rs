@@ -7,6 +7,7 @@ mod addresses;
 mod backup;
 mod clients;
 mod definition;
+mod doctor;
 mod erase;
 mod errors;
 mod health;
@@ -43,6 +44,7 @@ Examples:
   delivery clients create --store ID --name Website --scopes 'deliveries tasks'
   delivery tasks complete /api/tasks/ID         complete a task as a courier
   delivery backup /mnt/backups/today.backup     back up the database while it is in use
+  delivery doctor                               find out why it does not start, or what to improve
 
 The operator's commands call the all-in-one that runs on --data-dir (by default ./delivery-data).
 With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
@@ -103,6 +105,13 @@ pub(crate) enum Command {
     ///
     /// Exits with 0 if `GET /readyz` is answered with 200 within 2 s, else with 1 and the reason.
     Health(health::Health),
+    /// Check this host, the database and the services that a platform needs, and say what to fix
+    ///
+    /// Takes the settings of `delivery`, and of a core with --master-key-file, and changes nothing, so
+    /// that it can run before the first start and beside a running platform. A failure keeps the
+    /// platform from starting or from serving; a warning does not.
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(Box<doctor::Doctor>),
     /// Back up a platform over `SQLite` into one file, while it serves
     ///
     /// The file contains everything that was acknowledged before, and is readable by its owner only. It

@@ -60,6 +60,7 @@ mod clock;
 mod database_outage;
 mod disk_failures;
 mod docs_page;
+mod doctor;
 mod documents;
 mod fsync;
 mod hanging_receivers;

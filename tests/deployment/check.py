@@ -80,7 +80,7 @@ def check_metrics():
 def check_variables(programs):
     """Each variable of ours in a file is one of a program."""
     names = ["delivery", "core-service", "rest-gateway", "webhook-dispatcher", "migrations"]
-    commands = [[programs / name, "--help"] for name in names] + [[programs / "delivery", "health", "--help"]]
+    commands = [[programs / name, "--help"] for name in names] + [[programs / "delivery", command, "--help"] for command in ["health", "doctor"]]
     known = set(re.findall(r"DELIVERY_[A-Z_]+", "".join(run(*command) for command in commands)))
     assert len(known) > 40, known
     for path in DEPLOY.rglob("*"):

@@ -150,7 +150,7 @@ pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     written
 }
 
-async fn connect(
+pub(super) async fn connect(
     file: &Path,
     with: impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + Send + Sync + 'static,
 ) -> Result<DatabaseConnection, Error> {
@@ -176,11 +176,11 @@ async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<Str
     Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
 }
 
-async fn value<T: sea_orm::TryGetable + Default>(
+pub(super) async fn value<T: sea_orm::TryGetable + Default>(
     connection: &DatabaseConnection,
     sql: &str,
 ) -> Result<T, Error> {
-    let statement = Statement::from_string(DbBackend::Sqlite, sql);
+    let statement = Statement::from_string(connection.get_database_backend(), sql);
     Ok(match connection.query_one_raw(statement).await? {
         Some(row) => row.try_get_by_index(0)?,
         None => T::default(),

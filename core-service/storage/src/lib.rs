@@ -40,6 +40,7 @@ pub mod fixture;
 mod generation;
 mod group_commit;
 mod health_check;
+mod inspection;
 mod lease_clock;
 mod metrics;
 mod reader;
@@ -53,6 +54,7 @@ pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
 pub use self::{
     error::{Error, WriteError},
     health_check::HealthCheck,
+    inspection::{Inspection, Server},
     reader::Reader,
     schema::NOT_BOOTSTRAPPED,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},

@@ -191,7 +191,7 @@ impl Storage {
     }
 }
 
-async fn open(
+pub(super) async fn open(
     url: &str,
     connections: u32,
 ) -> Result<(DatabaseConnection, DatabaseConnection), Error> {

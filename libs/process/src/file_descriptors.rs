@@ -14,6 +14,11 @@ pub fn raise_limit() -> u64 {
     }
 }
 
+/// The hard limit of this process; `None` if it cannot be read.
+pub fn hard_limit() -> Option<u64> {
+    rlimit::Resource::NOFILE.get_hard().ok()
+}
+
 /// Warns if the limit is too low for the client connections that a setting allows.
 pub fn warn_if_too_low(connections: usize, limit: u64, setting: &str) {
     if let Some(allowed) = allowed_if_fewer(connections, limit) {
@@ -24,7 +29,7 @@ pub fn warn_if_too_low(connections: usize, limit: u64, setting: &str) {
 }
 
 /// The number of connections the limit allows, if it is fewer than configured.
-fn allowed_if_fewer(connections: usize, limit: u64) -> Option<u64> {
+pub fn allowed_if_fewer(connections: usize, limit: u64) -> Option<u64> {
     let allowed = limit.saturating_sub(RESERVED);
     let configured = u64::try_from(connections).unwrap_or(u64::MAX);
     (configured > allowed).then_some(allowed)

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long before the expiry of a certificate the warnings start.
-const NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
+pub const NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// How often a warning is repeated.
 const INTERVAL: Duration = Duration::from_hours(24);
@@ -79,7 +79,7 @@ fn end_of_file(file: &Path) -> Option<Timestamp> {
 }
 
 /// The field `notAfter` of a certificate in DER (RFC 5280 §4.1).
-fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+pub fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     let (SEQUENCE, certificate, _) = element(certificate)? else {
         return None;
     };

@@ -1,0 +1,194 @@
+//! Checks of the database, of its clock, and of the master keys.
+
+use jiff::SignedDuration;
+use process::clock::Clock;
+use storage::Inspection;
+
+use super::{Check, FIRST_START, Finding};
+use crate::{
+    access_token::MAX_CLOCK_SKEW,
+    config::Config,
+    master_keys::{self, MasterKeys},
+    readiness::CLOCK_DIFFERENCE,
+    start_error::StartError,
+    startup::{require_keys, unusable_master_key},
+};
+
+/// The first version that is supported, as the server writes it.
+const OLDEST_POSTGRES: i32 = 150_000;
+
+pub(super) async fn check(config: &Config) -> Vec<Check> {
+    let mut opened = None;
+    let database = Check::run("database", async {
+        match open(config).await {
+            Ok((finding, inspection)) => {
+                opened = inspection;
+                finding
+            }
+            Err(error) => Finding::error(error),
+        }
+    });
+    let mut checks = vec![database.await];
+    let Some(database) = &opened else {
+        let key = Check::run("master key", async {
+            finding(master_key(config, None).await)
+        });
+        checks.push(key.await);
+        let unopened = ["database settings", "database file", "migrations", "clock"];
+        for name in unopened {
+            let skipped = async { Finding::skipped("the database is not open") };
+            checks.push(Check::run(name, skipped).await);
+        }
+        return checks;
+    };
+    let (key, settings, file, migrations, clock) = tokio::join!(
+        Check::run("master key", async {
+            finding(master_key(config, Some(database)).await)
+        }),
+        Check::run("database settings", async {
+            finding(settings(config, database).await)
+        }),
+        Check::run("database file", async { finding(file(database).await) }),
+        Check::run("migrations", async {
+            finding(migrations(config, database).await)
+        }),
+        Check::run("clock", async { finding(clock(database).await) }),
+    );
+    checks.extend([key, settings, file, migrations, clock]);
+    checks
+}
+
+fn finding(result: Result<Finding, StartError>) -> Finding {
+    result.unwrap_or_else(Finding::error)
+}
+
+async fn open(config: &Config) -> Result<(Finding, Option<Inspection>), StartError> {
+    let Some(database) = Inspection::open(&config.database_url()?).await? else {
+        let missing = if config.all_in_one {
+            Finding::warning("there is none yet", FIRST_START)
+        } else {
+            return Err(StartError::NotBootstrapped);
+        };
+        return Ok((missing, None));
+    };
+    Ok((Finding::ok(database.version().await?), Some(database)))
+}
+
+async fn settings(config: &Config, database: &Inspection) -> Result<Finding, StartError> {
+    let Some(server) = database.server().await? else {
+        return Ok(Finding::skipped("SQLite is set up by the platform"));
+    };
+    if server.version < OLDEST_POSTGRES {
+        return Ok(Finding::failure(
+            "PostgreSQL is older than version 15",
+            "upgrade it to 15 or newer",
+        ));
+    }
+    let mut problems = Vec::new();
+    let (permitted, configured) = (server.connections, config.database_connections);
+    // A core has one more while it starts.
+    if u32::try_from(permitted).unwrap_or_default() <= configured {
+        problems.push((
+            format!("PostgreSQL permits {permitted} connections, and each core opens {configured}"),
+            "raise max_connections (or the limit of the role or the database), or lower --database-connections",
+        ));
+    }
+    if server.is_exposed {
+        problems.push((
+            "the connection to another host is not encrypted".to_owned(),
+            "set sslmode=verify-full in the database URL",
+        ));
+    }
+    let isolation = server.isolation;
+    if isolation != "read committed" {
+        problems.push((
+            format!("transactions have the isolation {isolation}, and are retried more often"),
+            "set default_transaction_isolation = 'read committed'",
+        ));
+    }
+    if problems.is_empty() {
+        return Ok(Finding::ok(format!(
+            "fsync and synchronous_commit, isolation {isolation}, {permitted} connections permitted"
+        )));
+    }
+    let (found, fixes): (Vec<_>, Vec<_>) = problems.into_iter().unzip();
+    Ok(Finding::warning(found.join("; "), fixes.join("; ")))
+}
+
+async fn file(database: &Inspection) -> Result<Finding, StartError> {
+    Ok(match database.check_file().await? {
+        Some(file) => Finding::ok(format!("{} is complete and consistent", file.display())),
+        None => Finding::skipped("PostgreSQL checks its own files"),
+    })
+}
+
+async fn migrations(config: &Config, database: &Inspection) -> Result<Finding, StartError> {
+    Ok(match database.pending_migrations().await? {
+        None if config.all_in_one => Finding::warning("there is no schema yet", FIRST_START),
+        None => return Err(StartError::NotBootstrapped),
+        Some(pending) if pending.is_empty() => Finding::ok("all are applied"),
+        Some(pending) => Finding::warning(
+            format!("not applied yet: {}", pending.join(", ")),
+            "back up the database, and start a core of this version or run `migrations`",
+        ),
+    })
+}
+
+async fn clock(database: &Inspection) -> Result<Finding, StartError> {
+    if database.server().await?.is_none() {
+        return Ok(Finding::skipped("there is no other clock to compare with"));
+    }
+    let clock = Clock::system();
+    let ahead = database.health_check().clock_difference(&clock).await?;
+    let found = format!(
+        "this host is {:+.1} s ahead of PostgreSQL",
+        ahead.as_secs_f64()
+    );
+    let fix = "synchronize the clocks of all hosts (NTP): from 30 s on, cores reject each other's new tokens";
+    Ok(if ahead.abs() > SignedDuration::from_secs(MAX_CLOCK_SKEW) {
+        Finding::failure(found, fix)
+    } else if ahead.abs() > CLOCK_DIFFERENCE {
+        Finding::warning(found, fix)
+    } else {
+        Finding::ok(found)
+    })
+}
+
+/// The file, and whether it has every key that the database needs.
+async fn master_key(config: &Config, database: Option<&Inspection>) -> Result<Finding, StartError> {
+    let path = &config.master_key_file;
+    let mut signing_keys = Vec::new();
+    if let Some(database) = database
+        && database.pending_migrations().await?.is_some()
+    {
+        signing_keys = storage::signing_keys::list(database.reader()).await?;
+    }
+    let file = path.clone();
+    let read = tokio::task::spawn_blocking(move || MasterKeys::read(&file)).await;
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => return Ok(Finding::error(error)),
+    };
+    let keys = match read {
+        Err(master_keys::Error::Missing { path })
+            if config.all_in_one && signing_keys.is_empty() =>
+        {
+            let missing = format!("{} does not exist yet", path.display());
+            return Ok(Finding::warning(missing, FIRST_START));
+        }
+        read => read.map_err(unusable_master_key)?,
+    };
+    let ids: Vec<_> = keys.ids().collect();
+    let shown: Vec<_> = ids.iter().map(ToString::to_string).collect();
+    let shown = format!("{} ({})", path.display(), shown.join(", "));
+    match database {
+        Some(database) if !signing_keys.is_empty() => {
+            require_keys(database.reader(), &signing_keys, &ids, path).await?;
+            Ok(Finding::ok(format!("{shown} has all keys of the database")))
+        }
+        Some(_) => Ok(Finding::ok(format!(
+            "{shown}; the database has no secrets yet"
+        ))),
+        None => Ok(Finding::ok(format!("{shown}; the database is not open"))),
+    }
+}

@@ -1,0 +1,111 @@
+//! Checks of what a core needs, for `delivery doctor`. They change nothing: they run beside cores that
+//! use the same database.
+
+mod database;
+mod upstreams;
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use process::logs::error_message;
+use serde::Serialize;
+
+use crate::config::Config;
+
+/// Of each check.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the all-in-one creates at its first start.
+const FIRST_START: &str =
+    "start `delivery`, which creates it, or name the platform's directory with --data-dir";
+
+/// A check and its result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub name: String,
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub status: Status,
+    pub found: String,
+    /// What to do. The messages of errors at startup contain it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Ok,
+    /// The platform serves, less well or not for long.
+    Warning,
+    /// The platform does not start, or does not serve.
+    Failure,
+    /// There is nothing to check, or it cannot be checked.
+    Skipped,
+}
+
+impl Check {
+    pub async fn run(name: impl Into<String>, finding: impl Future<Output = Finding>) -> Self {
+        let finding = tokio::time::timeout(TIMEOUT, finding).await;
+        let finding = finding.unwrap_or_else(|_| {
+            Finding::failure(
+                format!("there is no result within {TIMEOUT:?}"),
+                "check whether the disk, the network and the services that are named in the settings respond",
+            )
+        });
+        Self {
+            name: name.into(),
+            finding,
+        }
+    }
+}
+
+impl Finding {
+    pub fn ok(found: impl Into<String>) -> Self {
+        Self::new(Status::Ok, found, None)
+    }
+
+    pub fn skipped(found: impl Into<String>) -> Self {
+        Self::new(Status::Skipped, found, None)
+    }
+
+    pub fn warning(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(Status::Warning, found, Some(fix.into()))
+    }
+
+    pub fn failure(found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(Status::Failure, found, Some(fix.into()))
+    }
+
+    /// An error whose message contains the fix.
+    pub fn error(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Status::Failure, error_message(&error.into()), None)
+    }
+
+    /// The finding of a check that blocks its thread: a disk may not respond.
+    pub async fn blocking(check: impl FnOnce() -> Self + Send + 'static) -> Self {
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or_else(Self::error)
+    }
+
+    fn new(status: Status, found: impl Into<String>, fix: Option<String>) -> Self {
+        Self {
+            status,
+            found: found.into(),
+            fix,
+        }
+    }
+}
+
+/// Checks the database, the clock, the master keys, the geocoders and the router.
+pub async fn check(config: &Config) -> Vec<Check> {
+    let checks = join(database::check(config), upstreams::check(config));
+    let (mut checks, upstreams) = Box::pin(checks).await;
+    checks.extend(upstreams);
+    checks
+}

@@ -1,0 +1,97 @@
+//! Checks of the geocoders and the router: one request to each service, without personal data.
+
+use domain::address::LatLng;
+use futures_util::future::{join, join_all};
+use geocoding::{Gazetteer, Geocoder as _, GeocoderSpec, HttpGeocoder, Precision, Query};
+
+use super::{Check, FIRST_START, Finding};
+use crate::{
+    config::Config,
+    error::NO_ADDRESSES,
+    routing::{self, Fallback, Osrm, Router as _},
+    start_error::StartError,
+};
+
+pub(super) async fn check(config: &Config) -> Vec<Check> {
+    let geocoders = config.geocoding.geocoders.iter();
+    let geocoders = join_all(geocoders.map(|spec| geocoder(config, spec)));
+    let (mut checks, router) = join(geocoders, Check::run("router", router(config))).await;
+    checks.push(router);
+    checks
+}
+
+async fn geocoder(config: &Config, spec: &GeocoderSpec) -> Check {
+    match spec {
+        GeocoderSpec::Gazetteer => Check::run("geocoder gazetteer", gazetteer(config)).await,
+        GeocoderSpec::None => {
+            let none = async { Finding::ok("none: every address needs a point") };
+            Check::run("geocoder", none).await
+        }
+        GeocoderSpec::Http(spec) => {
+            let name = format!("geocoder {}", spec.protocol.name());
+            let respond = async {
+                let language = &config.platform.locale;
+                let geocoder = match HttpGeocoder::new(spec, language, "doctor") {
+                    Ok(geocoder) => geocoder,
+                    Err(error) => return Finding::error(StartError::GeocoderTls(error)),
+                };
+                let query = Query {
+                    required: Precision::Locality,
+                    ..Query::new("Paris")
+                };
+                let host = spec.base_url.host_str().unwrap_or_default();
+                match geocoder.geocode(&query).await {
+                    Ok(_) => Finding::ok(format!("{host} responds")),
+                    Err(geocoding::Error::Unavailable(cause)) => Finding::failure(
+                        cause.to_string(),
+                        "start the service, or correct its URL and options in --geocoder",
+                    ),
+                }
+            };
+            Check::run(name, respond).await
+        }
+    }
+}
+
+async fn gazetteer(config: &Config) -> Finding {
+    let (file, all_in_one) = (config.gazetteer_file.clone(), config.all_in_one);
+    let check = move || {
+        let path = file.display();
+        if all_in_one && !file.exists() {
+            return Finding::warning(format!("{path} does not exist yet"), FIRST_START);
+        }
+        match Gazetteer::new(&file).check() {
+            Ok(()) => Finding::ok(format!("{path} has addresses")),
+            Err(error) => Finding::failure(error.to_string(), NO_ADDRESSES),
+        }
+    };
+    Finding::blocking(check).await
+}
+
+async fn router(config: &Config) -> Finding {
+    let config = &config.router;
+    let Some(url) = &config.osrm_url else {
+        return Finding::skipped("none: distances are estimated");
+    };
+    let url = url.expose();
+    let concurrency = usize::from(config.osrm_concurrency);
+    let router = Osrm::new(url, &config.osrm_profile, config.osrm_timeout, concurrency);
+    let router = match router {
+        Ok(router) => router,
+        Err(error) => return Finding::error(StartError::Router(error)),
+    };
+    let host = url.host_str().unwrap_or_default();
+    let point = LatLng::new(48.8566, 2.3522).expect("Paris is on the Earth");
+    match router.route(point, point).await {
+        // Its map need not contain the point.
+        Ok(_) | Err(routing::Error::NoRoute) => Finding::ok(format!("{host} responds")),
+        Err(error @ routing::Error::Unavailable(_)) => {
+            let unavailable = Finding::error(error).found;
+            let fix = "start the OSRM server, or correct --osrm-url and --osrm-profile";
+            match config.osrm_fallback {
+                Fallback::StraightLine => Finding::warning(unavailable, fix),
+                Fallback::Refuse => Finding::failure(unavailable, fix),
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Looks at a database, beside the cores that use it: creates and changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use sea_orm::{
+    ConnectionTrait as _, DatabaseConnection, DbBackend, Statement,
+    sqlx::sqlite::SqliteConnectOptions,
+};
+
+use super::{
+    Error, HealthCheck, Reader,
+    backup::{connect, value},
+    connections::Connections,
+    generation::Generation,
+    metrics::Metrics,
+    storage,
+};
+
+const CONNECTIONS: u32 = 2;
+
+/// An open database.
+#[derive(Debug)]
+pub struct Inspection {
+    connection: DatabaseConnection,
+    reader: Reader,
+    /// With `SQLite`.
+    file: Option<PathBuf>,
+}
+
+/// What a `PostgreSQL` server says about itself and this connection.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// 170002 for version 17.2.
+    pub version: i32,
+    pub isolation: String,
+    /// Connections that this role may open to this database, those of other programs included.
+    pub connections: i32,
+    /// Whether the connection leaves this machine without TLS.
+    pub is_exposed: bool,
+}
+
+impl Inspection {
+    /// `None` if an `SQLite` file does not exist. Fails where a core would: at a server that is not
+    /// reachable, loses commits or accepts no writes.
+    pub async fn open(url: &str) -> Result<Option<Self>, Error> {
+        let file = migrations::sqlite_file(url);
+        let connection = match &file {
+            Some(file) if !file.exists() => return Ok(None),
+            Some(file) => connect_sqlite(file).await?,
+            None => storage::open(url, CONNECTIONS).await?.0,
+        };
+        let backend = connection.get_database_backend();
+        if backend == DbBackend::Postgres {
+            migrations::check_writable(&connection).await?;
+        }
+        let connections = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
+        let reader = Reader::new(connections);
+        Ok(Some(Self {
+            connection,
+            reader,
+            file,
+        }))
+    }
+
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// For the clocks only.
+    pub fn health_check(&self) -> HealthCheck {
+        self.reader.health_check(None)
+    }
+
+    /// The engine and its version: `PostgreSQL 17.2`.
+    pub async fn version(&self) -> Result<String, Error> {
+        let select = match self.connection.get_database_backend() {
+            DbBackend::Postgres => "SELECT 'PostgreSQL ' || current_setting('server_version')",
+            _ => "SELECT 'SQLite ' || sqlite_version()",
+        };
+        value(&self.connection, select).await
+    }
+
+    /// `None` with `SQLite`.
+    pub async fn server(&self) -> Result<Option<Server>, Error> {
+        if self.connection.get_database_backend() != DbBackend::Postgres {
+            return Ok(None);
+        }
+        let select = "SELECT current_setting('server_version_num')::int,
+            current_setting('default_transaction_isolation'),
+            least(
+                current_setting('max_connections')::int
+                    - current_setting('superuser_reserved_connections')::int,
+                (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+                (SELECT nullif(datconnlimit, -1) FROM pg_database
+                    WHERE datname = current_database())
+            ),
+            NOT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
+                AND coalesce(NOT inet_server_addr() <<= ANY ('{127.0.0.0/8,::1/128}'::inet[]), false)";
+        let statement = Statement::from_string(DbBackend::Postgres, select);
+        let Some(row) = self.connection.query_one_raw(statement).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Server {
+            version: row.try_get_by_index(0)?,
+            isolation: row.try_get_by_index(1)?,
+            connections: row.try_get_by_index(2)?,
+            is_exposed: row.try_get_by_index(3)?,
+        }))
+    }
+
+    /// The migrations that have not been applied; `None` if none has. Fails if the schema is newer
+    /// than this program.
+    pub async fn pending_migrations(&self) -> Result<Option<Vec<String>>, Error> {
+        if migrations::is_empty(&self.connection).await? {
+            return Ok(None);
+        }
+        Ok(Some(migrations::pending(&self.connection).await?))
+    }
+
+    /// The file of `SQLite`; fails if it lacks changes that were acknowledged, or its pages or indexes
+    /// are inconsistent. Reads the whole file.
+    pub async fn check_file(&self) -> Result<Option<&Path>, Error> {
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
+        // On a connection of its own: the other checks need not wait.
+        let connection = connect_sqlite(file).await?;
+        Generation::beside(file).check(&connection).await?;
+        let found: String = value(&connection, "PRAGMA quick_check(1)").await?;
+        if found == "ok" {
+            return Ok(Some(file));
+        }
+        Err(Error::Misconfigured(format!(
+            "the database {} is damaged ({found}): restore a backup (delivery restore)",
+            file.display()
+        )))
+    }
+}
+
+async fn connect_sqlite(file: &Path) -> Result<DatabaseConnection, Error> {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    // Without a log no process uses the file. SQLite would create one even to read.
+    let is_unused = !Path::new(&log).exists();
+    let read_only = move |sqlite: SqliteConnectOptions| sqlite.read_only(true).immutable(is_unused);
+    connect(file, read_only).await
+}

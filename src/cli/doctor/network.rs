@@ -1,0 +1,155 @@
+//! Checks of the public URL, of the certificates that the platform presents, and of where webhooks may
+//! go.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::PathBuf,
+};
+
+use core_service::doctor::{Check, Finding};
+use delivery::{Clock, Settings, is_loopback};
+use process::{
+    logs::error_message,
+    tls::{NOTICE, Server, ServerFiles, certificates, not_after},
+};
+use url::Url;
+
+use crate::cli::http_probe;
+
+/// Link-local; it gives credentials to whom it is reachable for.
+const CLOUD_METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+
+pub(super) async fn check(settings: &Settings) -> Vec<Check> {
+    let (rest, grpc) = (&settings.tls, &settings.grpc_tls);
+    let rest = listener(rest.tls_certificate.as_ref(), rest.tls_key.as_ref(), None);
+    let grpc = listener(
+        grpc.grpc_tls_certificate.as_ref(),
+        grpc.grpc_tls_key.as_ref(),
+        grpc.grpc_tls_client_ca.as_ref(),
+    );
+    let (url, rest, grpc, egress) = tokio::join!(
+        Check::run("public URL", public_url(settings)),
+        Check::run("REST certificate", Finding::blocking(|| certificate(rest))),
+        Check::run("gRPC certificate", Finding::blocking(|| certificate(grpc))),
+        Check::run("egress policy", async { egress(settings) }),
+    );
+    vec![url, rest, grpc, egress]
+}
+
+async fn public_url(settings: &Settings) -> Finding {
+    let listen = settings.rest_listen;
+    let Some(url) = &settings.public_url else {
+        if listen.ip().is_loopback() {
+            return Finding::skipped(format!("none: clients use {listen}"));
+        }
+        return Finding::warning(
+            format!("none, but {listen} is not loopback: links and tokens have the listen address"),
+            "set --public-url to the URL that clients use",
+        );
+    };
+    let base = url.as_str().trim_end_matches('/');
+    let api = match Url::parse(&format!("{base}/api")) {
+        Ok(api) => api,
+        Err(error) => return Finding::error(error),
+    };
+    let response = match http_probe::get_verified(&api).await {
+        Ok(response) => response,
+        Err(error) => {
+            return Finding::failure(
+                error_message(&error),
+                "start the platform, renew its certificate, or correct DNS, the proxy or --public-url",
+            );
+        }
+    };
+    // Without a token.
+    if !matches!(response.status, 200 | 401) {
+        return Finding::failure(
+            format!("{api} responds with {}", response.status),
+            "let the proxy pass all paths to the gateway, or correct --public-url",
+        );
+    }
+    match &response.certificate {
+        Some(certificate) => validity(base, certificate),
+        None if is_loopback(url) => Finding::ok(format!("{base} responds")),
+        None => Finding::warning(
+            format!("clients send secrets and tokens to {base} unencrypted"),
+            "serve https, by --tls-certificate or a proxy, and set --public-url to it",
+        ),
+    }
+}
+
+/// The files of a listener; none without TLS.
+fn listener(
+    certificate: Option<&PathBuf>,
+    key: Option<&PathBuf>,
+    client_ca: Option<&PathBuf>,
+) -> Option<ServerFiles> {
+    Some(ServerFiles {
+        certificate: certificate?.clone(),
+        key: key?.clone(),
+        client_ca: client_ca.cloned(),
+    })
+}
+
+/// The certificate of a listener, whose files are opened as at its start.
+fn certificate(files: Option<ServerFiles>) -> Finding {
+    let Some(files) = files else {
+        return Finding::skipped("none");
+    };
+    let file = files.certificate.clone();
+    match Server::open(files, &[]).and_then(|_| certificates(&file)) {
+        Ok(chain) => match chain.first() {
+            Some(first) => validity(&file.display().to_string(), first),
+            None => Finding::skipped("none"),
+        },
+        Err(error) => Finding::error(error),
+    }
+}
+
+/// How long a certificate is valid.
+fn validity(name: &str, certificate: &[u8]) -> Finding {
+    let Some(end) = not_after(certificate) else {
+        return Finding::ok(format!("{name} has a certificate"));
+    };
+    let left = end.duration_since(Clock::system().now());
+    let found = format!("the certificate of {name} is valid until {end}");
+    if left.is_negative() {
+        let expired = format!("the certificate of {name} expired at {end}");
+        Finding::failure(expired, "renew it")
+    } else if left < NOTICE {
+        Finding::warning(found, "renew it")
+    } else {
+        Finding::ok(found)
+    }
+}
+
+/// Where any shop can have requests sent to.
+fn egress(settings: &Settings) -> Finding {
+    let policy = match delivery::egress(settings) {
+        Ok(policy) => policy,
+        Err(error) => return Finding::error(error),
+    };
+    if settings.has_demo_permissions() {
+        return Finding::ok("the demo's: http and this machine, to which no one else has access");
+    }
+    let sensitive = [
+        (IpAddr::V4(Ipv4Addr::LOCALHOST), "this machine"),
+        (IpAddr::V6(Ipv6Addr::LOCALHOST), "this machine"),
+        (CLOUD_METADATA, "the metadata service of clouds"),
+    ];
+    for (address, name) in sensitive {
+        if policy.check_addr((address, 80).into()).is_ok() {
+            return Finding::warning(
+                format!("shops can have webhooks sent to {name} ({address})"),
+                "narrow --allow-network, or add --deny-network",
+            );
+        }
+    }
+    if policy.allow_http {
+        return Finding::warning(
+            "webhooks may have http:// URLs: their contents can be read and changed on the way",
+            "remove --allow-http",
+        );
+    }
+    Finding::ok("https only, and neither to this machine nor to metadata services")
+}
