@@ -128,7 +128,8 @@ fn a_running_platform_has_no_failure_and_is_not_changed_when_stopped() {
         running.create_delivery();
         let report = Report::of(data_dir, &flags);
         assert_eq!(report.statuses(), expected("ok"));
-        assert_eq!(report.0["version"], env!("CARGO_PKG_VERSION"));
+        let version = report.0["version"].as_str().unwrap();
+        assert!(version.starts_with(env!("CARGO_PKG_VERSION")), "{version}");
         let base_url = running.text("/base_url");
         let ready = format!("{base_url} is ready, process {}", running.process.id());
         report.assert("platform", "ok", &ready);
