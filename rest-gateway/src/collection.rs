@@ -4,7 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::{body_reader::ViolationCollector, request::Request};
+use crate::{api_description, body_reader::ViolationCollector, request::Request};
+
+/// What generic Hydra clients send with each list request, and what has no effect.
+pub(crate) const PAGE: &str = "page";
+pub(crate) const ORDER: &str = "order[id]";
 
 /// A collection, or a page of one.
 #[derive(Debug, Serialize)]
@@ -21,6 +25,8 @@ pub(crate) struct Collection<T> {
     total: Option<usize>,
     #[serde(rename = "hydra:view")]
     view: View,
+    #[serde(rename = "hydra:search", skip_serializing_if = "Option::is_none")]
+    search: Option<Search>,
 }
 
 /// The IRI of the page, and links to the other pages.
@@ -38,9 +44,35 @@ pub(crate) struct View {
     next: Option<String>,
 }
 
+/// The filters of a list. Like API Platform, whose clients read it, it has the names of the query
+/// parameters as they are, although RFC 6570 has no brackets in names.
+#[derive(Debug, Serialize)]
+struct Search {
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    #[serde(rename = "hydra:template")]
+    template: String,
+    #[serde(rename = "hydra:variableRepresentation")]
+    representation: &'static str,
+    #[serde(rename = "hydra:mapping")]
+    mapping: Vec<Mapping>,
+}
+
+/// A filter of a list.
+#[derive(Debug, Serialize)]
+struct Mapping {
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    variable: &'static str,
+    property: &'static str,
+    required: bool,
+}
+
 /// The cursors of a page and of its neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Pagination {
+    /// The path of the list's operation.
+    pub(crate) path: &'static str,
     /// The query parameter of the cursor.
     pub(crate) parameter: &'static str,
     /// The query of the request without its cursor, such as `itemsPerPage=10`.
@@ -65,6 +97,7 @@ impl<T> Collection<T> {
                 previous: None,
                 next: None,
             },
+            search: None,
             context,
             iri: iri.into(),
             ld_type: "hydra:Collection",
@@ -89,6 +122,7 @@ impl<T> Collection<T> {
             previous: neighbour(&pagination.previous),
             next: neighbour(&pagination.next),
         };
+        let search = Search::new(&iri, pagination.path);
         Self {
             context,
             iri,
@@ -96,6 +130,30 @@ impl<T> Collection<T> {
             members,
             total: None,
             view,
+            search: Some(search),
+        }
+    }
+}
+
+impl Search {
+    fn new(iri: &str, path: &str) -> Self {
+        let mut names = Vec::new();
+        let mut mapping = Vec::new();
+        for filter in api_description::filters(path) {
+            let explode = if filter.is_repeatable { "*" } else { "" };
+            names.push(format!("{}{explode}", filter.name));
+            mapping.push(Mapping {
+                ld_type: "IriTemplateMapping",
+                variable: filter.name,
+                property: filter.property,
+                required: false,
+            });
+        }
+        Self {
+            ld_type: "hydra:IriTemplate",
+            template: format!("{iri}{{?{}}}", names.join(",")),
+            representation: "BasicRepresentation",
+            mapping,
         }
     }
 }
@@ -110,13 +168,22 @@ fn page_iri(iri: &str, pagination: &Pagination, cursor: &str) -> String {
     }
 }
 
-/// Reads the page size from `itemsPerPage`.
+/// Reads the page size from `itemsPerPage`. `page` and `order[id]` must be possible: API Platform's
+/// Admin sends them with each list request, but a list has cursors and one order.
 pub(crate) fn read_page_size(
     request: &Request,
     violations: &mut ViolationCollector,
 ) -> Option<u32> {
     const FIELD: &str = "page_size";
 
+    if read_single(request, (PAGE, PAGE), violations).is_some_and(|page| page != "1") {
+        let description = "must be 1: the other pages are links in hydra:view";
+        violations.add(PAGE, "OUT_OF_RANGE", description);
+    }
+    let order = read_single(request, ("order", ORDER), violations);
+    if order.is_some_and(|order| !["ASC", "DESC"].contains(&order.as_str())) {
+        violations.add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
+    }
     let text = read_single(request, (FIELD, "itemsPerPage"), violations)?;
     let size = text.parse().ok();
     if size.is_none() {

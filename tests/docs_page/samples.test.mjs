@@ -55,13 +55,15 @@ for (const language of Object.keys(LANGUAGES)) {
       { parameter: { in: "path", name: "id" }, value: "a/b c" },
       { parameter: { in: "query", name: "createdAt[after]" }, value: "+2h & l'été" },
       { parameter: { in: "query", name: "absent" }, value: "" },
+      { parameter: { in: "query", name: "state" }, value: "failed" },
+      { parameter: { in: "query", name: "state" }, value: "exhausted" },
       { parameter: { in: "header", name: "X-Nasty" }, value: "it's \"so\" $HOME \\" },
     ];
     const arrived = await execute(language, build(operation, values, JSON.stringify(body)));
 
     assert.deepEqual(JSON.parse(arrived.body), body);
     assert.equal(arrived.method, "POST");
-    assert.equal(arrived.path, "/api/x/a%2Fb%20c?createdAt%5Bafter%5D=%2B2h+%26+l%27%C3%A9t%C3%A9");
+    assert.equal(arrived.path, "/api/x/a%2Fb%20c?createdAt%5Bafter%5D=%2B2h+%26+l%27%C3%A9t%C3%A9&state=failed&state=exhausted");
     assert.equal(arrived.authorization, "Bearer a.b-c");
     assert.equal(arrived.type, "application/ld+json");
     assert.equal(arrived.nasty, "it's \"so\" $HOME \\");

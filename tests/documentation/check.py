@@ -51,11 +51,12 @@ def start(program, directory):
     sys.exit("the platform did not start")
 
 
-def hydra(base):
+def hydra(shop):
     installed = {"node": shutil.which("node"), "its packages": (HERE / "node_modules").exists()}
     if is_missing("the Hydra client", [name for name, found in installed.items() if not found]):
         return
-    subprocess.run(["node", HERE / "hydra.mjs", base], timeout=120, check=True)
+    subprocess.run(["node", HERE / "hydra.mjs", shop.base, shop.headers["Authorization"]],
+                   timeout=120, check=True)
 
 
 def is_missing(what, programs):
@@ -101,7 +102,7 @@ def check(ready):
 
     seed = Seed(ready)
     json_ld.check(seed)
-    hydra(base)
+    hydra(seed.shop)
     check_signature_vectors(document)
     check_clients(document, ready)
     fuzz.run(base, document, ready, seed)

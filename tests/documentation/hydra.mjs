@@ -1,14 +1,17 @@
-// Checks what a generic Hydra client finds from the entrypoint. Argument: the base URL.
+// Checks what a generic Hydra client finds from the entrypoint, and that it can list every collection.
+// Arguments: the base URL, and the header `Authorization` of a shop's client.
 import { parseHydraDocumentation } from "@api-platform/api-doc-parser";
 
-const [base] = process.argv.slice(2);
-const { api } = await parseHydraDocumentation(`${base}/api`);
+const [base, authorization] = process.argv.slice(2);
+const headers = { Authorization: authorization };
+const { api } = await parseHydraDocumentation(`${base}/api`, { headers });
 const documentation = await (await fetch(`${base}/api/docs.jsonld`)).json();
 const entrypoint = await (await fetch(`${base}/api`)).json();
 const classes = documentation["hydra:supportedClass"];
 const failures = [];
 let fields = 0;
 let operations = 0;
+let filters = 0;
 
 for (const [name, address] of Object.entries(entrypoint)) {
   if (name.startsWith("@")) continue;
@@ -42,8 +45,21 @@ for (const [name, address] of Object.entries(entrypoint)) {
     }
     operations += 1;
   }
+
+  // The request and what is read of the response are those of API Platform's Admin.
+  const list = await fetch(`${resource.url}?order%5Bid%5D=ASC&page=1&itemsPerPage=10`, { headers });
+  const page = await list.json();
+  if (!list.ok || !page["hydra:member"]) failures.push(`${resource.title}: ${JSON.stringify(page)}`);
+  if (page["hydra:totalItems"] === undefined && !page["hydra:view"]) {
+    failures.push(`${resource.title}: no total and no links to pages`);
+  }
+  const found = (await resource.getParameters()).map((filter) => filter.variable);
+  const { "hydra:template": template = "" } = page["hydra:search"] || {};
+  const [, listed = ""] = template.match(/\{\?(.*)\}$/) || [];
+  if (listed.replaceAll("*", "") !== found.join()) failures.push(`${resource.title}: ${found} of ${template}`);
+  filters += found.length;
 }
 
-console.log(`${api.resources.length} resources, ${fields} fields, ${operations} operations`);
+console.log(`${api.resources.length} resources, ${fields} fields, ${operations} operations, ${filters} filters`);
 for (const failure of failures) console.error(failure);
-process.exitCode = failures.length || api.resources.length === 0 ? 1 : 0;
+process.exitCode = failures.length || filters === 0 ? 1 : 0;

@@ -103,12 +103,12 @@ def described(expanded):
 
 
 def paths(value, base):
-    """The IRIs of the platform in a document, as paths, without the `@id`s of addresses: those
-    cannot be read."""
+    """The IRIs of the platform in a document, as paths, without templates and the `@id`s of
+    addresses: those cannot be read."""
     if isinstance(value, dict):
         is_address = value.get("@type") == "http://schema.org/Place"
         for name, member in value.items():
-            if not (is_address and name == "@id"):
+            if name != "hydra:template" and not (is_address and name == "@id"):
                 yield from paths(member, base)
     elif isinstance(value, list):
         for element in value:

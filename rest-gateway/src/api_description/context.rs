@@ -16,6 +16,9 @@ pub(super) const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
+/// How the filters of lists are written.
+pub(super) const BASIC_REPRESENTATION: &str = "BasicRepresentation";
+
 /// The document at `/api/contexts/<name>`; none unless a class with an `@type` has the name.
 pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
     let class = classes::ALL
@@ -48,9 +51,14 @@ fn reachable(class: &'static Class) -> Vec<&'static Class> {
         }
     }
     found.extend(
-        [&classes::api::COLLECTION, &classes::api::COLLECTION_VIEW]
-            .into_iter()
-            .filter(|class| !names.contains(class.name)),
+        [
+            &classes::api::COLLECTION,
+            &classes::api::COLLECTION_VIEW,
+            &classes::api::IRI_TEMPLATE,
+            &classes::api::IRI_TEMPLATE_MAPPING,
+        ]
+        .into_iter()
+        .filter(|class| !names.contains(class.name)),
     );
     found
 }
@@ -61,11 +69,14 @@ fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
     }
     for field in class.fields {
         terms.insert(field.name.to_owned(), definition(field, public_url));
-        if matches!(field.range, Range::DayOfWeek) {
-            for day in DAYS {
-                let iri = Iri::SchemaOrg(day).expand(public_url);
-                terms.insert(day.to_owned(), json!(iri));
-            }
+        let values: &[Iri] = match field.range {
+            Range::DayOfWeek => &DAYS.map(Iri::SchemaOrg),
+            Range::VariableRepresentation => &[Iri::Hydra(BASIC_REPRESENTATION)],
+            _ => &[],
+        };
+        for value in values {
+            let (Iri::SchemaOrg(term) | Iri::Hydra(term) | Iri::Api(term)) = value;
+            terms.insert((*term).to_owned(), json!(value.expand(public_url)));
         }
     }
 }
@@ -76,7 +87,7 @@ fn definition(field: &Field, public_url: &str) -> Value {
         Range::Instant => Some(format!("{XSD}dateTime")),
         Range::Url => Some(format!("{XSD}anyURI")),
         Range::Link(_) | Range::Collection(_) => Some("@id".to_owned()),
-        Range::DayOfWeek => Some("@vocab".to_owned()),
+        Range::DayOfWeek | Range::VariableRepresentation => Some("@vocab".to_owned()),
         Range::Json => Some("@json".to_owned()),
         Range::Text
         | Range::Enum(_)

@@ -121,6 +121,7 @@ fn range(range: Range) -> Option<Value> {
         Range::Url => json!("xsd:anyURI"),
         Range::Json => json!("rdf:JSON"),
         Range::DayOfWeek => json!("schema:DayOfWeek"),
+        Range::VariableRepresentation => json!("hydra:VariableRepresentation"),
         Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri)),
         // Hydra clients read the class of a collection's members from it.
         Range::Collection(class) => json!([

@@ -18,9 +18,9 @@ pub(crate) use classes::{
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
+pub(crate) use operations::{filters, query_parameters, requires_token};
 #[cfg(test)]
 pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
-pub(crate) use operations::{query_parameters, requires_token};
 pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";
@@ -110,6 +110,8 @@ enum Range {
     AnyOf(&'static [&'static Class]),
     /// The English name of a day of the week, a term of schema.org.
     DayOfWeek,
+    /// `BasicRepresentation`, a term of Hydra.
+    VariableRepresentation,
     /// JSON with keys chosen by the client.
     Json,
 }

@@ -65,6 +65,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
 
     let last = page.events.last().map_or(page.after, |event| event.number);
     let pagination = Pagination {
+        path: "/api/events",
         parameter: "after",
         query: collection::page_query(page_size),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),

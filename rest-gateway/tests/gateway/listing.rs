@@ -4,7 +4,7 @@ use proto::{
     ListDeliveriesRequest, ListDeliveriesResponse, ListWebhooksRequest, ListWebhooksResponse,
     Violation, Webhook, task::Status,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::Code;
 use tonic_types::{ErrorDetails, FieldViolation};
 
@@ -70,6 +70,7 @@ async fn a_page_links_to_its_neighbours_with_the_same_query() {
                 "@type": "hydra:Collection",
                 "hydra:member": [member],
                 "hydra:view": view,
+                "hydra:search": filters_of_deliveries(),
             })
         );
         assert_eq!(
@@ -81,6 +82,58 @@ async fn a_page_links_to_its_neighbours_with_the_same_query() {
             }
         );
     }
+}
+
+fn filters_of_deliveries() -> Value {
+    let mapping = |variable: &str, property: &str| {
+        json!({
+            "@type": "IriTemplateMapping",
+            "variable": variable,
+            "property": property,
+            "required": false,
+        })
+    };
+    json!({
+        "@type": "hydra:IriTemplate",
+        "hydra:template": "/api/deliveries{?externalReference,createdAt[after],createdAt[before],\
+            dropoff.before[after],dropoff.before[before],status,exists[cancelledAt]}",
+        "hydra:variableRepresentation": "BasicRepresentation",
+        "hydra:mapping": [
+            mapping("externalReference", "externalReference"),
+            mapping("createdAt[after]", "createdAt"),
+            mapping("createdAt[before]", "createdAt"),
+            mapping("dropoff.before[after]", "dropoff.before"),
+            mapping("dropoff.before[before]", "dropoff.before"),
+            mapping("status", "status"),
+            mapping("exists[cancelledAt]", "cancelledAt"),
+        ],
+    })
+}
+
+/// API Platform's Admin sends `page` and `order[id]` with every list request.
+#[tokio::test]
+async fn links_to_other_pages_have_neither_page_nor_order() {
+    let platform = Platform::start().await;
+    platform.core.will_respond(ListDeliveriesResponse {
+        next_page_token: "cc".to_owned(),
+        ..ListDeliveriesResponse::default()
+    });
+
+    let reply = platform
+        .client
+        .get("/api/deliveries?order%5Bid%5D=ASC&page=1&itemsPerPage=10&status=TODO")
+        .await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json()["hydra:view"],
+        json!({
+            "@id": "/api/deliveries?itemsPerPage=10&status=TODO",
+            "@type": "hydra:PartialCollectionView",
+            "hydra:first": "/api/deliveries?itemsPerPage=10&status=TODO",
+            "hydra:next": "/api/deliveries?itemsPerPage=10&status=TODO&cursor=cc",
+        })
+    );
 }
 
 #[tokio::test]
@@ -121,12 +174,12 @@ async fn violations_of_pagination_have_the_names_of_query_parameters() {
         platform.core.received::<ListDeliveriesRequest>(),
         ListDeliveriesRequest {
             violations: vec![
-                violation("page_token", "REPEATED", "must occur only once"),
                 violation(
                     "page_size",
                     "WRONG_TYPE",
                     "must be a whole number from 1 to 100"
                 ),
+                violation("page_token", "REPEATED", "must occur only once"),
             ],
             ..ListDeliveriesRequest::default()
         }

@@ -2,7 +2,8 @@
 // API key and its secret.
 import assert from "node:assert/strict";
 import {
-  calculateRetailPrice, createDelivery, createWebhook, getTask, issueToken, listDeliveries, testWebhook,
+  calculateRetailPrice, createDelivery, createWebhook, getTask, issueToken, listDeliveries,
+  listNotifications, testWebhook,
   type DeliveryDraft, type JsonLdMembers,
 } from "./hey/index";
 import { client } from "./hey/client.gen";
@@ -53,6 +54,13 @@ async function main(): Promise<void> {
   assert.equal(test.delivered, true);
   assert.ok(isVerified(await receiver.next, webhook.secret ?? ""));
   receiver.close();
+
+  const notifications = await listNotifications({
+    ...options,
+    path: { id: webhook.id },
+    query: { state: ["failed", "exhausted"] },
+  });
+  assert.deepEqual(notifications.data["hydra:member"], []);
 }
 
 main().catch((error: unknown) => {

@@ -47,3 +47,7 @@ check($listed->getHydraMember()[0]->getId() === $delivery->getId(), 'list');
 $webhooks = new Api\WebhooksApi(null, $config);
 $webhook = $webhooks->createWebhook(new Model\WebhookDraft(['event' => 'delivery.completed', 'url' => 'http://127.0.0.1:9/']));
 check(strlen(base64_decode($webhook->getSecret())) === 32, 'webhook');
+
+$states = [Model\NotificationState::FAILED, Model\NotificationState::EXHAUSTED];
+$notifications = (new Api\NotificationsApi(null, $config))->listNotifications($webhook->getId(), $states);
+check($notifications->getHydraMember() === [], 'notifications');

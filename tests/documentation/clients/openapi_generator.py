@@ -43,3 +43,7 @@ webhook = client.WebhooksApi(shop).create_webhook(
 test = client.NotificationsApi(shop).test_webhook(webhook.id)
 assert test.delivered, test
 assert receiver.verified(webhook.secret)["event"] == webhook.event
+
+states = [client.NotificationState.FAILED, client.NotificationState.EXHAUSTED]
+notifications = client.NotificationsApi(shop).list_notifications(webhook.id, state=states)
+assert notifications.hydra_member == [], notifications

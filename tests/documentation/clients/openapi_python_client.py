@@ -9,13 +9,13 @@ sys.path.insert(0, folder)
 from client import AuthenticatedClient, Client
 from client.api.access_tokens import issue_token
 from client.api.deliveries import create_delivery, list_deliveries
-from client.api.notifications import test_webhook
+from client.api.notifications import list_notifications, test_webhook
 from client.api.retail_prices import calculate_retail_price
 from client.api.tasks import get_task
 from client.api.webhooks import create_webhook
 from client.models import (
-    DeliveryDraft, DropoffDraft, EmptyObject, EventName, Problem, TaskStatus, TokenRequest,
-    WebhookDraft)
+    DeliveryDraft, DropoffDraft, EmptyObject, EventName, NotificationState, Problem, TaskStatus,
+    TokenRequest, WebhookDraft)
 from receiver import Receiver
 
 token = issue_token.sync(client=Client(base), body=TokenRequest(
@@ -46,3 +46,7 @@ webhook = create_webhook.sync(
 test = test_webhook.sync(webhook.id, client=shop, body=EmptyObject())
 assert test.delivered, test
 assert receiver.verified(webhook.secret)["event"] == webhook.event
+
+states = [NotificationState.FAILED, NotificationState.EXHAUSTED]
+notifications = list_notifications.sync(webhook.id, client=shop, state=states)
+assert notifications.hydramember == [], notifications

@@ -51,6 +51,12 @@ async function main(): Promise<void> {
   assert.equal(test.delivered, true);
   assert.ok(isVerified(await receiver.next, webhook.secret ?? ""));
   receiver.close();
+
+  const notifications = await new NotificationsApi(shop).listNotifications({
+    id: webhook.id,
+    state: ["failed", "exhausted"],
+  });
+  assert.deepEqual(notifications.hydraMember, []);
 }
 
 main().catch((error: unknown) => {

@@ -38,8 +38,10 @@ on_both_databases! {
                     "@type": "hydra:PartialCollectionView",
                     "hydra:first": DELIVERIES,
                 },
+                "hydra:search": list["hydra:search"],
             })
         };
+        assert_eq!(list["hydra:search"]["@type"], "hydra:IriTemplate");
         assert_eq!(list, collection(json!(expected)));
         assert_eq!(
             json_ld(&other.get(DELIVERIES).await, 200),

@@ -83,6 +83,47 @@ async fn an_unknown_query_parameter_is_reported_with_the_other_violations() {
     platform.stop().await;
 }
 
+on_both_databases! {
+    /// API Platform's Admin sends `order[id]`, `page` and `itemsPerPage` with each list request. A second
+    /// page by number would repeat the first.
+    async fn the_list_requests_of_api_platforms_admin_are_answered(platform: &Platform) {
+        let client = platform.client().await;
+        client.create_delivery(draft()).await;
+        let webhook = client.create_webhook("delivery.picked", "http://127.0.0.1:9/").await;
+        let notifications = format!("{}/notifications", iri(&webhook));
+        let mut mismatches = Mismatches::default();
+
+        for list in ["/api/deliveries", "/api/events", "/api/webhooks", &notifications] {
+            let plain = client.get(list).await.expect(200);
+            let page = client
+                .get(&format!("{list}?order%5Bid%5D=ASC&page=1&itemsPerPage=10"))
+                .await
+                .expect(200);
+            mismatches.check_eq(list, &page["hydra:member"], &plain["hydra:member"]);
+
+            let wrong = client
+                .get(&format!("{list}?order%5Bid%5D=up&page=2&order%5Bname%5D=ASC"))
+                .await;
+            let violations = wrong.expect(400)["violations"].clone();
+            let mut violations: Vec<_> = violations
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|violation| {
+                    ["propertyPath", "code", "message"].map(|name| violation[name].as_str().unwrap().to_owned())
+                })
+                .collect();
+            violations.sort();
+            mismatches.check_eq(list, violations.len(), 3);
+            mismatches.check_eq(list, &violations[0][..2], &["order[id]", "unknown_value"].map(str::to_owned)[..]);
+            mismatches.check_eq(list, &violations[1][..2], &["order[name]", "unknown_parameter"].map(str::to_owned)[..]);
+            let page = ["page", "out_of_range", "must be 1: the other pages are links in hydra:view"];
+            mismatches.check_eq(list, &violations[2], &page.map(str::to_owned));
+        }
+        mismatches.assert_none();
+    }
+}
+
 /// Whether the response is a resource or nothing, not a document or a health check.
 fn is_resource(operation: &Value) -> bool {
     let responses = operation["responses"].as_object().unwrap();

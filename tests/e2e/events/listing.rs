@@ -58,6 +58,14 @@ on_both_databases! {
                     "@type": "hydra:PartialCollectionView",
                     "hydra:first": EVENTS,
                 },
+                "hydra:search": {
+                    "@type": "hydra:IriTemplate",
+                    "hydra:template": "/api/events{?after}",
+                    "hydra:variableRepresentation": "BasicRepresentation",
+                    "hydra:mapping": [
+                        { "@type": "IriTemplateMapping", "variable": "after", "property": "number", "required": false },
+                    ],
+                },
                 "firstNumber": 1,
                 "lastNumber": 3,
             })

@@ -85,3 +85,41 @@ async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
     mismatches.assert_none();
     platform.stop().await;
 }
+
+/// A list in one parameter, such as `state=failed,exhausted`, is one unknown value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeatable_parameter_is_an_array_of_the_values_that_are_accepted() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let webhook = client
+        .create_webhook("delivery.completed", "http://127.0.0.1:9/")
+        .await;
+    let path = format!("{}/notifications", iri(&webhook));
+    let documentation = Documentation::of(&platform.base_url).await;
+    let template = "/api/webhooks/{id}/notifications";
+    let described = documentation.parameter(&Method::GET, template, "state");
+    let mut mismatches = Mismatches::default();
+
+    for values in [
+        &[][..],
+        &["failed"],
+        &["failed", "exhausted"],
+        &["failed", "failed"],
+        &["pending", "failed", "delivered", "exhausted", "cancelled"],
+        &["failed", "sent"],
+        &["failed,exhausted"],
+        &[""],
+    ] {
+        let errors = documentation.errors(described, &json!(values));
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(values.iter().map(|value| ("state", value)));
+
+        let response = client.get(&format!("{path}?{}", query.finish())).await;
+
+        let case = format!("{values:?}: {errors:?}");
+        mismatches.check_eq(case, response.status == 200, errors.is_empty());
+    }
+
+    mismatches.assert_none();
+    platform.stop().await;
+}

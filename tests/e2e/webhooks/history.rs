@@ -79,6 +79,17 @@ on_both_databases! {
         assert_eq!(objects(&first), delivered[..2]);
         assert_eq!(first["@id"], path);
         assert_eq!(first["@context"], "/api/contexts/Notification");
+        assert_eq!(
+            first["hydra:search"],
+            json!({
+                "@type": "hydra:IriTemplate",
+                "hydra:template": format!("{path}{{?state*}}"),
+                "hydra:variableRepresentation": "BasicRepresentation",
+                "hydra:mapping": [
+                    { "@type": "IriTemplateMapping", "variable": "state", "property": "state", "required": false },
+                ],
+            })
+        );
         let next = first["hydra:view"]["hydra:next"].as_str().unwrap();
         let second = json_ld(&client.get(next).await, 200);
         assert_eq!(objects(&second), delivered[2..]);

@@ -9,7 +9,9 @@ use crate::api_description::{
     Class, Field,
     Iri::{Api, Hydra},
     Presence,
-    Range::{AnyOf, Boolean, Collection, Enum, Integer, Link, Object, Text},
+    Range::{
+        AnyOf, Boolean, Collection, Enum, Integer, Link, Object, Text, VariableRepresentation,
+    },
     TypeName, enumerations,
 };
 
@@ -121,6 +123,9 @@ pub(in crate::api_description) static COLLECTION: Class = Class {
             .iri(Hydra("totalItems"))
             .optional(),
         Field::new("hydra:view", Object(&COLLECTION_VIEW)).iri(Hydra("view")),
+        Field::new("hydra:search", Object(&IRI_TEMPLATE))
+            .iri(Hydra("search"))
+            .optional(),
         Field::new("firstNumber", Integer).optional().description(
             "In events: the number of the oldest stored event, or of the next one \
                 if none is stored.",
@@ -150,5 +155,41 @@ pub(in crate::api_description) static COLLECTION_VIEW: Class = Class {
         Field::new("hydra:last", Link(None))
             .iri(Hydra("last"))
             .optional(),
+    ],
+};
+
+pub(in crate::api_description) static IRI_TEMPLATE: Class = Class {
+    name: "IriTemplate",
+    iri: Hydra("IriTemplate"),
+    type_name: TypeName::Iri,
+    id_presence: Presence::Never,
+    description: "The filters of a list.",
+    fields: &[
+        Field::new("hydra:template", Text)
+            .iri(Hydra("template"))
+            .description("The list's IRI with its filters, each as in `hydra:mapping`."),
+        Field::new("hydra:variableRepresentation", VariableRepresentation)
+            .iri(Hydra("variableRepresentation"))
+            .description("How values are written: as they are."),
+        Field::new("hydra:mapping", Object(&IRI_TEMPLATE_MAPPING))
+            .iri(Hydra("mapping"))
+            .set(),
+    ],
+};
+
+pub(in crate::api_description) static IRI_TEMPLATE_MAPPING: Class = Class {
+    name: "IriTemplateMapping",
+    iri: Hydra("IriTemplateMapping"),
+    type_name: TypeName::Term,
+    id_presence: Presence::Never,
+    description: "A filter of a list.",
+    fields: &[
+        Field::new("variable", Text)
+            .iri(Hydra("variable"))
+            .description("The name of the query parameter."),
+        Field::new("property", Text)
+            .iri(Hydra("property"))
+            .description("The member that it filters by."),
+        Field::new("required", Boolean).iri(Hydra("required")),
     ],
 };

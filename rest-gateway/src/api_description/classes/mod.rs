@@ -39,6 +39,8 @@ pub(super) static ALL: &[&Class] = &[
     &api::CONSTRAINT_VIOLATION,
     &api::COLLECTION,
     &api::COLLECTION_VIEW,
+    &api::IRI_TEMPLATE,
+    &api::IRI_TEMPLATE_MAPPING,
 ];
 
 const ID: Field = Field::new("id", Text)

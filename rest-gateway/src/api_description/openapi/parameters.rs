@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::{
-    api_description::{TypeName, classes, operations::Operation, parse_json},
+    api_description::{
+        TypeName, classes,
+        operations::{Operation, Parameter},
+        parse_json,
+    },
     error_codes,
     resources::docs_page::FILES,
     violation_codes,
@@ -33,17 +37,25 @@ pub(super) fn of(operation: &Operation) -> Vec<Value> {
         .split('/')
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
         .map(path_parameter);
-    let others = operation.parameters.iter().map(|parameter| {
-        json!({
-            "name": parameter.name,
-            "in": parameter.location,
-            "description": parameter.description,
-            "schema": parse_json(parameter.schema),
-        })
-    });
+    let others = operation.parameters.iter().map(query_or_header);
     let if_none_match = json!({"$ref": "#/components/parameters/If-None-Match"});
     let conditional = operation.has_etag().then_some(if_none_match);
     in_path.chain(others).chain(conditional).collect()
+}
+
+fn query_or_header(parameter: &Parameter) -> Value {
+    let mut described = json!({
+        "name": parameter.name,
+        "in": parameter.location,
+        "description": parameter.description,
+        "schema": parse_json(parameter.schema),
+    });
+    if parameter.is_repeatable {
+        described["style"] = json!("form");
+        described["explode"] = json!(true);
+        described["schema"] = json!({"type": "array", "items": described["schema"]});
+    }
+    described
 }
 
 fn path_parameter(name: &str) -> Value {

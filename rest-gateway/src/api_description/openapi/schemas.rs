@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api_description::{
     Access, Cardinality, Class, Enumeration, Field, Iri, Presence, Range, TypeName, classes,
-    context::DAYS,
+    context::{BASIC_REPRESENTATION, DAYS},
     enumerations,
     operations::{self, Returns},
     parse_json,
@@ -310,6 +310,7 @@ pub(super) fn range_schema(range: Range) -> Value {
             json!({"anyOf": any})
         }
         Range::DayOfWeek => named("DayOfWeek"),
+        Range::VariableRepresentation => json!({"const": BASIC_REPRESENTATION}),
         Range::Json => json!({"type": "object", "additionalProperties": {"type": "string"}}),
     }
 }

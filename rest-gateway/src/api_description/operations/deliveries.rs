@@ -32,12 +32,11 @@ const DRAFT_ERRORS: &[&ErrorCode] = &[
 /// The JSON Schema of a time in a query.
 const TIME: &str = r#"{"type": "string", "pattern": "\\S", "maxLength": 128}"#;
 
-const TAX: &[Parameter] = &[Parameter {
-    name: "tax",
-    location: "query",
-    description: "Whether `amount` includes the tax.",
-    schema: r#"{"type": "string", "enum": ["included", "excluded"], "default": "included"}"#,
-}];
+const TAX: &[Parameter] = &[Parameter::query(
+    "tax",
+    "Whether `amount` includes the tax.",
+    r#"{"type": "string", "enum": ["included", "excluded"], "default": "included"}"#,
+)];
 
 pub(super) static DELIVERIES: &[Operation] = &[
     Operation {
@@ -72,62 +71,54 @@ pub(super) static DELIVERIES: &[Operation] = &[
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
         parameters: &[
-            Parameter {
-                name: "itemsPerPage",
-                location: "query",
-                description: "The number of deliveries per page.",
-                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
-            },
-            Parameter {
-                name: "cursor",
-                location: "query",
-                description: "The start of the page, from a link in `hydra:view`.",
-                schema: r#"{"type": "string"}"#,
-            },
-            Parameter {
-                name: "externalReference",
-                location: "query",
-                description: "Only the delivery with this reference.",
-                schema: r#"{"type": "string", "minLength": 1}"#,
-            },
-            Parameter {
-                name: "createdAt[after]",
-                location: "query",
-                description: "Only deliveries created at or after this time; also in natural \
+            Parameter::ITEMS_PER_PAGE,
+            Parameter::CURSOR,
+            Parameter::PAGE,
+            Parameter::ORDER,
+            Parameter::query(
+                "externalReference",
+                "Only the delivery with this reference.",
+                r#"{"type": "string", "minLength": 1}"#,
+            )
+            .filters("externalReference"),
+            Parameter::query(
+                "createdAt[after]",
+                "Only deliveries created at or after this time; also in natural \
                     language, such as `yesterday`.",
-                schema: TIME,
-            },
-            Parameter {
-                name: "createdAt[before]",
-                location: "query",
-                description: "Only deliveries created at or before this time.",
-                schema: TIME,
-            },
-            Parameter {
-                name: "dropoff.before[after]",
-                location: "query",
-                description: "Only deliveries with the dropoff's `before` at or after this time.",
-                schema: TIME,
-            },
-            Parameter {
-                name: "dropoff.before[before]",
-                location: "query",
-                description: "Only deliveries with the dropoff's `before` at or before this time.",
-                schema: TIME,
-            },
-            Parameter {
-                name: "status",
-                location: "query",
-                description: "`DONE`: only deliveries with both tasks done; `TODO`: only the \
+                TIME,
+            )
+            .filters("createdAt"),
+            Parameter::query(
+                "createdAt[before]",
+                "Only deliveries created at or before this time.",
+                TIME,
+            )
+            .filters("createdAt"),
+            Parameter::query(
+                "dropoff.before[after]",
+                "Only deliveries with the dropoff's `before` at or after this time.",
+                TIME,
+            )
+            .filters("dropoff.before"),
+            Parameter::query(
+                "dropoff.before[before]",
+                "Only deliveries with the dropoff's `before` at or before this time.",
+                TIME,
+            )
+            .filters("dropoff.before"),
+            Parameter::query(
+                "status",
+                "`DONE`: only deliveries with both tasks done; `TODO`: only the \
                     others.",
-                schema: r#"{"type": "string", "enum": ["TODO", "DONE"]}"#,
-            },
-            Parameter {
-                name: "exists[cancelledAt]",
-                location: "query",
-                description: "Only cancelled deliveries (`true`), or only the others (`false`).",
-                schema: r#"{"type": "string", "enum": ["true", "false", "1", "0"]}"#,
-            },
+                r#"{"type": "string", "enum": ["TODO", "DONE"]}"#,
+            )
+            .filters("status"),
+            Parameter::query(
+                "exists[cancelledAt]",
+                "Only cancelled deliveries (`true`), or only the others (`false`).",
+                r#"{"type": "string", "enum": ["true", "false", "1", "0"]}"#,
+            )
+            .filters("cancelledAt"),
         ],
         returns: Returns::Collection(&DELIVERY),
         ..DEFAULT

@@ -3,6 +3,7 @@
 mod api;
 mod deliveries;
 mod error_codes;
+mod parameters;
 mod stores;
 mod webhooks;
 
@@ -10,6 +11,7 @@ use super::Class;
 use crate::error_codes::ErrorCode;
 
 pub(super) use error_codes::error_codes_by_status;
+pub(super) use parameters::Parameter;
 
 /// Every operation, by tag, in the order of the documentation.
 pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
@@ -77,28 +79,6 @@ pub(super) enum Auth {
     Token,
     /// An access token with this scope.
     Scope(&'static str),
-}
-
-/// A query parameter or a request header.
-#[derive(Debug)]
-pub(super) struct Parameter {
-    pub(super) name: &'static str,
-    /// `query` or `header`.
-    pub(super) location: &'static str,
-    pub(super) description: &'static str,
-    /// A JSON Schema.
-    pub(super) schema: &'static str,
-}
-
-impl Parameter {
-    /// Of every `POST` that writes.
-    const IDEMPOTENCY_KEY: Self = Self {
-        name: "Idempotency-Key",
-        location: "header",
-        description: "A unique key for this request, such as a random UUID. Within 7 days, a request \
-                      with the same key is not executed again; it gets the stored response.",
-        schema: r#"{"type": "string", "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"}"#,
-    };
 }
 
 /// The body of a request.
@@ -210,6 +190,14 @@ pub(crate) fn query_parameters(method: &str, path: &str) -> Vec<&'static str> {
         .filter(|parameter| parameter.location == "query")
         .map(|parameter| parameter.name)
         .collect()
+}
+
+/// The filters of a list.
+pub(crate) fn filters(path: &str) -> impl Iterator<Item = &'static Parameter> {
+    all()
+        .filter(move |operation| operation.method == "GET" && operation.path == path)
+        .flat_map(|operation| operation.parameters)
+        .filter(|parameter| !parameter.property.is_empty())
 }
 
 /// Whether an operation requires an access token.

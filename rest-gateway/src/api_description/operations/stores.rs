@@ -9,13 +9,12 @@ use crate::{
     error_codes as codes,
 };
 
-const LANGUAGE: &[Parameter] = &[Parameter {
-    name: "Accept-Language",
-    location: "header",
-    description: "The preferred languages of labels. If none is supported, labels are in the \
+const LANGUAGE: &[Parameter] = &[Parameter::header(
+    "Accept-Language",
+    "The preferred languages of labels. If none is supported, labels are in the \
         platform's language.",
-    schema: r#"{"type": "string", "examples": ["fr"]}"#,
-}];
+    r#"{"type": "string", "examples": ["fr"]}"#,
+)];
 
 pub(super) static TIME_SLOTS: &[Operation] = &[
     Operation {

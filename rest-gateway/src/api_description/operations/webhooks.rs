@@ -34,9 +34,10 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks",
         operation_id: "listWebhooks",
         summary: "List the client's webhooks",
-        description: "Without their secrets. All webhooks are on one page.",
+        description: "Without their secrets. All webhooks are on one page; `itemsPerPage` has no effect.",
         tag: "Webhooks",
         auth: Auth::Token,
+        parameters: &[Parameter::ITEMS_PER_PAGE, Parameter::PAGE, Parameter::ORDER],
         returns: Returns::Collection(&WEBHOOK),
         error_codes: STORE_ERRORS,
         ..DEFAULT
@@ -140,27 +141,18 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         tag: "Notifications",
         auth: Auth::Token,
         parameters: &[
-            Parameter {
-                name: "state",
-                location: "query",
-                description: "Only notifications in this state; may be repeated for several states.",
-                schema: r#"{
-                    "type": "string",
-                    "enum": ["pending", "failed", "delivered", "exhausted", "cancelled"]
-                }"#,
-            },
-            Parameter {
-                name: "itemsPerPage",
-                location: "query",
-                description: "The number of items per page.",
-                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
-            },
-            Parameter {
-                name: "cursor",
-                location: "query",
-                description: "The start of the page, from a link in `hydra:view`.",
-                schema: r#"{"type": "string"}"#,
-            },
+            Parameter::query(
+                "state",
+                "Only notifications in this state; repeat the parameter for several states: \
+                 `state=failed&state=exhausted`.",
+                r##"{"$ref": "#/components/schemas/NotificationState"}"##,
+            )
+            .filters("state")
+            .repeatable(),
+            Parameter::ITEMS_PER_PAGE,
+            Parameter::CURSOR,
+            Parameter::PAGE,
+            Parameter::ORDER,
         ],
         returns: Returns::Collection(&NOTIFICATION),
         error_codes: STORE_ERRORS,
@@ -246,19 +238,16 @@ pub(super) static EVENTS: &[Operation] = &[
         tag: "Events",
         auth: Auth::Token,
         parameters: &[
-            Parameter {
-                name: "after",
-                location: "query",
-                description: "Only events with a greater number; without it, the page starts at \
+            Parameter::query(
+                "after",
+                "Only events with a greater number; without it, the page starts at \
                     the oldest stored event.",
-                schema: r#"{"type": "integer", "format": "int64", "minimum": 0}"#,
-            },
-            Parameter {
-                name: "itemsPerPage",
-                location: "query",
-                description: "The number of items per page.",
-                schema: r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 30}"#,
-            },
+                r#"{"type": "integer", "format": "int64", "minimum": 0}"#,
+            )
+            .filters("number"),
+            Parameter::ITEMS_PER_PAGE,
+            Parameter::PAGE,
+            Parameter::ORDER,
         ],
         returns: Returns::Collection(&EVENT),
         error_codes: &[

@@ -4,7 +4,11 @@
 use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
-use crate::{body_reader::ViolationCollector, collection::read_single, request::Request};
+use crate::{
+    body_reader::ViolationCollector,
+    collection::{ORDER, PAGE, read_page_size, read_single},
+    request::Request,
+};
 
 const CURSOR: &str = "cursor";
 
@@ -13,9 +17,9 @@ pub(super) fn read(
     request: &Request,
     violations: &mut ViolationCollector,
 ) -> ListDeliveriesRequest {
+    let page_size = read_page_size(request, violations);
     let mut read_parameter =
         |field, parameter| read_single(request, (field, parameter), violations);
-    let page_size = read_parameter("page_size", "itemsPerPage");
     let cursor = read_parameter("page_token", CURSOR);
     let external_reference = read_parameter("external_reference", "externalReference");
     let created_from = read_parameter("created_from", "createdAt[after]");
@@ -25,15 +29,6 @@ pub(super) fn read(
     let status = read_parameter("status", "status");
     let cancelled = read_parameter("cancelled", "exists[cancelledAt]");
 
-    let page_size = page_size.and_then(|text| {
-        let size = text.parse().ok();
-        check(
-            size,
-            "page_size",
-            "must be a whole number from 1 to 100",
-            violations,
-        )
-    });
     let status = status.and_then(|text| {
         let status = match text.as_str() {
             "TODO" => Some(Status::Todo.into()),
@@ -70,7 +65,7 @@ pub(super) fn read(
 
 /// The query without its cursor, for links to other pages.
 pub(super) fn without_cursor(request: &Request) -> String {
-    let others = parameters(request).filter(|(name, _)| name != CURSOR);
+    let others = parameters(request).filter(|(name, _)| ![CURSOR, PAGE, ORDER].contains(&&**name));
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(others)
         .finish()

@@ -169,6 +169,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         .map_err(|error| violations.translate(error))?;
 
     let pagination = Pagination {
+        path: "/api/deliveries",
         parameter: "cursor",
         query: filters::without_cursor(&request),
         cursor,

@@ -20,7 +20,10 @@ export function fields(api, { id, described }, changed) {
       ...(body ? body.elements : []),
     ],
     sends,
-    values: () => inputs.map(({ parameter, input }) => ({ parameter, value: input.value.trim() })),
+    values: () =>
+      inputs.flatMap(({ parameter, input }) =>
+        [...(input.selectedOptions || [input])].map(({ value }) => ({ parameter, value: value.trim() })),
+      ),
     body: () => (body ? body.text.value : null),
     fill: (values) => {
       for (const { parameter, input } of inputs) {
@@ -31,13 +34,15 @@ export function fields(api, { id, described }, changed) {
   };
 }
 
-/** A select for an enum or a boolean, else an input. */
+/** A select for an enum or a boolean, else an input. Several options can be selected for an array. */
 function control(api, { required, schema: reference }, id) {
-  const schema = resolve(api, reference) || {};
+  const { items, ...given } = resolve(api, reference) || {};
+  const schema = items ? resolve(api, items) : given;
   const values = schema.enum || (schema.type === "boolean" ? ["true", "false"] : null);
   if (values) {
     const preset = schema.default === undefined ? "not sent" : `default: ${schema.default}`;
     const options = values.map((value) => element("option", { value }, String(value)));
+    if (items) return element("select", { id, multiple: true, size: values.length }, ...options);
     if (!required) options.unshift(element("option", { value: "" }, preset));
     return element("select", { id }, ...options);
   }

@@ -117,6 +117,11 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         })
         .await?;
 
+    let mut violations = request.violations();
+    collection::read_page_size(&request, &mut violations);
+    if let Some(error) = violations.into_error() {
+        return Err(error);
+    }
     let webhooks = response.webhooks.into_iter().map(Webhook::try_from);
     json_ld::ok(&collection::Collection::whole(
         CONTEXT,

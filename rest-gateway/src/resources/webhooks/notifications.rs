@@ -106,6 +106,7 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         .collect();
     query.extend(page_size.map(|size| format!("itemsPerPage={size}")));
     let pagination = Pagination {
+        path: "/api/webhooks/{id}/notifications",
         parameter: "cursor",
         query: query.join("&"),
         cursor,
