@@ -25,27 +25,6 @@ const STANDARD_METHODS: [&str; 3] = [
     "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 ];
 
-/// The codes of gRPC, by their numbers.
-const CODES: &[&str] = &[
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
-
 /// Metrics since the process started. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
@@ -85,7 +64,7 @@ impl CallMetrics {
             .map(|name| vec![("rpc_method", (*name).to_owned())]);
         let durations = HistogramTable::new(
             rows.collect(),
-            ("rpc_response_status_code", CODES),
+            ("rpc_response_status_code", proto::CODE_NAMES),
             Buckets::Seconds,
         );
         let methods = names.iter().enumerate();
@@ -111,7 +90,7 @@ impl CallMetrics {
     pub(crate) fn record(&self, method: Method, code: Code, duration: Duration) -> &'static str {
         let column = code as usize;
         self.durations.observe(method.row, column, duration);
-        CODES.get(column).copied().unwrap_or("UNKNOWN")
+        proto::CODE_NAMES.get(column).copied().unwrap_or("UNKNOWN")
     }
 }
 

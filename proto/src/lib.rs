@@ -21,3 +21,24 @@ pub const NOT_EXECUTED: &str = "NOT_EXECUTED";
 
 /// The `domain` of every `google.rpc.ErrorInfo` that core sends.
 pub const ERROR_DOMAIN: &str = "delivery";
+
+/// The names of the gRPC status codes, by number.
+pub const CODE_NAMES: &[&str] = &[
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
