@@ -6,7 +6,7 @@ mod cli;
 use std::process::ExitCode;
 
 use delivery::{Clock, Platform, Settings};
-use process::{file_descriptors, logs, service_manager, shutdown};
+use process::{file_descriptors, logs, service_manager, shutdown, traces};
 
 use crate::cli::Command;
 
@@ -47,9 +47,12 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
     let shutdown = shutdown::on_signal()?;
     let data_dir = settings.data_dir.clone();
+    let traces = traces::start(&settings.traces, env!("CARGO_PKG_NAME"))?;
 
     let platform = Platform::start(settings, Clock::system()).await?;
     banner::print(&platform, &data_dir).await?;
     service_manager::notify_ready();
-    platform.run(shutdown).await
+    let result = platform.run(shutdown).await;
+    traces.stop().await;
+    result
 }

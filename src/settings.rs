@@ -12,7 +12,7 @@ use core_service::{
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use process::{logs::LogConfig, number, redacted::Redacted};
+use process::{logs::LogConfig, number, redacted::Redacted, traces::TraceConfig};
 use rest_gateway::{Currency, LatLng, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
@@ -159,6 +159,9 @@ pub struct Settings {
     #[command(flatten)]
     pub logs: LogConfig,
 
+    #[command(flatten)]
+    pub traces: TraceConfig,
+
     /// Serve gRPC reflection. Default: no, but the demo does on loopback. Example:
     /// `DELIVERY_REFLECTION=yes`
     #[arg(long, env = "DELIVERY_REFLECTION")]
@@ -215,6 +218,7 @@ impl Settings {
             webhooks: WebhookConfig::default(),
             deliveries: DeliveryConfig::default(),
             logs: LogConfig::default(),
+            traces: TraceConfig::default(),
             reflection: false,
             egress: Policy::default(),
             rate_limits: None,

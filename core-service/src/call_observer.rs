@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt as _;
+use process::traces::{self, KeyValue, TraceSpan};
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::{Code, Status, body::Body};
@@ -41,20 +42,25 @@ impl CallObserver {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
+        let method = self.metrics.method(request.uri().path());
+        let trace = trace(method, request.headers());
         let span = tracing::info_span!(
             "call",
             request.id = %request_id(request.headers()),
+            trace.id = trace.as_ref().map(|trace| tracing::field::display(trace.trace_id())),
             client.id = tracing::field::Empty,
         );
         let mut call = Call {
-            method: self.metrics.method(request.uri().path()),
+            method,
             started: Instant::now(),
             code: None,
             metrics: self.metrics,
             span: span.clone(),
+            trace: trace.clone(),
             _in_flight: self.in_flight.token(),
         };
-        let response = inner.oneshot(request).instrument(span).await?;
+        let served = inner.oneshot(request).instrument(span);
+        let response = traces::within(trace.as_ref(), served).await?;
         call.read_status(response.headers());
         Ok(response.map(|body| {
             Body::new(body.map_frame(move |frame| {
@@ -75,6 +81,7 @@ struct Call {
     code: Option<Code>,
     metrics: Arc<CallMetrics>,
     span: Span,
+    trace: Option<TraceSpan>,
     _in_flight: TaskTrackerToken,
 }
 
@@ -90,6 +97,7 @@ impl Drop for Call {
     fn drop(&mut self) {
         let duration = self.started.elapsed();
         let code = self.code.unwrap_or(Code::Cancelled);
+        let is_fault = is_fault(code);
         let code = self.metrics.record(self.method, code, duration);
         if self.method.name.starts_with(LOGGED) {
             let (method, milliseconds) = (self.method.name, milliseconds(duration));
@@ -102,7 +110,42 @@ impl Drop for Call {
                 );
             });
         }
+        if let Some(trace) = self.trace.take() {
+            trace.set(|| [KeyValue::new("rpc.response.status_code", code)]);
+            if is_fault {
+                trace.set_failed();
+            }
+            trace.end();
+        }
     }
+}
+
+/// The span of a call that is logged.
+fn trace(method: Method, headers: &HeaderMap) -> Option<TraceSpan> {
+    if !method.name.starts_with(LOGGED) {
+        return None;
+    }
+    let trace = TraceSpan::of_request(format_args!("{}", method.name), headers)?;
+    trace.set(|| {
+        [
+            KeyValue::new("rpc.system.name", "grpc"),
+            KeyValue::new("rpc.method", method.name),
+        ]
+    });
+    Some(trace)
+}
+
+/// Whether a code reports a fault of the server, by OpenTelemetry's conventions.
+fn is_fault(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
 }
 
 /// The id that the caller sent, if it is well-formed, else a new one.

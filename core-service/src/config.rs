@@ -17,6 +17,7 @@ use process::{
     number,
     redacted::Redacted,
     secret_file,
+    traces::TraceConfig,
 };
 use proto::public_url::InvalidPublicUrl;
 use url::Url;
@@ -152,6 +153,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub logs: LogConfig,
+
+    #[command(flatten)]
+    pub traces: TraceConfig,
 
     /// Serve gRPC reflection. Default: no. Example: `DELIVERY_REFLECTION=yes`.
     #[arg(long, env = "DELIVERY_REFLECTION")]
@@ -377,6 +381,7 @@ impl Config {
             webhooks: WebhookConfig::default(),
             event_retention: DAY * 30,
             logs: LogConfig::default(),
+            traces: TraceConfig::default(),
             reflection: false,
             all_in_one: false,
         }

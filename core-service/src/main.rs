@@ -7,7 +7,7 @@ use core_service::{Config, CoreService, MasterKeyCommand, bootstrap};
 use process::{
     command_line, file_descriptors,
     logs::{self, LogConfig},
-    service_manager, shutdown,
+    service_manager, shutdown, traces,
     version::version,
 };
 
@@ -103,10 +103,12 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
+    let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     service_manager::notify_ready();
     tracing::info!(addr = %core.addr(), "serving");
-    core.run(shutdown).await?;
-    Ok(())
+    let result = core.run(shutdown).await;
+    traces.stop().await;
+    Ok(result?)
 }

@@ -14,6 +14,7 @@ mod compatibility;
 mod connect_error;
 mod database_url;
 mod m0001_initial_schema;
+mod m0002_add_traceparent;
 
 pub use compatibility::{Unusable, check, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
@@ -30,6 +31,9 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_initial_schema::Migration)]
+        vec![
+            Box::new(m0001_initial_schema::Migration),
+            Box::new(m0002_add_traceparent::Migration),
+        ]
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use process::{duration, logs::LogConfig, number};
+use process::{duration, logs::LogConfig, number, traces::TraceConfig};
 use url::Url;
 
 use crate::{
@@ -63,6 +63,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub logs: LogConfig,
+
+    #[command(flatten)]
+    pub traces: TraceConfig,
 
     /// Timeout of a request, from the end of its headers to its response. Example: `1m`
     #[arg(
@@ -184,6 +187,7 @@ impl Default for Config {
             platform: PlatformConfig::default(),
             rate_limits: RateLimitConfig::default(),
             logs: LogConfig::default(),
+            traces: TraceConfig::default(),
             request_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(1),

@@ -13,7 +13,7 @@ use tower::{Service, ServiceExt as _};
 /// Request headers that a page may set.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
     "accept, accept-language, authorization, content-type, idempotency-key, if-none-match, \
-     x-request-id",
+     traceparent, tracestate, x-request-id",
 );
 /// Response headers that a page may read.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, service_manager, shutdown};
+use process::{command_line, file_descriptors, logs, service_manager, shutdown, traces};
 use rest_gateway::{Config, RestGateway};
 
 #[tokio::main]
@@ -21,9 +21,11 @@ async fn main() -> ExitCode {
 async fn run(config: Config) -> anyhow::Result<()> {
     let limit = file_descriptors::raise_limit();
     file_descriptors::warn_if_too_low(config.max_connections, limit, "--max-connections");
+    let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let gateway = RestGateway::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     service_manager::notify_ready();
     gateway.run(shutdown).await;
+    traces.stop().await;
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
+use process::traces::{self, KeyValue, TraceSpan};
 use tokio::time::Instant;
 use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
@@ -27,24 +28,59 @@ where
 {
     let metrics = pipeline.metrics();
     let series = pipeline.series(request.method(), request.uri().path());
-    let span = span(&request);
+    let trace = trace(series, &request, &pipeline.public_url());
+    let span = span(&request, trace.as_ref());
     let started = Instant::now();
     let active = Active::new(metrics);
-    let response = inner.oneshot(request).instrument(span.clone()).await?;
+    let served = inner.oneshot(request).instrument(span.clone());
+    let response = traces::within(trace.as_ref(), served).await?;
     drop(active);
 
     let duration = started.elapsed();
     metrics.record(series, response.status(), duration);
     span.in_scope(|| log(series, &response, duration));
+    if let Some(trace) = trace {
+        end(trace, response.status());
+    }
     Ok(response)
 }
 
-/// What all log lines of a request have. Not the path, which its sender chooses.
-fn span<B>(request: &Request<B>) -> Span {
+/// The span of a request, unless it is a health check. Not the path, which its sender chooses.
+fn trace<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<TraceSpan> {
+    if NOT_LOGGED.contains(&series.route) {
+        return None;
+    }
+    let name = format_args!("{} {}", series.method, series.route);
+    let trace = TraceSpan::of_request(name, request.headers())?;
+    trace.set(|| {
+        let (scheme, _) = public_url.split_once(':').unwrap_or_default();
+        [
+            KeyValue::new("http.request.method", series.method),
+            KeyValue::new("http.route", series.route),
+            KeyValue::new("url.scheme", scheme.to_owned()),
+        ]
+    });
+    Some(trace)
+}
+
+fn end(trace: TraceSpan, status: StatusCode) {
+    trace.set(|| {
+        let status = i64::from(status.as_u16());
+        [KeyValue::new("http.response.status_code", status)]
+    });
+    if status.is_server_error() {
+        trace.set_failed();
+    }
+    trace.end();
+}
+
+/// What all log lines of a request have.
+fn span<B>(request: &Request<B>, trace: Option<&TraceSpan>) -> Span {
     let request_id = request.headers().get(&REQUEST_ID);
     tracing::info_span!(
         "request",
         request.id = request_id.and_then(|id| id.to_str().ok()),
+        trace.id = trace.map(|trace| tracing::field::display(trace.trace_id())),
         client.key = tracing::field::Empty,
     )
 }

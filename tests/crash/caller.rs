@@ -48,6 +48,8 @@ pub(crate) struct Caller {
     /// When each gateway last asked to close the connection.
     closed: Arc<Mutex<Vec<Option<Instant>>>>,
     token: Arc<str>,
+    /// Sent with each request but those for tokens.
+    traceparent: Option<&'static str>,
     /// `Authorization` and form of a token request.
     credentials: Arc<(String, String)>,
     http: Client<HttpConnector, Full<Bytes>>,
@@ -139,6 +141,7 @@ impl Caller {
             requests: Arc::default(),
             closed: Arc::new(Mutex::new(vec![None; base_urls.len()])),
             token: "".into(),
+            traceparent: None,
             credentials: Arc::new((basic, form)),
             http: Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
@@ -180,6 +183,14 @@ impl Caller {
         });
         let response = tokio::time::timeout(TIMEOUT, response).await;
         response.unwrap().unwrap().status().as_u16()
+    }
+
+    /// The same caller, with a W3C trace context.
+    pub(crate) fn with_traceparent(&self, traceparent: &'static str) -> Self {
+        Self {
+            traceparent: Some(traceparent),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn set_token(&mut self, token: &str) {
@@ -288,11 +299,15 @@ impl Caller {
     }
 
     fn request(&self, method: &Method, base_url: &str, path: &str) -> http::request::Builder {
-        Request::builder()
+        let request = Request::builder()
             .method(method.clone())
             .uri(format!("{base_url}{path}"))
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
-            .header(CONTENT_TYPE, "application/ld+json")
+            .header(CONTENT_TYPE, "application/ld+json");
+        match self.traceparent {
+            Some(traceparent) => request.header("traceparent", traceparent),
+            None => request,
+        }
     }
 
     async fn fetch(

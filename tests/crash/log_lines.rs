@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::{ONE_AT_A_TIME, caller::Caller, cluster::Cluster, server::Server};
 
-/// Values of a delivery that no process may log.
-const NAME: &str = "Zyxw Vutsr";
-const TELEPHONE: &str = "+33612345678";
-const STREET: &str = "48 Rue de Rivoli";
-const COMMENTS: &str = "Code 4711, third floor";
+/// Values of a delivery that no process may log or export.
+pub(crate) const NAME: &str = "Zyxw Vutsr";
+pub(crate) const TELEPHONE: &str = "+33612345678";
+pub(crate) const STREET: &str = "48 Rue de Rivoli";
+pub(crate) const COMMENTS: &str = "Code 4711, third floor";
 const UNKNOWN_SECRET: &str = "sk_not_ours";
 
 async fn cluster() -> Option<Cluster> {
@@ -48,7 +48,8 @@ async fn wait_for_line(servers: &[Server], is_wanted: impl Fn(&Value) -> bool) -
     found.expect("no process has logged the line")
 }
 
-fn draft(telephone: &str) -> Value {
+/// A delivery with these values.
+pub(crate) fn draft(telephone: &str) -> Value {
     json!({
         "pickup": { "address": "44 Rue de Rivoli, 75004 Paris" },
         "dropoff": {

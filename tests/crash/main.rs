@@ -10,6 +10,7 @@ mod all_in_one;
 mod audit;
 mod caller;
 mod cluster;
+mod collector;
 mod disk;
 mod dispatcher;
 mod event_log;
@@ -83,6 +84,7 @@ mod shutdown;
 mod startup_errors;
 mod startup_postgres;
 mod tls;
+mod traces;
 mod webhooks;
 
 /// What a busy machine may add to a guaranteed time.

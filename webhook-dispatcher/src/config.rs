@@ -6,13 +6,15 @@ use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::Policy;
 use http::HeaderName;
-use process::{duration, logs::LogConfig, number, reloading::Reloading, secret_file, tls};
+use process::{
+    duration, logs::LogConfig, number, reloading::Reloading, secret_file, tls, traces::TraceConfig,
+};
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
 const CLIENT_SECRET: &str = "DELIVERY_CLIENT_SECRET";
 
 /// Sends signed notifications from core to webhooks.
-#[derive(Clone, Debug, PartialEq, Eq, Parser)]
+#[derive(Clone, Debug, PartialEq, Parser)]
 #[command(version = process::version::version())]
 pub struct Config {
     /// URL of a core, e.g. `http://127.0.0.1:50051`; repeatable. A host name may have the
@@ -62,6 +64,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub logs: LogConfig,
+
+    #[command(flatten)]
+    pub traces: TraceConfig,
 
     /// PEM file with certificate authorities to trust for webhooks in addition to the system's;
     /// repeatable. Default: none. Example: `/etc/delivery/shops.pem`.
@@ -177,6 +182,7 @@ impl Default for Config {
             platform_name: "Service".to_owned(),
             egress: Policy::default(),
             logs: LogConfig::default(),
+            traces: TraceConfig::default(),
             webhook_ca_files: Vec::new(),
             max_in_flight: Self::MAX_IN_FLIGHT,
             send_timeout: Duration::from_secs(15),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, service_manager, shutdown};
+use process::{command_line, file_descriptors, logs, service_manager, shutdown, traces};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[tokio::main]
@@ -20,9 +20,11 @@ async fn main() -> ExitCode {
 
 async fn run(config: Config) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
+    let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let dispatcher = WebhookDispatcher::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
     service_manager::notify_ready();
     dispatcher.run(shutdown).await;
+    traces.stop().await;
     Ok(())
 }

@@ -9,6 +9,7 @@ use http::{
     header::{CONTENT_TYPE, USER_AGENT},
 };
 use http_body_util::Full;
+use process::traces;
 use proto::{
     Notification,
     iri::{self, Collection},
@@ -76,6 +77,7 @@ impl RequestTemplate {
         headers.insert("webhook-id", metadata.id.to_string().try_into()?);
         headers.insert("webhook-timestamp", metadata.timestamp.into());
         headers.insert("webhook-signature", signatures.try_into()?);
+        traces::inject(headers);
         Ok(request)
     }
 }

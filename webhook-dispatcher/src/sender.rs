@@ -17,6 +17,7 @@ use hyper_util::{
     },
     rt::{TokioExecutor, TokioTimer},
 };
+use process::traces::{self, KeyValue, TraceSpan};
 use proto::{Notification, Outcome, outcome::Failure};
 use rustls::client::Resumption;
 
@@ -158,10 +159,15 @@ impl Sender {
     /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
         let send_request = |request| connector::run_attempt(self.send_request(request));
+        let trace = trace(&notification);
         let started = Instant::now();
-        let (outcome, _) = self.attempt(notification, send_request).await;
+        let attempt = self.attempt(notification, send_request);
+        let (outcome, _) = traces::within(trace.as_ref(), attempt).await;
         self.metrics
             .count_attempt(outcome.failure(), started.elapsed());
+        if let Some(trace) = trace {
+            end(trace, &outcome);
+        }
         outcome
     }
 
@@ -300,7 +306,42 @@ fn was_used(connection: &CaptureConnection) -> bool {
     extras.get::<Usage>().is_some_and(Usage::is_used)
 }
 
+/// The span of an attempt. Not the webhook's URL, which may contain a secret.
+fn trace(notification: &Notification) -> Option<TraceSpan> {
+    let trace = TraceSpan::of_stored(format_args!("POST"), &notification.traceparent)?;
+    trace.set(|| {
+        [
+            KeyValue::new("http.request.method", "POST"),
+            KeyValue::new("notification.name", notification.name.clone()),
+            KeyValue::new("notification.attempt", i64::from(notification.attempt)),
+        ]
+    });
+    Some(trace)
+}
+
+fn end(trace: TraceSpan, outcome: &Outcome) {
+    if let Some(status) = outcome.status {
+        trace.set(|| {
+            [KeyValue::new(
+                "http.response.status_code",
+                i64::from(status),
+            )]
+        });
+    }
+    let failure = outcome.failure();
+    if failure != Failure::Unspecified {
+        trace.set(|| [KeyValue::new("error.type", failure.as_str_name())]);
+        trace.set_failed();
+    }
+    trace.end();
+}
+
 fn log(notification: &Notification, error: &Error) {
+    let trace = TraceSpan::current();
+    let trace_id = || {
+        let trace = trace.as_ref();
+        trace.map(|trace| tracing::field::display(trace.trace_id()))
+    };
     let name = notification.name.as_str();
     let attempt = notification.attempt;
     match error {
@@ -308,12 +349,14 @@ fn log(notification: &Notification, error: &Error) {
         Error::Request(error) => tracing::error!(
             notification.name = name,
             notification.attempt = attempt,
+            trace.id = trace_id(),
             error = error as &dyn std::error::Error,
             "notification cannot be sent"
         ),
         error => tracing::debug!(
             notification.name = name,
             notification.attempt = attempt,
+            trace.id = trace_id(),
             error = error as &dyn std::error::Error,
             "attempt failed"
         ),

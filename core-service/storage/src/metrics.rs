@@ -1,8 +1,12 @@
-//! The metrics of a database: statements, connections and commits.
+//! The metrics of a database: statements, connections and commits. Statements and commits are also spans
+//! of the request that they are for.
 
 use std::time::Duration;
 
-use process::metrics::{Buckets, Counter, Counters, Histogram, HistogramTable, Registry, Unit};
+use process::{
+    metrics::{Buckets, Counter, Counters, Histogram, HistogramTable, Registry, Unit},
+    traces::{KeyValue, TraceSpan},
+};
 use sea_orm::{DatabaseConnection, DbBackend};
 
 /// The label of metrics by pool.
@@ -55,19 +59,30 @@ impl Metrics {
 
     /// Measures the statements of a connection.
     pub(super) fn measure(&self, connection: &mut DatabaseConnection) {
-        let statements = self.statements.clone();
+        let (statements, system) = (self.statements.clone(), self.pool);
         connection.set_metric_callback(move |info| {
             let operation = operation(&info.statement.sql);
             statements.observe(operation, usize::from(info.failed), info.elapsed);
+            if let Some(trace) = TraceSpan::current() {
+                record(&trace, system, operation, info.elapsed, info.failed);
+            }
         });
     }
 
-    /// Records a commit, which sea-orm does not report as a statement.
-    pub(super) fn committed(&self, duration: Duration, has_failed: bool) {
-        let commit = OPERATIONS.iter().position(|name| *name == COMMIT);
-        let commit = commit.unwrap_or(OPERATIONS.len());
+    /// Records a commit, which sea-orm does not report as a statement, also in the traces of its
+    /// writes.
+    pub(super) fn committed<'a>(
+        &self,
+        duration: Duration,
+        has_failed: bool,
+        traces: impl IntoIterator<Item = &'a TraceSpan>,
+    ) {
+        let commit = operation(COMMIT);
         self.statements
             .observe(commit, usize::from(has_failed), duration);
+        for trace in traces {
+            record(trace, self.pool, commit, duration, has_failed);
+        }
     }
 
     /// Records how long an operation waited for its connection.
@@ -106,6 +121,23 @@ impl Metrics {
             ),
         }
     }
+}
+
+/// Records a statement in a trace. Not its text: it may have values.
+fn record(
+    trace: &TraceSpan,
+    system: &'static str,
+    operation: usize,
+    duration: Duration,
+    has_failed: bool,
+) {
+    let operation = OPERATIONS[operation];
+    trace.record(operation, duration, has_failed, || {
+        [
+            KeyValue::new("db.system.name", system),
+            KeyValue::new("db.operation.name", operation),
+        ]
+    });
 }
 
 /// The index of a statement's first word.

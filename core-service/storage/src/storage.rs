@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
-use process::metrics::Registry;
+use process::{
+    metrics::Registry,
+    traces::{Origin, TraceSpan},
+};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend};
 use tokio::time::Instant;
 
@@ -208,7 +211,7 @@ where
     T: Send + 'static,
     E: WriteError,
 {
-    tokio::spawn(write)
+    tokio::spawn(Origin::current().run(write))
         .await
         .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
 }
@@ -248,7 +251,8 @@ where
         Ok(value) => {
             let started = Instant::now();
             let committed = transaction.commit().await;
-            metrics.committed(started.elapsed(), committed.is_err());
+            let trace = TraceSpan::current();
+            metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
             committed.map_err(Error::from)?;
             Ok(value)
         }

@@ -1,6 +1,7 @@
 //! Code that all programs of the platform share: clock, command line, logs, metrics, health checks,
 //! graceful shutdown, the service manager, random numbers; durations, numbers and secrets in
-//! settings, TLS files, the version, files that are read again when they change, and middleware.
+//! settings, TLS files, the version, traces, files that are read again when they change, and
+//! middleware.
 
 pub mod clock;
 pub mod command_line;
@@ -18,6 +19,7 @@ pub mod secret_file;
 pub mod service_manager;
 pub mod shutdown;
 pub mod tls;
+pub mod traces;
 pub mod version;
 
 /// Every program's allocator: it serves 20 to 30 % more requests a second than the C library's

@@ -15,7 +15,10 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use super::transport_failure::TransportFailure;
+use super::{
+    tracing_channel::{CoreChannel, TraceHeaders},
+    transport_failure::TransportFailure,
+};
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -70,8 +73,8 @@ impl Member {
         &self.addr
     }
 
-    pub(super) fn channel(&self) -> Channel {
-        self.channel.clone()
+    pub(super) fn channel(&self) -> CoreChannel {
+        CoreChannel::new(self.channel.clone(), TraceHeaders)
     }
 
     pub(super) fn state(&self) -> State {

@@ -2,6 +2,7 @@
 
 mod call_options;
 mod member;
+mod tracing_channel;
 mod transport_failure;
 
 use std::sync::{
@@ -10,12 +11,15 @@ use std::sync::{
 };
 
 use core_client::{CoreAddr, Cores, Discovery};
-use process::metrics::Sample;
+use process::{metrics::Sample, traces};
 use tokio::{sync::watch, time::timeout_at};
 use tokio_util::task::AbortOnDropHandle;
-use tonic::{Response, Status, transport::Channel};
+use tonic::{Response, Status};
 
-pub(crate) use self::call_options::{CallOptions, Retry};
+pub(crate) use self::{
+    call_options::{CallOptions, Retry},
+    tracing_channel::CoreChannel,
+};
 use self::{
     member::{Member, Members, State},
     transport_failure::TransportFailure,
@@ -73,7 +77,7 @@ impl CorePool {
         &self,
         options: CallOptions,
         message: M,
-        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
     ) -> Result<R, Error>
     where
         M: Clone,
@@ -88,7 +92,7 @@ impl CorePool {
         options: CallOptions,
         retry: Retry,
         message: M,
-        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
     ) -> Result<R, Error>
     where
         M: Clone,
@@ -106,7 +110,7 @@ impl CorePool {
         options: CallOptions,
         retry: Retry,
         message: M,
-        rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
     ) -> Result<Response<R>, Error>
     where
         M: Clone,
@@ -115,8 +119,12 @@ impl CorePool {
         let mut last_status = None;
         let mut candidates = self.candidates(&options).await.into_iter().peekable();
         while let Some(member) = candidates.next() {
+            let trace = tracing_channel::span();
             // Boxed to keep the futures of handlers small.
-            let response = Box::pin(rpc(member.channel(), options.request(message.clone())));
+            let response = Box::pin(traces::within(
+                trace.as_ref(),
+                rpc(member.channel(), options.request(message.clone())),
+            ));
             let result = match retry {
                 Retry::Safe if candidates.peek().is_some() => member.unless_down(response).await,
                 // No other core is left, or the call is unsafe to repeat: it may have taken effect
@@ -124,6 +132,9 @@ impl CorePool {
                 // ends the wait for the response.
                 Retry::Safe | Retry::Unsafe => Some(response.await),
             };
+            if let Some(trace) = trace {
+                tracing_channel::end(trace, result.as_ref());
+            }
             match result {
                 None => {}
                 Some(Ok(response)) => {

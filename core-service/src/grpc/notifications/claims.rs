@@ -200,6 +200,7 @@ impl Claims {
             event: claimed.event,
             object: Collection::Deliveries.name(claimed.delivery_id),
             attempt: claimed.attempts.saturating_add(1),
+            traceparent: claimed.traceparent.unwrap_or_default(),
         })
     }
 }
@@ -247,6 +248,7 @@ pub(super) mod tests {
                 delivery_id: DeliveryId::new(),
                 attempts: 0,
                 receiver_health: ReceiverHealth::Healthy,
+                traceparent: None,
                 target: Target {
                     secrets: Secrets::new(encrypted),
                     ..Target::example(webhook_id)

@@ -19,6 +19,7 @@ use std::{pin::Pin, sync::Arc};
 
 use domain::api_client::Scope;
 use futures_util::Stream;
+use process::traces::Origin;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
@@ -93,9 +94,9 @@ impl proto::notifications_server::Notifications for Notifications {
         Caller::of(&request)?.require(Scope::Notifications)?;
         let outcome_reports = Arc::clone(&self.outcome_reports);
         // Not cancelled with the call: what is claimed in its transaction is sent.
-        let recording = self
-            .task_tracker
-            .spawn(async move { outcome_reports.record(request.into_inner()).await });
+        let recording = Origin::current()
+            .run(async move { outcome_reports.record(request.into_inner()).await });
+        let recording = self.task_tracker.spawn(recording);
         let recorded = recording
             .await
             .map_err(|_| Status::internal("the outcomes could not be recorded"))?;

@@ -92,6 +92,8 @@ pub(crate) mod notification {
         pub lease_expires_at: Option<Instant>,
         pub created_at: Instant,
         pub finished_at: Option<Instant>,
+        /// The W3C header of the call that caused the event.
+        pub traceparent: Option<String>,
     }
 
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]

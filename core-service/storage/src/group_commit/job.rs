@@ -3,6 +3,7 @@
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use futures_util::{FutureExt, future::BoxFuture};
+use process::traces::{Origin, TraceSpan};
 use sea_orm::DatabaseTransaction;
 use tokio::sync::oneshot;
 
@@ -24,6 +25,10 @@ pub(super) trait Job: Send {
     /// Whether the caller still waits.
     fn is_caller_waiting(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
+    /// The request that the job is for.
+    fn trace(&self) -> Option<&TraceSpan> {
+        None
+    }
     /// The storage error that the work returned.
     fn error(&self) -> Option<&Error>;
     /// Sets the error, unless the work returned an error.
@@ -36,6 +41,7 @@ pub(super) trait Job: Send {
 }
 
 pub(super) struct Write<T, E, W> {
+    origin: Origin,
     work: W,
     result: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
@@ -44,6 +50,7 @@ pub(super) struct Write<T, E, W> {
 impl<T, E, W> Write<T, E, W> {
     pub(super) fn new(work: W, reply: oneshot::Sender<Result<T, E>>) -> Self {
         Self {
+            origin: Origin::current(),
             work,
             result: None,
             reply,
@@ -63,6 +70,7 @@ where
 
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
         let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
+        let work = self.origin.run(work);
         async move {
             let result = work
                 .await
@@ -78,6 +86,10 @@ where
             job_result
         }
         .boxed()
+    }
+
+    fn trace(&self) -> Option<&TraceSpan> {
+        self.origin.trace()
     }
 
     fn error(&self) -> Option<&Error> {

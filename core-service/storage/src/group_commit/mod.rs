@@ -373,7 +373,8 @@ async fn transact(
     }
     let started = Instant::now();
     let committed = transaction.commit().await;
-    metrics.committed(started.elapsed(), committed.is_err());
+    let traces = jobs.iter().filter_map(|job| job.trace());
+    metrics.committed(started.elapsed(), committed.is_err(), traces);
     committed?;
     metrics.group_commits.observe(writes);
     Ok(Committed::Yes)

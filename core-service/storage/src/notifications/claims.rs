@@ -35,6 +35,8 @@ pub struct ClaimedNotification {
     /// How many attempts have ended.
     pub attempts: u32,
     pub receiver_health: ReceiverHealth,
+    /// Names the span of the call that caused the event.
+    pub traceparent: Option<String>,
     pub target: Target,
 }
 
@@ -55,6 +57,7 @@ impl ClaimedNotification {
             delivery_id: notification.delivery_id,
             attempts: 0,
             receiver_health: notification.receiver_health,
+            traceparent: notification.traceparent.clone(),
             target: notification.target.clone(),
         }
     }
@@ -172,6 +175,7 @@ fn with_targets(rows: Vec<Model>, webhooks: Vec<EligibleWebhook>) -> Vec<Claimed
                 delivery_id: DeliveryId(row.delivery_id),
                 attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
                 receiver_health: webhook.receiver_health,
+                traceparent: row.traceparent,
                 target: webhook.target.clone(),
             })
         })

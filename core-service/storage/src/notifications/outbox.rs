@@ -8,6 +8,7 @@ use domain::{
     scheduling::ReceiverHealth,
 };
 use jiff::Timestamp;
+use process::traces::TraceSpan;
 use sea_orm::sea_query::{CaseStatement, Expr, Query};
 use uuid::Uuid;
 
@@ -39,6 +40,8 @@ pub struct NewNotification {
     pub is_proven: bool,
     /// Whether earlier notifications of its webhook are due, which are sent first.
     pub has_backlog: bool,
+    /// Names the span of the call that caused the event.
+    pub traceparent: Option<String>,
     pub target: Target,
 }
 
@@ -63,6 +66,7 @@ pub async fn record_events(
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
     let subscribers = webhooks::subscribers(transaction, store_id, &names).await?;
+    let traceparent = TraceSpan::current().and_then(|trace| trace.traceparent());
     Ok(subscribers
         .into_iter()
         .filter_map(|subscriber| {
@@ -78,6 +82,7 @@ pub async fn record_events(
                 has_backlog: subscriber
                     .next_due_at
                     .is_some_and(|due| due <= Instant::from(now)),
+                traceparent: traceparent.clone(),
                 target: subscriber.target,
             })
         })
@@ -117,6 +122,7 @@ pub async fn insert(
         Column::LeaseToken,
         Column::LeaseExpiresAt,
         Column::CreatedAt,
+        Column::Traceparent,
     ]);
     let mut is_empty = true;
     for (notification, lease_token) in notifications {
@@ -148,6 +154,7 @@ pub async fn insert(
             Expr::value(*lease_token),
             lease_expires_at.into(),
             Expr::value(now),
+            Expr::value(notification.traceparent.clone()),
         ]);
     }
     if !is_empty {

@@ -220,6 +220,7 @@ async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
                     lease_expires_at: Set(None),
                     created_at: Set(NOW.into()),
                     finished_at: Set(None),
+                    traceparent: Set(None),
                 };
                 notification::Entity::insert(row)
                     .exec_without_returning(transaction)

@@ -216,6 +216,7 @@ pub async fn enqueue_missed(
         lease_expires_at: Set(None),
         created_at: Set(missed.occurred_at.into()),
         finished_at: Set(None),
+        traceparent: Set(None),
     });
     Entity::insert_many(rows)
         .exec_without_returning(transaction)

@@ -15,7 +15,7 @@ pub use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::version;
+use crate::{traces, version};
 
 pub use self::{
     counters::Counters,
@@ -34,7 +34,8 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// With one metric: `delivery_build_info`, the version of the program, and its commit.
+    /// With `delivery_build_info`, the version of the program and its commit, and the metrics of
+    /// traces.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let build = || vec![Sample::new(&version::labels(), 1.0)];
@@ -43,6 +44,7 @@ impl Exposition {
             "The version of the program",
             Sampled::new(build),
         );
+        traces::register_metrics(&mut registry);
         Self {
             registry,
             refresh: None,

@@ -15,13 +15,12 @@ use proto::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use tonic::transport::Channel;
 
 use crate::{
     api_description::{SECRET_ROTATION, Shape, WEBHOOK},
     body_reader::Object,
     collection,
-    core_pool::Retry,
+    core_pool::{CoreChannel, Retry},
     error::Error,
     gateway::{Gateway, HandlerResult},
     idempotency,
@@ -183,7 +182,7 @@ async fn call_by_name<M, F>(
     gateway: Arc<Gateway>,
     request: Request,
     message: impl FnOnce(String, Option<Idempotency>) -> M,
-    rpc: impl Fn(Channel, tonic::Request<M>) -> F,
+    rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
 ) -> HandlerResult
 where
     M: Clone,

@@ -39,6 +39,7 @@ fn notification() -> NewNotification {
         receiver_health: ReceiverHealth::Healthy,
         is_proven: true,
         has_backlog: false,
+        traceparent: None,
         target: Target::example(WebhookId::new()),
     }
 }

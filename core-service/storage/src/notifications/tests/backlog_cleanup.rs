@@ -44,6 +44,7 @@ impl TestStore {
                         lease_expires_at: Set(None),
                         created_at: Set(NOW.into()),
                         finished_at: Set(None),
+                        traceparent: Set(None),
                     })
                     .collect();
                 for rows in rows.chunks(1000) {

@@ -1,0 +1,223 @@
+//! Exports spans in batches, from a bounded queue: a collector that is slow or absent costs spans,
+//! which are counted, and delays no request.
+
+use std::{
+    sync::{LazyLock, OnceLock},
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use opentelemetry::{Context, KeyValue, trace::TracerProvider as _};
+use opentelemetry_otlp::{WithExportConfig as _, WithTonicConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    error::OTelSdkResult,
+    trace::{Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor},
+};
+use prometheus_client::registry::Registry;
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{ClientTlsConfig, Endpoint};
+use url::Url;
+
+use super::TraceConfig;
+use crate::{metrics::Counters, random};
+
+/// Some megabytes of spans.
+const QUEUE_CAPACITY: usize = 8192;
+const MAX_BATCH: usize = 512;
+/// How long spans wait for others of their batch.
+const BATCH_DELAY: Duration = Duration::from_millis(200);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Limit for exporting the last spans at shutdown.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One per process, as the logs.
+static TRACER: OnceLock<SdkTracer> = OnceLock::new();
+
+static LOST: LazyLock<Counters> =
+    LazyLock::new(|| Counters::new("reason", &["queue_full", "export", "shutdown"]));
+
+/// None unless spans are exported.
+pub(super) fn tracer() -> Option<&'static SdkTracer> {
+    TRACER.get()
+}
+
+/// Registers the metrics of traces.
+pub fn register_metrics(registry: &mut Registry) {
+    registry.register(
+        "delivery_trace_spans_lost",
+        "Spans that the collector did not get",
+        LOST.clone(),
+    );
+}
+
+/// The export of a process's spans, until it is stopped.
+pub struct Traces(Option<Running>);
+
+struct Running {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+/// Starts the export if an endpoint is configured. Must be called in the runtime, once.
+pub fn start(config: &TraceConfig, program: &'static str) -> anyhow::Result<Traces> {
+    let Some(url) = &config.otlp_endpoint else {
+        return Ok(Traces(None));
+    };
+    let mut exporter = exporter(url).context("cannot export traces")?;
+    let resource = Resource::builder_empty()
+        .with_service_name(program)
+        .with_attributes([
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+            KeyValue::new("service.instance.id", random::token::<12>()),
+        ])
+        .build();
+    exporter.set_resource(&resource);
+    let (spans, queue) = mpsc::channel(QUEUE_CAPACITY);
+    let sampler = Sampler::TraceIdRatioBased(config.trace_sampling);
+    let provider = SdkTracerProvider::builder()
+        .with_sampler(Sampler::ParentBased(Box::new(sampler)))
+        .with_resource(resource)
+        .with_span_processor(Queue(spans))
+        .build();
+    let is_first = TRACER.set(provider.tracer("delivery")).is_ok();
+    ensure!(is_first, "traces are exported already");
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(export(queue, exporter, stop.clone()));
+    tracing::info!(endpoint = %url, sampling = config.trace_sampling, "exporting traces");
+    Ok(Traces(Some(Running { task, stop })))
+}
+
+impl Traces {
+    /// Exports what is left, within two seconds.
+    pub async fn stop(self) {
+        let Some(Running { mut task, stop }) = self.0 else {
+            return;
+        };
+        stop.cancel();
+        if timeout(STOP_TIMEOUT, &mut task).await.is_err() {
+            task.abort();
+            tracing::warn!("the last spans were not exported within {STOP_TIMEOUT:?}");
+        }
+    }
+}
+
+/// Connects when it exports.
+fn exporter(url: &Url) -> anyhow::Result<opentelemetry_otlp::SpanExporter> {
+    let mut endpoint = Endpoint::from_shared(url.to_string())?.connect_timeout(EXPORT_TIMEOUT);
+    if url.scheme() == "https" {
+        endpoint = endpoint.tls_config(ClientTlsConfig::new().with_native_roots())?;
+    }
+    let exporter = opentelemetry_otlp::SpanExporter::builder()
+        .with_tonic()
+        .with_channel(endpoint.connect_lazy())
+        .with_timeout(EXPORT_TIMEOUT);
+    Ok(exporter.build()?)
+}
+
+/// Takes spans as they end.
+#[derive(Debug)]
+struct Queue(mpsc::Sender<SpanData>);
+
+impl SpanProcessor for Queue {
+    fn on_start(&self, _span: &mut Span, _context: &Context) {}
+
+    fn on_end(&self, span: SpanData) {
+        match self.0.try_send(span) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => LOST.inc("queue_full"),
+            Err(TrySendError::Closed(_)) => LOST.inc("shutdown"),
+        }
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _timeout: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+}
+
+/// Exports batches until `stop`, then what is left.
+async fn export(
+    mut queue: mpsc::Receiver<SpanData>,
+    exporter: impl SpanExporter,
+    stop: CancellationToken,
+) {
+    let mut is_failing = false;
+    while let Some(Some(first)) = stop.run_until_cancelled(queue.recv()).await {
+        if queue.len() < MAX_BATCH {
+            stop.run_until_cancelled(sleep(BATCH_DELAY)).await;
+        }
+        export_batch(first, &mut queue, &exporter, &mut is_failing).await;
+    }
+    queue.close();
+    while let Ok(first) = queue.try_recv() {
+        export_batch(first, &mut queue, &exporter, &mut is_failing).await;
+    }
+}
+
+/// Exports a span and what is queued after it. A failure is logged when it begins and when it ends.
+async fn export_batch(
+    first: SpanData,
+    queue: &mut mpsc::Receiver<SpanData>,
+    exporter: &impl SpanExporter,
+    is_failing: &mut bool,
+) {
+    let mut batch = vec![first];
+    while batch.len() < MAX_BATCH
+        && let Ok(span) = queue.try_recv()
+    {
+        batch.push(span);
+    }
+    let count = batch.len();
+    let result = match timeout(EXPORT_TIMEOUT, exporter.export(batch)).await {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no response within {EXPORT_TIMEOUT:?}")),
+    };
+    match result {
+        Ok(()) if *is_failing => tracing::info!("traces are exported again"),
+        Ok(()) => {}
+        Err(error) => {
+            LOST.add("export", u64::try_from(count).unwrap_or(u64::MAX));
+            if !*is_failing {
+                tracing::warn!(error, "traces cannot be exported; spans are lost");
+            }
+            *is_failing = true;
+            return;
+        }
+    }
+    *is_failing = false;
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::Tracer as _;
+
+    use super::*;
+    use crate::metrics::Exposition;
+
+    #[tokio::test]
+    async fn a_full_queue_drops_spans_and_counts_them() {
+        let (spans, mut queue) = mpsc::channel(2);
+        let provider = SdkTracerProvider::builder()
+            .with_span_processor(Queue(spans))
+            .build();
+        let tracer = provider.tracer("test");
+        for _ in 0..5 {
+            drop(tracer.start("span"));
+        }
+
+        let mut kept = Vec::new();
+        assert_eq!(queue.recv_many(&mut kept, 5).await, 2);
+        let text = Exposition::new().render().await;
+        let lost = "delivery_trace_spans_lost_total{reason=\"queue_full\"} 3";
+        assert!(text.lines().any(|line| line == lost), "{text}");
+    }
+}
