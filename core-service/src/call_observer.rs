@@ -1,4 +1,5 @@
-//! Measures and logs each call, and counts it as in flight until the last byte of its response.
+//! Measures each call, logs those of the platform's services, and counts each as in flight until
+//! the last byte of its response.
 
 use std::{sync::Arc, time::Duration};
 
@@ -73,7 +74,7 @@ impl CallObserver {
     }
 }
 
-/// A call in flight; recorded when it is dropped, together with the body of its response.
+/// A call in flight; recorded when it is dropped, which happens with the body of its response.
 struct Call {
     method: Method,
     started: Instant,

@@ -1,4 +1,4 @@
-//! A core: gRPC services on one listener, with their background tasks.
+//! A core: gRPC services on one or two listeners, with their background tasks.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -45,7 +45,8 @@ on_both_databases! {
         assert_no_more_notifications(&client, &receiver).await;
     }
 
-    /// Completing a cancelled task is 409, over REST and gRPC, and it changes nothing.
+    /// Completing a cancelled task is 409 over REST and `FAILED_PRECONDITION` over gRPC, and it
+    /// changes nothing.
     async fn a_task_of_a_cancelled_delivery_cannot_be_completed(platform: &Platform) {
         let client = platform.client().await;
         let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_with_a_private_address_is_denied_without_disclosing_it() {
+    async fn a_name_with_a_loopback_address_is_denied_without_disclosing_it() {
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let addr = listener.local_addr().unwrap();
         let sender = sender_with(|| Ok(vec![LOOPBACK]));

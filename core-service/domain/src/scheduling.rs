@@ -69,9 +69,9 @@ const SLOW_THRESHOLD: Duration = Duration::from_secs(5);
 /// its queueing and its outcome report.
 pub const LEASE_DURATION: Duration = Duration::from_mins(1);
 
-/// How long after its claim a notification may be in flight; longer than an attempt of the default
-/// timeout. A notification that was claimed earlier no longer counts towards the in-flight limit of
-/// a healthy webhook, although its lease has not expired: its dispatcher has probably died.
+/// How long after its claim a notification counts towards the in-flight limit of a healthy webhook;
+/// longer than an attempt of the default timeout. Afterwards it no longer counts, although its lease
+/// has not expired: its dispatcher has probably died.
 pub const IN_FLIGHT_WINDOW: Duration = Duration::from_secs(20);
 
 const _: () = assert!(
@@ -87,12 +87,12 @@ const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
 /// The most notifications in flight to one lagging webhook.
 const MAX_IN_FLIGHT_WHILE_LAGGING: u32 = 8;
 
-/// How many notifications one dispatcher may have in flight.
+/// How many notifications one dispatcher may have in flight from one core.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity(pub u32);
 
 impl Capacity {
-    /// The in-flight limit of one proven webhook: one until its receiver has responded, then an
+    /// The in-flight limit of one proven webhook: one until its first attempt has ended, then an
     /// eighth of the capacity, up to a limit, so that receivers that fail at the same moment don't
     /// use all of it. The longer a receiver takes, the lower the limit.
     pub fn per_webhook(self, health: ReceiverHealth) -> u32 {
@@ -165,7 +165,7 @@ impl Usage {
 /// The free capacity for one claim.
 #[derive(Clone, Debug)]
 pub struct ClaimBudget {
-    /// The dispatcher's whole capacity.
+    /// The dispatcher's whole capacity at this core.
     pub capacity: Capacity,
     /// The free part of the capacity.
     pub free: u32,

@@ -33,7 +33,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The time until the circuit breaker lets a request through, if it is open.
+    /// How long to wait until a retry may succeed, if known: until the circuit breaker lets a
+    /// request through, or the router's `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable(source) => source.downcast_ref::<upstream::Error>()?.retry_after(),

@@ -31,8 +31,8 @@ pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
     Some(json!({ "@context": terms }))
 }
 
-/// A class, the classes of all objects embedded in its objects, and the collection classes, as
-/// every resource can be a member of a collection.
+/// A class, the classes of all objects embedded in its objects, and the collection classes, as a
+/// collection has the context of its members.
 fn reachable(class: &'static Class) -> Vec<&'static Class> {
     let mut names = BTreeSet::new();
     let mut found = Vec::new();

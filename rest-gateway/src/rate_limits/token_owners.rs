@@ -17,7 +17,7 @@ const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug)]
 pub(crate) struct TokenOwners(moka::sync::Cache<[u8; 32], Arc<str>>);
 
-/// A token that core has not accepted yet. Without `Debug`, which would show it.
+/// A request's token, which core may not have accepted yet. Without `Debug`, which would show it.
 #[derive(Clone)]
 pub(crate) struct UnverifiedToken {
     token_owners: TokenOwners,

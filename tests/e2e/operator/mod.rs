@@ -1,5 +1,5 @@
-//! The operator's commands, run as the real binary: against a running all-in-one, and, where time
-//! must pass, against a platform whose clock the test sets.
+//! The operator's commands, run as the real binary: against a running all-in-one, or against a
+//! platform on both databases, whose clock the test sets.
 
 mod address_import;
 mod addresses;
@@ -152,7 +152,7 @@ fn a_remote_operator_passes_the_core_url_and_credentials() {
 }
 
 #[test]
-fn the_exit_status_distinguishes_rejected_commands_from_usage_errors() {
+fn the_exit_status_distinguishes_failed_commands_from_usage_errors() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
     let unknown = "01932e5c-9f4a-7000-8000-00000000000a";

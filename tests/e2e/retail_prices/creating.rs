@@ -140,7 +140,7 @@ on_both_databases! {
             draft
         };
 
-        // Rejected by the last statement of the transaction, after booking the slot.
+        // Rejected when the delivery is inserted, after the quote was used and the slot booked.
         let rejected = client.post(DELIVERIES, draft_at_quote("Order 42")).await;
         assert_eq!(json_ld(&rejected, 409)["code"], "external_reference_taken");
         let created = client.create_delivery(draft_at_quote("Order 43")).await;

@@ -101,11 +101,11 @@ on_both_databases! {
             .map(|failed| due(failed).duration_since(platform.now()).as_secs())
             .collect();
         assert!(delays.iter().all(|delay| (300..=330).contains(delay)), "{delays:?}");
-        // With the full jitter, fewer occur once in 10⁹ runs.
+        // With jitter over the whole 30 s, fewer occur less than once in 10⁹ runs.
         assert!(delays.len() >= 5, "{delays:?}");
     }
 
-    /// With every attempt.
+    /// Its attempts stay visible too.
     async fn a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible(
         platform: &Platform,
     ) {

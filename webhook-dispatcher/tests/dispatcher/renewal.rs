@@ -35,7 +35,7 @@ async fn a_stream_is_replaced_before_it_is_half_closed() {
     );
     assert_eq!(new.next_request().await, Some(ReceiveRequest::default()));
     assert_eq!(old.next_request().await, None);
-    // What core had leased to the old stream is sent, and reported on the new one.
+    // What core had leased to the old stream is still sent, and its outcome reported.
     old.send(vec![notification(1, &url)]).await;
     new.send_test(notification(2, &url)).await;
     drop(old);

@@ -23,7 +23,7 @@ pub enum Error {
         understood: String,
         rejected: String,
     },
-    /// Two times with a hyphen or a slash between them.
+    /// Two times with a dash or a slash between them.
     #[error("{range:?} is a range, not one time: use timeSlot")]
     Range { range: String },
     /// A date with slashes that is valid with either the day or the month first.

@@ -22,7 +22,7 @@ pub(super) struct Rule {
 /// The price of a delivery, and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calculation {
-    /// `None` if no rule matches, or if the sum is negative or too large.
+    /// `None` if no rule gives an amount, or if the sum is negative or too large.
     pub price: Option<Price>,
     /// One for each rule, in the order of the list.
     pub outcomes: Vec<RuleOutcome>,

@@ -10,7 +10,8 @@ const FRAGMENTS: &[(&str, &str)] = &[
     ("SPACES", r"[ \t]+"),
     ("DIGITS", r"[0-9]+"),
     ("FRACTION", r"\.{DIGITS}"),
-    // Numbers. Those called `PADDED` always have two digits; else a leading zero is optional.
+    // Numbers. Those called `PADDED` always have two digits; in their namesakes without it, a
+    // leading zero is optional.
     ("HOUR24", r"2[0-4]|[01]?[0-9]"),
     ("HOUR24_PADDED", r"2[0-4]|[01][0-9]"),
     ("HOUR12", r"1[0-2]|0?[1-9]"),
@@ -31,7 +32,7 @@ const FRAGMENTS: &[(&str, &str)] = &[
         r"00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6]",
     ),
     // Dates.
-    // Allowed between hyphens or slashes.
+    // For dates with hyphens or slashes: `nov-25-2026`, `2026-nov-25`.
     (
         "MONTH_ABBREVIATIONS",
         r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)",

@@ -17,7 +17,7 @@ const DIFFERENCES: &[(&str, Expected)] = &[
     ("2026-02-30", Expected::Rejected),
     ("10:00-11:00", Expected::Rejected),
     ("2026-11-25 10:00-11:00", Expected::Rejected),
-    // Rejected; PHP returns the present time.
+    // Rejected; PHP returns the present time of day, in the zone if one is named.
     (".", Expected::Rejected),
     ("UTC", Expected::Rejected),
     ("+02:00", Expected::Rejected),
@@ -27,7 +27,7 @@ const DIFFERENCES: &[(&str, Expected)] = &[
     ("2026-11-25T14:00:00+24:00", Expected::Rejected),
     (".5 hours", Expected::Rejected),
     // A signed number with an abbreviated unit or a fraction is a duration; PHP reads an offset
-    // from UTC, and ignores the unit or takes the fraction for the whole.
+    // from UTC, and ignores the unit or reads the digits of the fraction as a whole number.
     ("+2h", Expected::Time("2026-10-21T16:30:45[Europe/Paris]")),
     ("+30m", Expected::Time("2026-10-21T15:00:45[Europe/Paris]")),
     ("+24h", Expected::Time("2026-10-22T14:30:45[Europe/Paris]")),
