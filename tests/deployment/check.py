@@ -95,8 +95,19 @@ def check_schemas():
     run(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", compose)
     run(TOOLS / "hadolint", DEPLOY / "docker/Dockerfile")
     manifests = [path for path in (DEPLOY / "kubernetes/base").glob("*.yaml") if path.stem != "kustomization"]
-    manifests.append(DEPLOY / "kubernetes/overlays/example/ingress.yaml")
+    manifests += [DEPLOY / f"kubernetes/overlays/example/{name}.yaml" for name in ("ingress", "network-policies")]
     run(TOOLS / "kubernetes-validate", "--strict", "--quiet", "-k", "1.31", *manifests)
+
+
+def check_image_context():
+    """The image's build context has every member of the workspace, and the sources of their targets."""
+    lines = (DEPLOY / "docker/Dockerfile.dockerignore").read_text().splitlines()
+    assert lines.pop(0) == "*"
+    with tempfile.TemporaryDirectory() as folder:
+        for line in lines:
+            name = line.removeprefix("!")
+            (Path(folder) / name).symlink_to(ROOT / name)
+        run("cargo", "metadata", "--offline", "--locked", "--no-deps", "--format-version=1", cwd=folder)
 
 
 def check_units():
@@ -122,6 +133,7 @@ def main():
     check_metrics()
     check_variables(Path(sys.argv[1]))
     check_schemas()
+    check_image_context()
     check_units()
     print("the deployment files are valid")
 
