@@ -27,5 +27,18 @@ pub(crate) struct Gateway {
     pub(crate) openapi: Bytes,
 }
 
+impl Gateway {
+    /// Why the gateway cannot serve, if it cannot.
+    pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
+        if self.draining.is_cancelled() {
+            Err("this gateway is shutting down")
+        } else if self.core.is_any_up() {
+            Ok(())
+        } else {
+            Err("no core is ready: the cores' /readyz and logs say why")
+        }
+    }
+}
+
 /// A handler's response or error.
 pub(crate) type HandlerResult = Result<Response<Bytes>, Error>;

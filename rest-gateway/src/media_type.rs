@@ -381,6 +381,7 @@ mod tests {
         for wrong in [
             "",
             "application/json; charset=iso-8859-1",
+            "application/json; charset=latin1",
             "application/x-www-form-urlencoded",
             "text/json",
             "application/jsonp",

@@ -90,13 +90,7 @@ impl Pipeline {
 
     /// Why the gateway cannot serve, if it cannot.
     pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
-        if self.gateway.draining.is_cancelled() {
-            Err("this gateway is shutting down")
-        } else if self.gateway.core.is_any_up() {
-            Ok(())
-        } else {
-            Err("no core is ready: the cores' /readyz and logs say why")
-        }
+        self.gateway.check_ready()
     }
 
     pub(crate) fn series(&self, method: &Method, path: &str) -> Series {

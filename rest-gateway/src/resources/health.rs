@@ -22,47 +22,45 @@ const READY_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// `GET /healthz`: succeeds while the process runs.
 pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> HandlerResult {
-    Ok(text(StatusCode::OK, "ok\n"))
+    Ok(text(StatusCode::OK, "ok"))
 }
 
 /// `GET /readyz`: succeeds while a core with its database is reachable and ready and the gateway is
 /// not draining.
 pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    if gateway.draining.is_cancelled() {
-        return Ok(text(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "this gateway is shutting down\n",
-        ));
+    if !gateway.draining.is_cancelled() {
+        call_core(&gateway, &request).await?;
     }
+
+    Ok(match gateway.check_ready() {
+        Ok(()) => text(StatusCode::OK, "ok"),
+        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, reason),
+    })
+}
+
+/// Requires no token, and has core read its keys from the database.
+async fn call_core(gateway: &Gateway, request: &Request) -> Result<(), Error> {
     let options = CallOptions {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call_options()
     };
-    // Requires no token, and reads the keys from the database.
     let message = ListPublicKeysRequest {};
-    gateway
+    let called = gateway
         .core
         .call(options, Retry::Safe, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
-        .await
-        .map_err(|error| match error {
-            // A timeout counts as not ready.
-            Error::DeadlineExceeded => Error::not_ready(),
-            other => other,
-        })?;
-    if !gateway.core.is_any_up() {
-        return Ok(text(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "no core is ready: the cores' /readyz and logs say why\n",
-        ));
+        .await;
+    match called {
+        Ok(_) => Ok(()),
+        // A timeout counts as not ready.
+        Err(Error::DeadlineExceeded) => Err(Error::not_ready()),
+        Err(other) => Err(other),
     }
-
-    Ok(text(StatusCode::OK, "ok\n"))
 }
 
 fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(body.as_bytes()));
+    let mut response = Response::new(Bytes::from(format!("{body}\n")));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(

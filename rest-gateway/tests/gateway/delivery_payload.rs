@@ -6,7 +6,6 @@ use proto::{
     AddressDraft, CreateDeliveryRequest, DeliveryDraft, LatLng, Package, TaskDraft, Violation,
     task_draft::Address,
 };
-use rest_gateway::{ViolationCollector, read_delivery_draft};
 use serde_json::{Value, json};
 
 use crate::harness::{Platform, samples::delivery};
@@ -342,23 +341,4 @@ async fn pickup_and_dropoff_are_objects() {
             idempotency: None,
         }
     );
-}
-
-#[test]
-fn an_invalid_body_is_read_as_far_as_possible() {
-    let body = br#"{"dropoff": {"address": 5, "doneBefore": "tomorrow"}}"#;
-    let mut collector = ViolationCollector::default();
-
-    let delivery = read_delivery_draft(body, &mut collector);
-
-    let dropoff = delivery.dropoff.as_ref().unwrap();
-    assert_eq!(dropoff.before.as_deref(), Some("tomorrow"));
-    let violations = collector.to_proto();
-    let fields: Vec<_> = violations
-        .iter()
-        .map(|violation| &violation.field)
-        .collect();
-    assert_eq!(fields, ["dropoff.address"]);
-    assert_eq!(collector.path("dropoff.before"), "dropoff.doneBefore");
-    assert_eq!(collector.path("dropoff.time_slot"), "dropoff.timeSlot");
 }

@@ -55,10 +55,7 @@ async fn calls_fail_over_from_an_unreachable_core() {
     let client = Client::new(gateway.addr);
 
     for _ in 0..6 {
-        core.will_respond(proto::Webhook {
-            name: format!("webhooks/{ID}"),
-            ..proto::Webhook::default()
-        });
+        core.will_respond(webhook());
         let reply = client.post("/api/webhooks", "{}").await;
         assert_eq!(reply.status, 201);
     }

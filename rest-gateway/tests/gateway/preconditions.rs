@@ -64,33 +64,3 @@ async fn a_request_whose_if_match_cannot_be_met_is_412_and_not_executed() {
     );
     platform.core.received::<CancelDeliveryRequest>();
 }
-
-#[tokio::test]
-async fn a_malformed_accept_counts_as_absent() {
-    let platform = Platform::start().await;
-    for (accept, status) in [
-        ("garbage", 200),
-        ("/", 200),
-        ("application/", 200),
-        ("*/json", 200),
-        ("text/html/x", 200),
-        ("text/html;q=x", 200),
-        ("text/html;q=2", 200),
-        ("text/html;q=x, image/png", 406),
-        ("garbage, text/html", 406),
-    ] {
-        platform.core.will_respond(task(task::Kind::Pickup));
-
-        let reply = platform
-            .client
-            .get_accepting(&format!("/api/tasks/{ID}"), accept)
-            .await;
-
-        assert_eq!(reply.status, status, "{accept}");
-        if status == 406 {
-            // Core was not called, so the scripted response is still unused.
-            let path = format!("/api/tasks/{ID}");
-            assert_eq!(platform.client.get(&path).await.status, 200);
-        }
-    }
-}

@@ -226,19 +226,6 @@ async fn an_idle_connection_is_closed_over_both_versions_of_http() {
 }
 
 #[tokio::test]
-async fn too_many_headers_are_rejected() {
-    let platform = Platform::start().await;
-    let headers = "X: y\r\n".repeat(1000);
-
-    let response = platform
-        .client
-        .send_raw(format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{headers}\r\n").as_bytes())
-        .await;
-
-    assert!(response.starts_with("HTTP/1.1 431 "), "{response}");
-}
-
-#[tokio::test]
 async fn a_draining_gateway_finishes_requests_in_flight() {
     let platform = Platform::start_with(|config| {
         config.request_timeout = Duration::from_millis(300);

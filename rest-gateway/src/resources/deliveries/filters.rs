@@ -65,14 +65,12 @@ pub(super) fn read(
 
 /// The query without its cursor, for links to other pages.
 pub(super) fn without_cursor(request: &Request) -> String {
-    let others = parameters(request).filter(|(name, _)| ![CURSOR, PAGE, ORDER].contains(&&**name));
+    let query = request.parts.uri.query().unwrap_or_default();
+    let others = form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, _)| ![CURSOR, PAGE, ORDER].contains(&&**name));
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(others)
         .finish()
-}
-
-fn parameters(request: &Request) -> form_urlencoded::Parse<'_> {
-    form_urlencoded::parse(request.parts.uri.query().unwrap_or_default().as_bytes())
 }
 
 /// Adds a violation if the value is none.

@@ -8,7 +8,6 @@ use proto::{
     GetWebhookNotificationRequest, ListWebhookNotificationsRequest, RecoverWebhookRequest,
     ResendWebhookNotificationRequest, WebhookAttempt, WebhookNotification,
     iri::{self, Collection},
-    limits::MAX_PAGE_BYTES,
     webhook_notification::State,
     webhooks_client::WebhooksClient,
 };
@@ -135,9 +134,7 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
     let notification = gateway
         .core
         .read(request.call_options()?, message, |core, message| async {
-            // With up to 100 attempts, each with a part of its response.
             WebhooksClient::new(core)
-                .max_decoding_message_size(MAX_PAGE_BYTES)
                 .get_webhook_notification(message)
                 .await
         })
@@ -158,7 +155,6 @@ pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerRe
         .core
         .call_with_metadata(options, retry, message, |core, message| async {
             WebhooksClient::new(core)
-                .max_decoding_message_size(MAX_PAGE_BYTES)
                 .resend_webhook_notification(message)
                 .await
         })
