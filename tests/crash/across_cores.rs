@@ -8,16 +8,14 @@ use std::{
 use proto::{CompleteTaskRequest, GetTaskRequest, Task, task::Status, tasks_client::TasksClient};
 use serde_json::json;
 use tokio::task::JoinSet;
-use tonic::{
-    Request,
-    transport::{Channel, Endpoint},
-};
+use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     ONE_AT_A_TIME, SLACK,
     api_client::ApiClient,
     caller::{Caller, Failure, iri},
     cluster::Cluster,
+    grpc::with_token,
     receiver::{Received, Receiver},
     webhook_receiver::WebhookReceiver,
 };
@@ -310,26 +308,19 @@ impl Courier {
 
     async fn complete(&self, task: &str) -> Task {
         let name = proto::iri::name(task).to_owned();
-        let request = self.with_token(CompleteTaskRequest { name });
+        let request = with_token(&self.token, CompleteTaskRequest { name });
         let task = self.tasks.clone().complete_task(request).await;
         task.unwrap().into_inner()
     }
 
     async fn read(&self, task: &str) -> Task {
         let name = proto::iri::name(task).to_owned();
-        let request = self.with_token(GetTaskRequest { name });
+        let request = with_token(&self.token, GetTaskRequest { name });
         self.tasks
             .clone()
             .get_task(request)
             .await
             .unwrap()
             .into_inner()
-    }
-
-    fn with_token<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        let value = format!("Bearer {}", self.token).parse().unwrap();
-        request.metadata_mut().insert("authorization", value);
-        request
     }
 }

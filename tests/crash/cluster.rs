@@ -1,6 +1,11 @@
 //! A cluster: two cores, two gateways and two dispatchers on one PostgreSQL.
 
-use std::{io::Write as _, net::SocketAddr, os::unix::fs::OpenOptionsExt as _, path::PathBuf};
+use std::{
+    io::Write as _,
+    net::SocketAddr,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use delivery::Credentials;
 use serde_json::Value;
@@ -17,13 +22,13 @@ use crate::{
 const PUBLIC_URL: &str = "http://delivery.example";
 
 /// The demo's addresses.
-const ADDRESSES: &str = concat!(
+pub(crate) const ADDRESSES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/core-service/geocoding/src/paris.csv"
 );
 
 /// Permits receivers on loopback over http.
-const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
+pub(crate) const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
 
 const PRICE_LIST: &str = r#"
 currency = "EUR"
@@ -212,11 +217,12 @@ impl Cluster {
     }
 }
 
-/// Writes a file that only its owner can read.
-fn write_secret(path: &str, secret: &str) {
+/// Writes or replaces a file that only its owner can read.
+pub(crate) fn write_secret(path: impl AsRef<Path>, secret: &str) {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
-        .create_new(true)
+        .create(true)
+        .truncate(true)
         .mode(0o600)
         .open(path)
         .unwrap();

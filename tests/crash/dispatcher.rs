@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use proto::{
-    IssueTokenRequest, Notification, Outcome, ReceiveRequest, ReceiveResponse,
-    ReportOutcomesRequest, notifications_client::NotificationsClient, tokens_client::TokensClient,
+    Notification, Outcome, ReceiveRequest, ReceiveResponse, ReportOutcomesRequest,
+    notifications_client::NotificationsClient,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Status, Streaming, transport::Channel};
+use tonic::{Status, Streaming, transport::Channel};
 
-use crate::cluster::Cluster;
+use crate::{
+    cluster::Cluster,
+    grpc::{self, with_token},
+};
 
 /// Far longer than core takes for a response.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,32 +21,23 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// A stream from the first core, to which outcomes are reported too.
 pub(crate) struct Dispatcher {
     client: NotificationsClient<Channel>,
-    bearer: String,
+    token: String,
     requests: mpsc::Sender<ReceiveRequest>,
     responses: Streaming<ReceiveResponse>,
 }
 
 impl Dispatcher {
     pub(crate) async fn open(cluster: &Cluster) -> Self {
-        let channel = Channel::from_shared(cluster.core_urls[0].clone());
-        let channel = channel.unwrap().connect().await.unwrap();
         let client = &cluster.dispatcher_client;
-        let issued = TokensClient::new(channel.clone())
-            .issue_token(IssueTokenRequest {
-                api_key: client.api_key.clone(),
-                api_secret: client.api_secret.clone(),
-                scopes: vec!["notifications".to_owned()],
-            })
-            .await
-            .unwrap();
+        let (channel, token) =
+            grpc::connect(&cluster.core_urls[0], client, &["notifications"]).await;
         let (requests, outgoing) = mpsc::channel(1);
-        let bearer = format!("Bearer {}", issued.into_inner().access_token);
         let mut client = NotificationsClient::new(channel);
-        let request = with_token(&bearer, ReceiverStream::new(outgoing));
+        let request = with_token(&token, ReceiverStream::new(outgoing));
         let responses = client.receive(request).await;
         Self {
             client,
-            bearer,
+            token,
             requests,
             responses: responses.unwrap().into_inner(),
         }
@@ -70,7 +64,7 @@ impl Dispatcher {
         };
         let report = self
             .client
-            .report_outcomes(with_token(&self.bearer, request));
+            .report_outcomes(with_token(&self.token, request));
         let reported = tokio::time::timeout(TIMEOUT, report).await;
         reported.expect("core should record outcomes").map(|_| ())
     }
@@ -80,11 +74,4 @@ impl Dispatcher {
         let response = response.expect("core should send another response")?;
         Ok(response.expect("core should end a stream with a status"))
     }
-}
-
-fn with_token<T>(bearer: &str, message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    let metadata = request.metadata_mut();
-    metadata.insert("authorization", bearer.parse().unwrap());
-    request
 }

@@ -35,6 +35,8 @@ mod api_client;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/documentation.rs"]
 mod documentation;
+#[path = "../e2e/harness/grpc.rs"]
+mod grpc;
 #[path = "../e2e/harness/json_schema.rs"]
 mod json_schema;
 #[path = "../e2e/harness/postgres_programs.rs"]

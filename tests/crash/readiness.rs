@@ -14,19 +14,13 @@ use tempfile::TempDir;
 use crate::{
     ONE_AT_A_TIME,
     api_client::ApiClient,
-    cluster::credentials,
+    cluster::{ADDRESSES, credentials},
     health::{readiness, wait_until_ready},
     postgres::Postgres,
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
     startup_errors::assert_error,
 };
-
-/// The demo's addresses.
-const ADDRESSES: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/core-service/geocoding/src/paris.csv"
-);
 
 /// The guaranteed second, and what a busy machine may add.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);

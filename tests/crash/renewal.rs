@@ -1,8 +1,6 @@
 //! A dispatcher whose credentials are renewed while it runs: its access token, and its secret file.
 
 use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
     path::Path,
     time::{Duration, Instant},
 };
@@ -10,8 +8,13 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    ONE_AT_A_TIME, api_client::ApiClient, cluster::credentials, program::PROGRAMS,
-    readiness::Platform, server::Server, webhook_receiver::WebhookReceiver,
+    ONE_AT_A_TIME,
+    api_client::ApiClient,
+    cluster::{RECEIVER_FLAGS, credentials, write_secret},
+    program::PROGRAMS,
+    readiness::Platform,
+    server::Server,
+    webhook_receiver::WebhookReceiver,
 };
 
 /// Four seconds before their end, a dispatcher renews tokens of this lifetime: enough on a busy host.
@@ -26,9 +29,6 @@ const RENEWALS: usize = 3;
 /// What a dispatcher prints when a stream is open.
 const OPEN: &str = "stream from core is open";
 
-/// Permits receivers on loopback over http.
-const RECEIVER_FLAGS: [&str; 2] = ["--allow-http", "--allow-network=127.0.0.0/8"];
-
 fn dispatcher(platform: &Platform, secret_file: &Path, ready: &'static str) -> Server {
     let client = credentials(&platform.clients["dispatcher_client"]);
     let mut arguments = vec![
@@ -38,11 +38,6 @@ fn dispatcher(platform: &Platform, secret_file: &Path, ready: &'static str) -> S
     ];
     arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
     Server::new("dispatcher", &PROGRAMS.dispatcher, arguments, (ready, 1))
-}
-
-fn write_secret(path: &Path, secret: &str) {
-    fs::write(path, secret).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 async fn start() -> Option<(Platform, String)> {

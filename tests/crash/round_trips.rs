@@ -4,10 +4,9 @@
 use std::time::{Duration, Instant};
 
 use proto::{WatchEventsRequest, events_client::EventsClient};
-use tonic::{Request, transport::Channel};
 
 use crate::{
-    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, postgres::Postgres,
+    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, grpc, postgres::Postgres,
     postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
 };
 
@@ -159,15 +158,10 @@ async fn idle_event_streams_cost_no_more_round_trips_than_one() {
     };
     let proxy = PostgresProxy::start(postgres.socket()).await;
     let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
-    let channel = Channel::from_shared(cluster.core_urls[0].clone()).unwrap();
-    let channel = channel.connect().await.unwrap();
-    let board = cluster.dispatch_board().await;
+    let client = &cluster.operator_client;
+    let (channel, token) = grpc::connect(&cluster.core_urls[0], client, &["tasks:all"]).await;
     let open = async || {
-        let mut request = Request::new(WatchEventsRequest::default());
-        let token = format!("Bearer {}", board.token());
-        request
-            .metadata_mut()
-            .insert("authorization", token.parse().unwrap());
+        let request = grpc::with_token(&token, WatchEventsRequest::default());
         let mut events = EventsClient::new(channel.clone());
         events.watch_events(request).await.unwrap().into_inner()
     };

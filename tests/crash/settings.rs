@@ -78,7 +78,7 @@ fn an_empty_variable_is_unset() {
     assert!(printed.starts_with(&cause), "{printed}");
 
     let (status, printed) = errors(
-        program::command(&PROGRAMS.core.with_file_name("migrations"))
+        program::command(&PROGRAMS.migrations)
             .arg("--database-url=sqlite:///nowhere/x")
             .env("DELIVERY_DATABASE_URL_FILE", "")
             .env("DELIVERY_ALLOW_UNVERIFIED_DATABASE", ""),
@@ -102,13 +102,12 @@ fn an_empty_variable_is_unset() {
 fn every_program_prints_its_version_and_commit() {
     let commit = option_env!("DELIVERY_COMMIT").filter(|commit| !commit.is_empty());
     let commit = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
-    let migrations = PROGRAMS.core.with_file_name("migrations");
     for program in [
         &PROGRAMS.delivery,
         &PROGRAMS.core,
         &PROGRAMS.gateway,
         &PROGRAMS.dispatcher,
-        &migrations,
+        &PROGRAMS.migrations,
     ] {
         let output = program::output(program::command(program).arg("--version"));
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -162,8 +161,7 @@ fn every_flag_names_its_variable_its_default_and_a_valid_example() {
         assert!(flags > 10, "{program}");
     }
 
-    let migrations = PROGRAMS.core.with_file_name("migrations");
-    let output = program::output(program::command(&migrations).arg("--help"));
+    let output = program::output(program::command(&PROGRAMS.migrations).arg("--help"));
     let help = String::from_utf8(output.stdout).unwrap();
     let flags = help.split("\n      --").skip(1);
     let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("dry-run")).collect();

@@ -223,10 +223,7 @@ fn a_core_reports_invalid_addresses_and_settings() {
     let url = "--database-url=postgres://delivery@db.example/delivery";
     for (mut command, name) in [
         (fixture.core(), "core-service"),
-        (
-            program::command(&PROGRAMS.core.with_file_name("migrations")),
-            "migrations",
-        ),
+        (program::command(&PROGRAMS.migrations), "migrations"),
     ] {
         assert_error(command.arg(url), 1, &format!("{name}: {unverified}"));
     }

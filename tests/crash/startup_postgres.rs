@@ -84,7 +84,7 @@ fn a_core_reports_an_unusable_postgresql() {
     let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
     assert_rejected(&mut from_file(&[&key]), newer);
     let migrations = || {
-        let mut command = program::command(&PROGRAMS.core.with_file_name("migrations"));
+        let mut command = program::command(&PROGRAMS.migrations);
         command.args(["--database-url-file", &url_file]);
         command
     };

@@ -10,6 +10,7 @@ use crate::{
     health::{readiness, wait_until_ready},
     program::{self, PROGRAMS},
     server::{Server, reserve_addr},
+    startup_errors::assert_error,
 };
 
 /// A certificate authority, with its certificate in a file.
@@ -201,19 +202,10 @@ impl MutualTls {
         let url = &self.url;
         assert_error(
             &mut self.operator(flags),
+            1,
             &format!("cannot connect to {url} over TLS: {reason}"),
         );
     }
-}
-
-#[track_caller]
-fn assert_error(command: &mut Command, message: &str) {
-    let output = program::output(command);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stderr),
-        format!("{message}\n")
-    );
-    assert_eq!(output.status.code(), Some(1));
 }
 
 const UNTRUSTED: &str =
@@ -253,6 +245,7 @@ async fn a_certificate_error_says_what_to_change() {
     let plaintext = setup.url.replace("https:", "http:");
     assert_error(
         setup.operator(Vec::new()).args(["--core-url", &plaintext]),
+        1,
         &format!(
             "this core speaks TLS: write {} instead of {plaintext}",
             setup.url
@@ -265,6 +258,7 @@ async fn a_certificate_error_says_what_to_change() {
         .await;
     assert_error(
         &mut setup.operator(vec!["--core-tls-ca=/nowhere.pem".to_owned()]),
+        1,
         "TLS for calls to cores cannot be set up: cannot read /nowhere.pem: No such file or directory (os error 2)",
     );
 }

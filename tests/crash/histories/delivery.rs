@@ -67,9 +67,9 @@ fn time(value: &Value) -> Option<String> {
 /// An instant that the platform chooses: `None` until a response has shown it.
 type Time = Option<String>;
 
-/// Whether a response shows the same time as earlier ones.
-fn agree(time: &mut Time, shown: &str) -> bool {
-    time.get_or_insert_with(|| shown.to_owned()) == shown
+/// Whether a response shows the same as earlier ones.
+pub(super) fn agree(known: &mut Option<String>, shown: &str) -> bool {
+    known.get_or_insert_with(|| shown.to_owned()) == shown
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     answer::{Answer, Rejection},
+    delivery::agree,
     linearizability::{Model, Operation},
     platform::{Platform, draft, members},
     workload::{Choice, Workload},
@@ -60,10 +61,6 @@ pub(super) struct Stored {
     body: Body,
     iri: Option<String>,
     response: Option<String>,
-}
-
-fn agree(known: &mut Option<String>, shown: &str) -> bool {
-    known.get_or_insert_with(|| shown.to_owned()) == shown
 }
 
 impl Stored {
