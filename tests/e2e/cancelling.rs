@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Replica, Response, WebhookReceiver,
+    ApiClient, Platform, Replica, Response, UNKNOWN_ID, WebhookReceiver,
     assertions::{assert_error, json_ld},
-    iri,
+    iri, short_draft as draft,
 };
 
 /// How many deliveries are cancelled and started concurrently.
@@ -100,7 +100,7 @@ on_both_databases! {
         assert_error(&other.delete(path).await, 404);
         assert_error(&tasks_only.delete(path).await, 403);
         assert_error(&platform.anonymous_client().delete(path).await, 401);
-        for unknown in ["01932e5c-9f4a-7000-8000-00000000000a", "1", "%00"] {
+        for unknown in [UNKNOWN_ID, "1", "%00"] {
             assert_error(&client.delete(&format!("/api/deliveries/{unknown}")).await, 404);
         }
         assert_eq!(json_ld(&client.get(path).await, 200), delivery);
@@ -236,10 +236,6 @@ const CAPACITY_OF_TWO: &str = r#"
     interval = "2 days"
     capacity = 2
 "#;
-
-fn draft() -> Value {
-    json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
-}
 
 fn in_slot(slot: &str) -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": slot } })

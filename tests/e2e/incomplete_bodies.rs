@@ -24,10 +24,9 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use serde_json::{Value, json};
 use tokio::{net::TcpSocket, task::JoinSet};
 
-use crate::harness::Platform;
+use crate::harness::{Platform, short_draft as draft};
 
 /// The bodies that are held back at any time.
 const BODIES: u8 = 200;
@@ -125,10 +124,6 @@ async fn check_served_during(platform: &Platform, attacks: &[Attack]) {
             statuses.len()
         );
     }
-}
-
-fn draft() -> Value {
-    json!({ "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" } })
 }
 
 /// Holds bodies back over one connection, and connects again when it ends.

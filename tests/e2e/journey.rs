@@ -94,8 +94,5 @@ on_both_databases! {
 fn assert_signed(notification: &Notification, secret: &str) {
     assert!(notification.is_signed_with(secret));
     assert!(!notification.is_signed_with("another secret"));
-    standardwebhooks::Webhook::new(secret)
-        .unwrap()
-        .verify(&notification.body, &notification.headers)
-        .unwrap();
+    assert!(notification.has_standard_signature(secret));
 }

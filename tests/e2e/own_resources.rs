@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Mismatches, Platform,
+    Mismatches, Platform, UNKNOWN_ID,
     assertions::{assert_error, json_ld},
+    short_draft as draft,
 };
-
-const UNKNOWN_ID: &str = "01932e5c-9f4a-7000-8000-00000000000a";
 
 on_both_databases! {
     /// "`@context` `/api/contexts/ApiApp`, `@type` `http://schema.org/SoftwareApplication`, `@id`
@@ -226,10 +225,6 @@ const DAILY: &str = r#"
     opening_hours = ["Mo-Su 12:00-14:00"]
     interval = "2 days"
 "#;
-
-fn draft() -> Value {
-    json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } })
-}
 
 fn id(resource: &Value) -> String {
     let id = resource["id"].as_str().unwrap();

@@ -1,17 +1,16 @@
 //! Zones: applied by operators, used by price lists.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Replica,
+    Platform, Replica,
     definitions::{Definitions, violation_fields, zone},
+    wait_for_price,
 };
 
-/// Boxes (west, south, east, north): `MARAIS` contains the dropoff of [`price`], `ELSEWHERE` does
+/// Boxes (west, south, east, north): `MARAIS` contains the dropoff of [`draft`], `ELSEWHERE` does
 /// not.
 const MARAIS: [f64; 4] = [2.34, 48.84, 2.36, 48.86];
 const ELSEWHERE: [f64; 4] = [3.34, 48.84, 3.36, 48.86];
@@ -33,14 +32,14 @@ on_both_databases! {
 
         let first = definitions.apply_zones(&zone("Marais", MARAIS)).await.unwrap();
         definitions.apply_price_list(&platform.store, LIST).await.unwrap();
-        assert_eq!((first.version, price(&client).await), (1, 300));
+        assert_eq!((first.version, client.calculate(&draft()).await), (1, 300));
 
         let moved = definitions.apply_zones(&zone("Marais", ELSEWHERE)).await.unwrap();
-        assert_eq!((moved.version, price(&client).await), (2, 900));
+        assert_eq!((moved.version, client.calculate(&draft()).await), (2, 900));
 
         // Applying another zone keeps this one.
         let both = definitions.apply_zones(&zone("Port", MARAIS)).await.unwrap();
-        assert_eq!((both.version, price(&client).await), (3, 900));
+        assert_eq!((both.version, client.calculate(&draft()).await), (3, 900));
         let names: Vec<_> = both.zones.iter().map(|zone| zone.display_name.as_str()).collect();
         assert_eq!(names, ["Marais", "Port"]);
     }
@@ -133,32 +132,22 @@ async fn a_zone_applied_on_one_core_takes_effect_on_another() {
     let operator = first.operator().await;
     operator.apply_zones(&zone("Marais", MARAIS)).await;
     operator.apply_price_list(&first.store, LIST).await;
-    wait_for_price(&client, 300).await;
+    wait_for_price(&client, &draft(), 300).await;
 
     operator.apply_zones(&zone("Marais", ELSEWHERE)).await;
 
-    wait_for_price(&client, 900).await;
+    wait_for_price(&client, &draft(), 900).await;
     for replica in replicas {
         replica.stop().await;
     }
 }
 
-/// Waits until the calculated price is `amount`; the timeout allows for a busy machine.
-async fn wait_for_price(client: &ApiClient, amount: i64) {
-    let polling = async { while price(client).await != amount {} };
-    tokio::time::timeout(Duration::from_secs(30), polling)
-        .await
-        .unwrap_or_else(|_| panic!("the price did not become {amount} within 30 s"));
-}
-
-async fn price(client: &ApiClient) -> i64 {
-    let draft = json!({
+fn draft() -> Value {
+    json!({
         "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
         "dropoff": {
             "address": { "streetAddress": "There", "latLng": [48.8558, 2.3551] },
             "before": "2020-04-03 13:00",
         },
-    });
-    let price = client.post("/api/retail_prices/calculate", draft).await;
-    price.expect(200)["amount"].as_i64().unwrap()
+    })
 }

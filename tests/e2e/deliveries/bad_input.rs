@@ -41,6 +41,7 @@ dropoff.timeSlot                5 true [] {} ["x"] "soon" "/" "a/b" "12:00-14:00
 dropoff.timeSlot                "2020-04-03" "2020-04-03 12:00" "tomorrow 10:00-11:00"
 dropoff.timeSlot                "2020-04-03 14:00-12:00" "2020-04-03 12:00-12:00"
 dropoff.timeSlot                "2020-04-03 25:00-26:00" "2020-04-03 12:60-13:00"
+dropoff.timeSlot                "2020-04-03 24:30-25:00" "2020-04-03 12:00-14:00 or so"
 dropoff.timeSlot                "2020-02-30 10:00-11:00" "2020-13-01 10:00-11:00"
 dropoff.timeSlot                "2020-04-03T10:00:00Z" "2020-04-03T10:00:00Z/"
 dropoff.timeSlot                "/2020-04-03T10:00:00Z"
@@ -161,6 +162,18 @@ async fn all_violations_of_a_body_are_reported_at_once() {
         (
             json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris" } }),
             &["dropoff.before"],
+        ),
+        (
+            json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": "" } }),
+            &["dropoff.before"],
+        ),
+        (
+            json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": null } }),
+            &["dropoff.before"],
+        ),
+        (
+            json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": "noon" } }),
+            &["dropoff.timeSlot"],
         ),
         (
             json!({ "dropoff": { "before": "tomorrow 13:00" } }),

@@ -21,13 +21,10 @@ mod times;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// The smallest valid draft: to a gazetteer address, tomorrow.
-fn draft() -> Value {
-    json!({ "dropoff": dropoff() })
-}
+use crate::harness::short_draft as draft;
 
 fn dropoff() -> Value {
-    json!({ "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" })
+    draft()["dropoff"].take()
 }
 
 /// The smallest valid draft with one member set. A member of the address turns the address into an

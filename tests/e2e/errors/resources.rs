@@ -5,7 +5,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 
 use super::{UNKNOWN_ID, draft, iri};
-use crate::harness::{Database, Mismatches, Platform, Response};
+use crate::harness::{Database, Mismatches, Platform, Response, WebhookReceiver, deliver, token};
 
 on_both_databases! {
     async fn another_stores_resource_is_404_exactly_like_an_unknown_one(platform: &Platform) {
@@ -17,8 +17,7 @@ on_both_databases! {
         let other_client = platform.client_for(&credentials, &scopes).await;
         let delivery = owner.create_delivery(draft()).await;
         let price = owner.post("/api/retail_prices/calculate", draft()).await.expect(200);
-        let webhook = owner.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
-        let altered_price = altered_token(iri(&price));
+        let altered_price = token::altered(iri(&price), iri(&price).len() - 20);
         let unknown = |collection: &str| format!("/api/{collection}/{UNKNOWN_ID}");
         let mut mismatches = Mismatches::default();
 
@@ -27,24 +26,89 @@ on_both_databases! {
             (Method::GET, iri(&delivery["pickup"]), unknown("tasks")),
             (Method::GET, iri(&delivery["dropoff"]), unknown("tasks")),
             (Method::GET, iri(&price), altered_price),
-            (Method::GET, iri(&webhook), unknown("webhooks")),
-            (Method::DELETE, iri(&webhook), unknown("webhooks")),
         ] {
             let case = format!("{method} {path:.60}");
             let send = |path: &str| other.send(other.request(method.clone(), path), "");
             let (foreign, unknown) = (send(path).await, send(&unknown_path).await);
             mismatches.check_error(&case, &foreign, 404);
-            mismatches.check_eq(&case, without_ids(&foreign, path), without_ids(&unknown, &unknown_path));
+            let ids = [path, &unknown_path].map(|path| path.rsplit('/').next().unwrap());
+            mismatches.check_eq(&case, without_ids(&foreign, ids[0]), without_ids(&unknown, ids[1]));
         }
 
-        // Deliveries belong to the store, a webhook to the client that registered it.
+        // They belong to the store.
         for path in [iri(&delivery), iri(&delivery["pickup"]), iri(&price)] {
             mismatches.check_eq(path, other_client.get(path).await.status, 200);
         }
-        mismatches.check_error("another client's webhook", &other_client.get(iri(&webhook)).await, 404);
-        mismatches.check_error("another client's webhook", &other_client.delete(iri(&webhook)).await, 404);
-        mismatches.check_eq("the owner's webhook", owner.get(iri(&webhook)).await.status, 200);
         mismatches.assert_none();
+    }
+
+    async fn another_clients_webhook_and_its_notifications_are_404_exactly_like_unknown_ones(
+        platform: &Platform
+    ) {
+        let owner = platform.client().await;
+        let courier = platform.courier().await;
+        let operator = platform.operator().await;
+        let credentials = operator.create_client(&platform.store, &["tasks"]).await;
+        let others = [
+            platform.new_store_client().await,
+            platform.client_for(&credentials, &["tasks"]).await,
+        ];
+        let receiver = WebhookReceiver::start().await;
+        let webhook = owner.create_webhook("delivery.completed", receiver.url()).await;
+        deliver(&owner, &courier).await;
+        receiver.next_notification().await;
+        let notifications = format!("{}/notifications", iri(&webhook));
+        let delivered = |page: Value| {
+            let newest = page["hydra:member"].get(0)?;
+            (newest["state"] == "delivered").then(|| newest.clone())
+        };
+        let notification = owner.wait_until(&notifications, delivered).await;
+        let webhook_read = owner.get(iri(&webhook)).await.expect(200);
+        let since = r#"{ "since": "2020-04-02T00:00:00Z" }"#;
+        let mut mismatches = Mismatches::default();
+
+        for (method, resource, action, body) in [
+            (Method::GET, &webhook, "", ""),
+            (Method::DELETE, &webhook, "", ""),
+            (Method::GET, &webhook, "/notifications", ""),
+            (Method::POST, &webhook, "/disable", "{}"),
+            (Method::POST, &webhook, "/enable", "{}"),
+            (Method::POST, &webhook, "/rotate_secret", "{}"),
+            (Method::POST, &webhook, "/confirm_secret", "{}"),
+            (Method::POST, &webhook, "/test", "{}"),
+            (Method::POST, &webhook, "/recover", since),
+            (Method::GET, &notification, "", ""),
+            (Method::POST, &notification, "/resend", "{}"),
+        ] {
+            let (collection, id) = iri(resource).rsplit_once('/').unwrap();
+            for (client, id) in [(&others[0], id), (&others[1], id), (&owner, UNKNOWN_ID)] {
+                let [path, unknown] = [id, UNKNOWN_ID].map(|id| format!("{collection}/{id}{action}"));
+                let case = format!("{method} {path}");
+                let send = |path: &str| client.send(client.request(method.clone(), path), body);
+                let (foreign, unknown) = (send(&path).await, send(&unknown).await);
+                mismatches.check_error(&case, &foreign, 404);
+                mismatches.check_eq(&case, without_ids(&foreign, id), without_ids(&unknown, UNKNOWN_ID));
+            }
+        }
+        assert_eq!(owner.get(iri(&webhook)).await.expect(200), webhook_read);
+
+        // Nothing was sent, and no secret added.
+        let delivery = deliver(&owner, &courier).await;
+        let next = receiver.next_notification().await;
+        assert_eq!(next.json()["data"]["object"], delivery);
+        assert_eq!(next.header("webhook-signature").split(' ').count(), 1);
+        assert!(next.has_standard_signature(webhook["secret"].as_str().unwrap()));
+
+        owner.delete(iri(&webhook)).await.expect(204);
+        for (method, path) in [
+            (Method::GET, iri(&notification).to_owned()),
+            (Method::POST, format!("{}/test", iri(&webhook))),
+        ] {
+            let deleted = owner.send(owner.request(method, &path), "{}").await;
+            mismatches.check_error(path, &deleted, 404);
+        }
+        mismatches.assert_none();
+        assert!(receiver.received().await.is_empty());
     }
 }
 
@@ -219,21 +283,9 @@ async fn the_entrypoint_is_public_and_names_the_resources() {
     platform.stop().await;
 }
 
-/// The IRI with one character of its token changed.
-fn altered_token(iri: &str) -> String {
-    let middle = iri.len() - 20;
-    let other = if &iri[middle..=middle] == "A" {
-        "B"
-    } else {
-        "A"
-    };
-    format!("{}{other}{}", &iri[..middle], &iri[middle + 1..])
-}
-
 /// The body without the requested id and the request id, which must differ.
-fn without_ids(response: &Response, path: &str) -> String {
+fn without_ids(response: &Response, id: &str) -> String {
     let mut json = response.json.clone();
     json["requestId"].take();
-    let id = path.rsplit('/').next().unwrap();
     json.to_string().replace(id, "…")
 }

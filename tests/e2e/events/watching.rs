@@ -137,7 +137,7 @@ on_both_databases! {
         assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
     }
 
-    async fn a_stream_ends_with_the_secret_of_its_token(platform: &Platform) {
+    async fn a_stream_ends_when_the_secret_of_its_token_is_replaced(platform: &Platform) {
         let operator = platform.operator().await;
         let old = operator.create_client("", &["tasks:all"]).await;
         let connection = grpc::connect(&platform.core_url, &old, &["tasks:all"]).await;

@@ -10,7 +10,9 @@ use std::{
 };
 
 use delivery::Credentials;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::short_draft;
 
 /// Far longer than a start or an exit takes.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -138,8 +140,7 @@ impl AllInOne {
 
     /// Creates a delivery as the demo shop.
     pub(crate) fn create_delivery(&self) -> Value {
-        let draft = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-        self.call("/api/deliveries", &["-d", &draft.to_string()])
+        self.call("/api/deliveries", &["-d", &short_draft().to_string()])
     }
 }
 

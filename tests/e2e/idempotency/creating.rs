@@ -12,16 +12,11 @@ use super::{
 use crate::harness::{
     ApiClient, Mismatches, Platform, Replica,
     assertions::{assert_error, assert_violations, json_ld},
+    short_draft as draft,
 };
 
 const DELIVERIES: &str = "/api/deliveries";
 const WEBHOOKS: &str = "/api/webhooks";
-
-fn draft() -> Value {
-    json!({
-        "dropoff": { "address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00" }
-    })
-}
 
 fn subscription() -> Value {
     json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/hook" })

@@ -111,10 +111,7 @@ on_both_databases! {
         let notification = receiver.next_notification().await;
         assert_eq!(notification.header("webhook-signature").split(' ').count(), 2);
         let secret = rotated.json["secret"].as_str().unwrap();
-        standardwebhooks::Webhook::new(secret)
-            .unwrap()
-            .verify(&notification.body, &notification.headers)
-            .unwrap();
+        assert!(notification.has_standard_signature(secret));
     }
 
     /// Failed and missed events are enqueued once, however many transactions that takes, and every

@@ -4,7 +4,7 @@ use delivery::Credentials;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, Replica, all_in_one::stderr};
+use crate::harness::{Platform, Replica, UNKNOWN_ID, all_in_one::stderr};
 
 const TOKEN_FORM: [(&str, &str); 1] = [("grant_type", "client_credentials")];
 
@@ -31,10 +31,9 @@ on_both_databases! {
             "name": "Website",
             "scopes": ["deliveries", "tasks"],
             "address": "Back door",
-            "created_at": "2020-04-02T11:00:00+02:00",
+            "created_at": "2020-04-02T09:00:00+00:00",
             "disabled_at": null,
         });
-        client["created_at"] = "2020-04-02T09:00:00+00:00".into();
         assert_eq!(created, client);
         assert_eq!(token_status(platform, &key, &secret).await, 200);
 
@@ -232,7 +231,7 @@ on_both_databases! {
     }
 
     async fn invalid_client_arguments_are_reported_by_flag(platform: &Platform) {
-        let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
+        let unknown = UNKNOWN_ID;
         for (arguments, expected) in [
             (
                 &["clients", "create", "--name= ", "--scopes=deliveries fly"][..],

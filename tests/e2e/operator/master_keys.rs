@@ -16,7 +16,7 @@ use crate::harness::{
     all_in_one::{AllInOne, run_delivery, run_delivery_json, run_master_key, stderr},
     deliver, draft,
     grpc::{self, with_token},
-    iri, stored_bytes,
+    iri, short_draft, stored_bytes,
 };
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -260,9 +260,7 @@ async fn assert_continued_after_a_kill(flags: &[&str]) {
 
 /// Creates a delivery with an idempotency key.
 fn create(running: &AllInOne) -> Value {
-    let draft =
-        json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-    let draft = draft.to_string();
+    let draft = short_draft().to_string();
     let created = running.call(DELIVERIES, &["-H", "Idempotency-Key: k", "-d", &draft]);
     assert_eq!(
         created["@type"], "http://schema.org/ParcelDelivery",

@@ -15,7 +15,10 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::harness::all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr};
+use crate::harness::{
+    UNKNOWN_ID,
+    all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr},
+};
 
 #[test]
 fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
@@ -155,7 +158,7 @@ fn a_remote_operator_passes_the_core_url_and_credentials() {
 fn the_exit_status_distinguishes_failed_commands_from_usage_errors() {
     let data_dir = tempfile::tempdir().unwrap();
     let data_dir = data_dir.path();
-    let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
+    let unknown = UNKNOWN_ID;
 
     for (status, arguments) in [
         (1, &["stores", "list"][..]),

@@ -108,6 +108,7 @@ on_both_databases! {
             (&["webhooks", "enable", webhook], &["webhooks", "disable", webhook]),
             (&["webhooks", "confirm-secret", webhook], &["webhooks", "rotate-secret", webhook]),
             (&["clients", "disable", client], &["clients", "list"]),
+            (&["keys", "revoke", "--all"], &["keys", "rotate"]),
         ]
         .into_iter()
         .enumerate()

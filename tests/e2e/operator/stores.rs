@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, all_in_one::stderr};
+use crate::harness::{Platform, UNKNOWN_ID, all_in_one::stderr};
 
 on_both_databases! {
     async fn a_store_is_created_shown_and_updated(platform: &Platform) {
@@ -79,7 +79,7 @@ on_both_databases! {
         let created = platform.run_delivery_json(&["stores", "create", "--name=Shop"]).await;
         let invalid = ["--name= ", "--timezone=Mars", "--currency=XXL", "--country=Q"];
         let id = id_of(&created);
-        let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
+        let unknown = UNKNOWN_ID;
 
         for command in [&["stores", "create"][..], &["stores", "set", &id]] {
             let arguments = [command, &invalid].concat();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, WebhookReceiver, all_in_one::stderr};
+use crate::harness::{Platform, UNKNOWN_ID, WebhookReceiver, all_in_one::stderr, short_draft};
 
 on_both_databases! {
     async fn an_operator_inspects_and_repairs_a_shops_webhooks(platform: &Platform) {
@@ -32,8 +32,7 @@ on_both_databases! {
         assert!(printed.contains(receiver.url()), "{printed}");
 
         receiver.respond_with(500);
-        let draft = json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "before": "tomorrow 13:00" } });
-        let delivery = client.create_delivery(draft).await;
+        let delivery = client.create_delivery(short_draft()).await;
         courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
         let first = receiver.next_notification().await;
         let failed = attempts(platform, id, "failed").await;
@@ -167,7 +166,7 @@ on_both_databases! {
             .create_webhook("delivery.picked", "http://127.0.0.1:9/")
             .await;
         let id = webhook["id"].as_str().unwrap();
-        let unknown = "01932e5c-9f4a-7000-8000-00000000000a";
+        let unknown = UNKNOWN_ID;
         for (status, arguments, expected) in [
             (1, &["webhooks", "list", "--store", unknown][..], "does not exist"),
             (1, &["webhooks", "attempts", unknown], "does not exist"),

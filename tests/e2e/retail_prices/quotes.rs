@@ -1,7 +1,5 @@
 //! A price is a binding quote: a delivery with `"retailPrice": "<@id>"` is charged exactly that, once.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use hyper::Method;
 use jiff::SignedDuration;
@@ -11,6 +9,7 @@ use super::{CALCULATE, draft, fixed_price};
 use crate::harness::{
     ApiClient, Platform, Replica, Response,
     assertions::{assert_error, assert_violations, json_ld},
+    token, wait_for_price,
 };
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -292,34 +291,21 @@ async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
     };
 
     apply(499).await;
-    assert_eq!(calculated(&first_client).await, 499);
-    wait_for_price(&second_client, 499).await;
+    assert_eq!(first_client.calculate(&draft()).await, 499);
+    wait_for_price(&second_client, &draft(), 499).await;
     let quote = quote(&second_client, &draft()).await;
     apply(1999).await;
 
-    assert_eq!(calculated(&first_client).await, 1999);
+    assert_eq!(first_client.calculate(&draft()).await, 1999);
     assert_eq!(charged(&second_client, &draft()).await, 1999);
     assert_eq!(
         charged(&second_client, &at_price(&draft(), quote)).await,
         499
     );
-    wait_for_price(&second_client, 1999).await;
+    wait_for_price(&second_client, &draft(), 1999).await;
     for replica in replicas {
         replica.stop().await;
     }
-}
-
-async fn calculated(client: &ApiClient) -> i64 {
-    let price = client.post(CALCULATE, draft()).await.expect(200);
-    price["amount"].as_i64().unwrap()
-}
-
-/// Waits until the calculated price is `amount`; the timeout allows for a busy machine.
-async fn wait_for_price(client: &ApiClient, amount: i64) {
-    let polling = async { while calculated(client).await != amount {} };
-    tokio::time::timeout(Duration::from_secs(30), polling)
-        .await
-        .unwrap_or_else(|_| panic!("the price did not become {amount} within 30 s"));
 }
 
 async fn charged(client: &ApiClient, draft: &Value) -> i64 {
@@ -364,14 +350,7 @@ fn altered(quote: &str) -> Vec<String> {
     let start = "/api/retail_prices/".len();
     (start..quote.len())
         .step_by(17)
-        .map(|at| {
-            let letter = if quote.as_bytes()[at] == b'A' {
-                "B"
-            } else {
-                "A"
-            };
-            format!("{}{letter}{}", &quote[..at], &quote[at + 1..])
-        })
+        .map(|index| token::altered(quote, index))
         .collect()
 }
 

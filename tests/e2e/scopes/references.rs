@@ -15,7 +15,7 @@ use super::{
     INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call, contract::Contract, named_scope,
     requirement, resources::Resources, tokens,
 };
-use crate::harness::{Database, Mismatches, Platform};
+use crate::harness::{Database, Mismatches, Platform, UNKNOWN_ID};
 
 /// Which resources an RPC finds by a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +212,7 @@ async fn every_scope_covers_its_resources_and_no_others() {
                 let request = contract.request(rpc, &fields);
                 Reply::new(call(&platform, rpc, request, Some(&token)).await, &name)
             };
-            let absent = send(collection.name("01932e5c-9f4a-7000-8000-00000000000a")).await;
+            let absent = send(collection.name(UNKNOWN_ID)).await;
             let mut replies = vec![(Owner::None, absent.clone())];
             for (owner, resources) in &owners {
                 if *owner != Owner::OtherClientOfStore

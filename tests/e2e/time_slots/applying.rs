@@ -4,7 +4,7 @@ use tonic::Code;
 
 use super::{definition, intervals, values};
 use crate::harness::{
-    Platform,
+    Platform, UNKNOWN_ID,
     definitions::{Definitions, violation_fields},
 };
 
@@ -72,7 +72,7 @@ on_both_databases! {
             assert_eq!(found, lines, "{fields:?} {definition}");
         }
         let unknown = definitions
-            .apply_time_slot("stores/01932e5c-9f4a-7000-8000-00000000000a", &valid)
+            .apply_time_slot(&format!("stores/{UNKNOWN_ID}"), &valid)
             .await
             .unwrap_err();
         let forbidden = shop

@@ -1,9 +1,8 @@
-//! "Time slot choices", `GET /api/time_slots/choices`, and the two forms of `timeSlot`.
+//! "Time slot choices", `GET /api/time_slots/choices`, and which slots a store accepts.
 
 mod applying;
 mod capacity;
 mod choices;
-mod delivering;
 mod labels;
 mod required;
 

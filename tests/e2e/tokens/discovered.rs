@@ -1,10 +1,9 @@
 //! The metadata of the authorization server (RFC 8414) leads to a token and its keys.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{FORM, GRANT, post};
-use crate::harness::{Database, Platform};
+use crate::harness::{Database, Platform, token::decoded};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_oauth_client_discovers_where_to_get_a_token_and_the_key_that_verifies_it() {
@@ -44,16 +43,12 @@ async fn an_oauth_client_discovers_where_to_get_a_token_and_the_key_that_verifie
     let token = post(&anonymous, &path("token_endpoint"), &[FORM], form).await;
     let keys = anonymous.get(&path("jwks_uri")).await;
 
-    let [header, claims] = [0, 1].map(|part| decoded(&token.json["access_token"], part));
+    let token = token.json["access_token"].as_str().unwrap();
+    let [header, claims] = [0, 1].map(|part| decoded(token, part));
     assert_eq!(claims["iss"], metadata.json["issuer"]);
     let known = keys.json["keys"].as_array().unwrap();
     assert!(
         known.iter().any(|key| key["kid"] == header["kid"]),
         "{known:?}"
     );
-}
-
-fn decoded(token: &Value, part: usize) -> Value {
-    let part = token.as_str().unwrap().split('.').nth(part).unwrap();
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }

@@ -1,14 +1,11 @@
 //! Issued tokens: response, claims, scopes and lifetime.
 
-use base64::{
-    Engine,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{FORM, check_json, expand, post};
-use crate::harness::{Database, Mismatches, Platform};
+use crate::harness::{Database, Mismatches, Platform, token::decoded};
 
 /// Scheme, credentials, form and granted scopes. See [`expand`].
 const ACCEPTED: &str = "
@@ -174,11 +171,6 @@ async fn a_token_is_valid_for_expires_in_seconds() {
     mismatches.check("expired", is_expected, challenge);
     mismatches.assert_none();
     platform.stop().await;
-}
-
-fn decoded(token: &str, part: usize) -> Value {
-    let part = token.split('.').nth(part).unwrap();
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
 /// Space-separated words in alphabetical order.

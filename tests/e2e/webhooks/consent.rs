@@ -34,7 +34,7 @@ async fn create_webhooks(client: &ApiClient, url: &str) {
 on_both_databases! {
     /// One shop has webhooks at a path of the host that responds with 500, as a stranger's host
     /// does. Those of another shop at the same host are not delayed.
-    async fn a_host_gets_what_it_never_accepts_at_a_limited_rate_and_what_it_accepts_at_once(
+    async fn a_host_gets_unproven_notifications_at_a_limited_rate_and_proven_ones_at_once(
         platform: &Platform,
     ) {
         let (shop, other) = (platform.client().await, platform.new_store_client().await);

@@ -164,29 +164,6 @@ on_both_databases! {
         assert_eq!(notification.json()["data"]["object"], next);
     }
 
-    /// "A resource of another store answers 404", for every action.
-    async fn only_its_client_disables_or_enables_a_webhook(platform: &Platform) {
-        let client = platform.client().await;
-        let other = platform.new_store_client().await;
-        let operator = platform.operator().await;
-        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
-        let other_client = platform.client_for(&other_client, &["tasks"]).await;
-        let webhook = client
-            .create_webhook("delivery.completed", "http://127.0.0.1:9/")
-            .await;
-
-        for action in ["disable", "enable"] {
-            let path = format!("{}/{action}", iri(&webhook));
-            for other in [&other, &other_client] {
-                assert_error(&other.post(&path, json!({})).await, 404);
-            }
-            assert_error(&platform.anonymous_client().post(&path, json!({})).await, 401);
-            let unknown = format!("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a/{action}");
-            assert_error(&client.post(&unknown, json!({})).await, 404);
-        }
-        assert_eq!(client.get(iri(&webhook)).await.expect(200)["enabled"], true);
-    }
-
     /// To keep a client from creating another webhook, the operator disables the client.
     async fn a_client_cannot_enable_a_webhook_that_the_operator_disabled(platform: &Platform) {
         let client = platform.client().await;

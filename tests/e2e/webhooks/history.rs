@@ -281,37 +281,6 @@ on_both_databases! {
             assert_eq!(json_ld(&recovered, 200)["since"], written);
         }
     }
-
-    /// "A resource of another store answers 404", for every action.
-    async fn only_its_client_reads_and_resends_notifications(platform: &Platform) {
-        let client = platform.client().await;
-        let other = platform.new_store_client().await;
-        let operator = platform.operator().await;
-        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
-        let other_client = platform.client_for(&other_client, &["tasks"]).await;
-        let receiver = WebhookReceiver::start().await;
-        let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        deliver(&client, &platform.courier().await).await;
-        let notification = wait_for_one(&client, &webhook, "delivered").await;
-        let list = format!("{}/notifications", iri(&webhook));
-        let recover = format!("{}/recover", iri(&webhook));
-        let since = json!({ "since": "2020-04-02T00:00:00Z" });
-        let resend = format!("{}/resend", iri(&notification));
-
-        for other in [&other, &other_client] {
-            assert_error(&other.get(&list).await, 404);
-            assert_error(&other.post(&recover, since.clone()).await, 404);
-            assert_error(&other.get(iri(&notification)).await, 404);
-            assert_error(&other.post(&resend, json!({})).await, 404);
-        }
-        let anonymous = platform.anonymous_client();
-        assert_error(&anonymous.get(&list).await, 401);
-        assert_error(&anonymous.get(iri(&notification)).await, 401);
-        let unknown = "/api/notifications/01932e5c-9f4a-7000-8000-00000000000a";
-        assert_error(&client.get(unknown).await, 404);
-        client.delete(iri(&webhook)).await.expect(204);
-        assert_error(&client.get(iri(&notification)).await, 404);
-    }
 }
 
 /// The notifications of a webhook in a state, once there are `count`.

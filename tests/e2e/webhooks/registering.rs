@@ -82,58 +82,6 @@ on_both_databases! {
         assert_error(&client.delete(&iri).await, 404);
     }
 
-    /// A token with any scope has access to its client's "own webhooks"; "a resource of another
-    /// store answers 404, exactly like one that does not exist".
-    async fn a_webhook_is_visible_only_to_its_client(platform: &Platform) {
-        let client = platform.client().await;
-        let operator = platform.operator().await;
-        let other_client = operator
-            .create_client(&platform.store, &["deliveries", "tasks"])
-            .await;
-        let other_client = platform
-            .client_for(&other_client, &["deliveries", "tasks"])
-            .await;
-        let other_store = platform.new_store_client().await;
-        let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
-        let body = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
-
-        let webhook = json_ld(&tasks_only.post(WEBHOOKS, body.clone()).await, 201);
-        let iri = iri(&webhook);
-
-        for other in [&other_client, &other_store] {
-            let mut rejected = other.get(iri).await;
-            let absent = other
-                .get("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a")
-                .await;
-            assert_error(&rejected, 404);
-            assert_error(&absent, 404);
-            for member in ["hydra:description", "detail", "requestId"] {
-                rejected.json[member] = absent.json[member].clone();
-            }
-            assert_eq!(rejected.json, absent.json);
-            assert_error(&other.delete(iri).await, 404);
-        }
-        for unknown in [
-            "/api/webhooks/1",
-            "/api/webhooks/%00",
-            "/api/webhooks/..%2F..",
-            "/api/webhooks/é",
-        ] {
-            let unknown = unknown.replace('é', "%C3%A9");
-            assert_error(&client.get(&unknown).await, 404);
-        }
-        let anonymous = platform.anonymous_client();
-        for response in [
-            anonymous.post(WEBHOOKS, body).await,
-            anonymous.get(iri).await,
-            anonymous.delete(iri).await,
-        ] {
-            assert_error(&response, 401);
-            assert!(response.header("www-authenticate").starts_with("Bearer"));
-        }
-        json_ld(&client.get(iri).await, 200);
-    }
-
     /// "`url`: absolute http(s), no credentials, no fragment, host not private; else violation
     /// `url`. http only where the operator allows it. A name that does not resolve yet is
     /// accepted." The demo allows http and loopback, and denies other private ranges.

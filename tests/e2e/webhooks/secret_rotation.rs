@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{deliver, iri};
 use crate::harness::{
     ApiClient, Notification, Platform, Replica, WebhookReceiver,
-    assertions::{assert_error, assert_violations, json_ld},
+    assertions::{assert_violations, json_ld},
 };
 
 /// A shop with a webhook and its receiver.
@@ -147,26 +147,6 @@ on_both_databases! {
         }
         let invalid = shop.post("rotate_secret", json!([1])).await;
         assert_eq!((invalid.status, invalid.violation_paths()), (400, vec![""]));
-        assert_signed(&shop.next_notification().await, &[&shop.first_secret()]);
-    }
-
-    /// "A resource of another store answers 404", for every action.
-    async fn only_its_client_rotates_or_confirms_a_secret(platform: &Platform) {
-        let shop = Shop::open(platform).await;
-        let other_store = platform.new_store_client().await;
-        let operator = platform.operator().await;
-        let same_store = operator.create_client(&platform.store, &["tasks"]).await;
-        let same_store = platform.client_for(&same_store, &["tasks"]).await;
-
-        for action in ["rotate_secret", "confirm_secret"] {
-            let path = format!("{}/{action}", iri(&shop.webhook));
-            for other in [&other_store, &same_store] {
-                assert_error(&other.post(&path, json!({})).await, 404);
-            }
-            assert_error(&platform.anonymous_client().post(&path, json!({})).await, 401);
-            let unknown = format!("/api/webhooks/01932e5c-9f4a-7000-8000-00000000000a/{action}");
-            assert_error(&shop.client().await.post(&unknown, json!({})).await, 404);
-        }
         assert_signed(&shop.next_notification().await, &[&shop.first_secret()]);
     }
 

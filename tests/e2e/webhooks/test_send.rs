@@ -31,10 +31,7 @@ on_both_databases! {
         assert_eq!(sample.json(), body);
         let secret = webhook["secret"].as_str().unwrap();
         assert!(sample.is_signed_with(secret));
-        standardwebhooks::Webhook::new(secret)
-            .unwrap()
-            .verify(&sample.body, &sample.headers)
-            .unwrap();
+        assert!(sample.has_standard_signature(secret));
         for phase in ["milliseconds", "dnsMilliseconds", "connectMilliseconds"] {
             let duration = test[phase].take();
             assert!(duration.as_f64() >= Some(0.0), "{phase}: {duration}");
@@ -123,16 +120,9 @@ on_both_databases! {
         assert!(receiver.received().await.is_empty());
     }
 
-    /// A disabled webhook can be tested before it is enabled again. "A resource of another store
-    /// answers 404".
-    async fn only_its_client_tests_a_webhook_enabled_or_disabled(
-        platform: &Platform,
-    ) {
+    /// Before it is enabled again.
+    async fn a_disabled_webhook_can_be_tested(platform: &Platform) {
         let client = platform.client().await;
-        let other = platform.new_store_client().await;
-        let operator = platform.operator().await;
-        let other_client = operator.create_client(&platform.store, &["tasks"]).await;
-        let other_client = platform.client_for(&other_client, &["tasks"]).await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         let disable = format!("{}/disable", iri(&webhook));
@@ -142,12 +132,6 @@ on_both_databases! {
 
         assert_eq!(test["delivered"], true);
         receiver.next_notification().await;
-        for other in [&other, &other_client] {
-            assert_error(&send_test(other, &webhook).await, 404);
-        }
-        assert_error(&send_test(&platform.anonymous_client(), &webhook).await, 401);
-        client.delete(iri(&webhook)).await.expect(204);
-        assert_error(&send_test(&client, &webhook).await, 404);
         assert!(receiver.received().await.is_empty());
     }
 }
