@@ -12,8 +12,7 @@ use futures_util::future::BoxFuture;
 
 pub use config::{Fallback, RouterConfig};
 use fallback::WithFallback;
-use osrm::Osrm;
-pub(crate) use osrm::OsrmError;
+pub(crate) use osrm::{Osrm, OsrmError};
 use straight_line::StraightLine;
 
 /// Computes routes.
