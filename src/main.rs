@@ -13,7 +13,7 @@ use crate::cli::Command;
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match cli::parse() {
-        Command::Start(settings) => start(*settings).await,
+        Command::Start(settings) => Box::pin(start(*settings)).await,
         Command::Stores(stores) => stores.run().await,
         Command::Clients(clients) => clients.run().await,
         Command::TimeSlots(time_slots) => time_slots.run().await,
