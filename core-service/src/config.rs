@@ -3,13 +3,10 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
-use domain::{
-    signing_key::MAX_TOKEN_LIFETIME_SECONDS,
-    store::{Country, parse_time_zone},
-};
+use domain::signing_key::MAX_TOKEN_LIFETIME_SECONDS;
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use jiff::{SignedDuration, tz::TimeZone};
+use jiff::SignedDuration;
 use process::{
     command_line::{DATABASE_URL, SecretFlag},
     duration,
@@ -25,7 +22,10 @@ use url::Url;
 pub use crate::connections::TlsConfig;
 pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification};
 
-use crate::{rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
+use crate::{
+    platform_config::PlatformConfig, rate_limits::RateLimitConfig, routing::RouterConfig,
+    start_error::StartError,
+};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum of [`Config::event_retention`] and of the durations of [`WebhookConfig`].
@@ -286,28 +286,6 @@ fn token_lifetime(text: &str) -> Result<Duration, String> {
     Ok(lifetime)
 }
 
-/// The defaults of stores and clients.
-#[derive(Args, Clone, Debug)]
-pub struct PlatformConfig {
-    /// Default time zone of stores (IANA). Example: `Europe/Brussels`.
-    #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE", default_value = "Europe/Paris", value_parser = parse_time_zone)]
-    pub timezone: TimeZone,
-
-    /// Language of labels for clients without a supported preference (BCP 47). Example: `fr-BE`.
-    #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
-    pub locale: String,
-
-    /// Default country of stores, in whose national format telephone numbers are read (ISO 3166-1
-    /// alpha-2). Example: `BE`.
-    #[arg(
-        long,
-        env = "DELIVERY_COUNTRY",
-        value_name = "CODE",
-        default_value = "FR"
-    )]
-    pub country: Country,
-}
-
 /// Whether a service URL may contain an API key: in its password or in any query parameter.
 fn may_contain_key(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.query().is_some() || url.password().is_some())
@@ -317,22 +295,6 @@ fn may_contain_key(url: &str) -> bool {
 fn public_url(text: &str) -> Result<String, InvalidPublicUrl> {
     let url = proto::public_url::parse(text)?;
     Ok(url.as_str().trim_end_matches('/').to_owned())
-}
-
-fn locale(tag: &str) -> Result<String, String> {
-    tag.parse::<icu_locale_core::Locale>()
-        .map(|_| tag.to_owned())
-        .map_err(|_| format!("{tag:?} is not a language; give a BCP 47 tag, such as en or fr-BE"))
-}
-
-impl Default for PlatformConfig {
-    fn default() -> Self {
-        Self {
-            timezone: parse_time_zone("Europe/Paris").expect("time zones are compiled in"),
-            locale: "en".to_owned(),
-            country: "FR".parse().expect("FR is a country code"),
-        }
-    }
 }
 
 impl Config {

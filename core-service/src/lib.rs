@@ -15,6 +15,7 @@ mod grpc;
 mod lifecycle;
 mod master_keys;
 mod metrics;
+mod platform_config;
 mod platform_metrics;
 mod rate_limits;
 mod readiness;
@@ -29,11 +30,12 @@ pub use backup::{
 };
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig,
-    TlsConfig, WebhookConfig,
+    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, TlsConfig,
+    WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
 pub use master_keys::{KeyId, MasterKeyCommand};
+pub use platform_config::PlatformConfig;
 pub use process::clock::Clock;
 pub use rate_limits::RateLimitConfig;
 pub use routing::{Fallback, RouterConfig};

@@ -1,6 +1,6 @@
 //! An OTLP collector on loopback, which keeps the spans that it receives, or never answers.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, fmt::Write as _, net::SocketAddr, time::Duration};
 
 use opentelemetry_proto::tonic::{
     collector::trace::v1::{
@@ -151,5 +151,8 @@ fn texts<'a>(attributes: impl IntoIterator<Item = &'a KeyValue>) -> BTreeMap<Str
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }

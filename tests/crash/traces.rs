@@ -21,7 +21,7 @@ use crate::{
     log_lines::{COMMENTS, NAME, STREET, TELEPHONE, draft},
     program::PROGRAMS,
     report,
-    server::reserve_addr,
+    server::{Server, reserve_addr},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -197,7 +197,7 @@ async fn a_delivery_is_traced_through_all_processes_on_postgres_and_in_their_log
     check_privacy(&collector, &[shop.token(), board.token(), secret]);
     let (trace, _) = ids(CREATION);
     for servers in [&cluster.gateways, &cluster.cores] {
-        let lines = servers.iter().flat_map(|server| server.output());
+        let lines = servers.iter().flat_map(Server::output);
         let lines = lines.map(|line| serde_json::from_str::<Value>(&line).unwrap());
         let of_trace: Vec<_> = lines
             .filter(|line| line["span"]["trace.id"] == trace)

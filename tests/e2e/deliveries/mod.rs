@@ -10,6 +10,7 @@ mod filtering;
 mod geocoders;
 mod hostile_bodies;
 mod hostile_values;
+mod in_time_slots;
 mod large_pages;
 mod listing;
 mod quantities;

@@ -67,9 +67,8 @@ impl Platform {
         };
         adjust(&mut settings);
 
-        let platform = delivery::Platform::start(settings, clock.clone())
-            .await
-            .unwrap();
+        let started = Box::pin(delivery::Platform::start(settings, clock.clone())).await;
+        let platform = started.unwrap();
 
         let demo = platform.demo.clone().unwrap();
         let shutdown = CancellationToken::new();
