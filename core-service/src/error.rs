@@ -114,6 +114,8 @@ impl storage::WriteError for Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unauthenticated {
     NoToken,
+    /// `Authorization` without the scheme `Bearer`.
+    NotBearer,
     InvalidToken,
     ExpiredToken,
     /// Unknown key, wrong secret or disabled client; callers must not be able to tell which.
@@ -123,7 +125,7 @@ pub enum Unauthenticated {
 impl Unauthenticated {
     const fn reason(self) -> &'static str {
         match self {
-            Self::NoToken => "TOKEN_MISSING",
+            Self::NoToken | Self::NotBearer => "TOKEN_MISSING",
             Self::InvalidToken => "TOKEN_INVALID",
             Self::ExpiredToken => "TOKEN_EXPIRED",
             Self::InvalidClient => "INVALID_CLIENT",
@@ -134,6 +136,9 @@ impl Unauthenticated {
         match self {
             Self::NoToken => {
                 "an access token is required: send Authorization: Bearer <access_token>"
+            }
+            Self::NotBearer => {
+                "Authorization must start with \"Bearer \", followed by the access token"
             }
             Self::InvalidToken => "the access token is not valid",
             Self::ExpiredToken => "the access token has expired; get a new one",

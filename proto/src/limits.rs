@@ -64,6 +64,12 @@ impl NumberRange {
         }
     }
 
+    /// Why a request without the number is rejected.
+    pub fn requirement(&self) -> String {
+        let Self { min, max, unit } = self;
+        format!("is required: a whole number from {min} to {max}{unit}")
+    }
+
     /// Why a number is rejected that is out of range, with the number as the client wrote it.
     pub fn rejection(&self, number: impl fmt::Display) -> String {
         let Self { min, max, unit } = self;

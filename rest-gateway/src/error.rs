@@ -108,7 +108,12 @@ pub(crate) struct ErrorDetail {
 impl Error {
     /// An unknown path.
     pub(crate) fn no_such_path() -> Self {
-        Self::not_found("there is no resource at this path")
+        Self::not_found("there is no such path; see /api/docs")
+    }
+
+    /// A whole `@id` in place of an id in the path.
+    pub(crate) fn iri_in_path() -> Self {
+        Self::not_found("use the id alone, not the whole @id")
     }
 
     pub(crate) fn not_found(message: &str) -> Self {

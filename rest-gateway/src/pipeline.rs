@@ -145,6 +145,7 @@ impl Pipeline {
         let conditional_headers = is_read.then(|| parts.headers.clone());
         // What a read fails with otherwise, such as 401 and 404, has precedence.
         let query_error = unknown_parameters.to_error().filter(|_| is_read);
+        let is_iri = parameter.starts_with("/api/");
         let request = Request {
             parts,
             body,
@@ -153,7 +154,12 @@ impl Pipeline {
             deadline,
             token_owners: rate_limits.token_owners().clone(),
         };
-        let response = (route.handler)(Arc::clone(&self.gateway), request).await?;
+        let response = (route.handler)(Arc::clone(&self.gateway), request)
+            .await
+            .map_err(|error| match error {
+                Error::NotFound(_) if is_iri => Error::iri_in_path(),
+                error => error,
+            })?;
         if let Some(error) = query_error {
             return Err(error);
         }

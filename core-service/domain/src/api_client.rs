@@ -95,7 +95,11 @@ pub struct ApiClient {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this client is not permitted the scope {scope:?}; its scopes are {}", listed(.permitted))]
+#[error(
+    "this client is not permitted the scope {scope:?}; {}its scopes are {}",
+    if .scope.contains(',') { "separate scopes with spaces; " } else { "" },
+    listed(.permitted)
+)]
 pub struct ScopeNotPermitted {
     pub scope: String,
     pub permitted: Scopes,
@@ -224,6 +228,11 @@ mod tests {
         assert_eq!(
             granted("deliveries", &["deliveries", "admin"]).unwrap_err(),
             "this client is not permitted the scope \"admin\"; its scopes are deliveries"
+        );
+        assert_eq!(
+            granted("deliveries tasks", &["deliveries,tasks"]).unwrap_err(),
+            "this client is not permitted the scope \"deliveries,tasks\"; separate scopes with spaces; \
+             its scopes are deliveries, tasks"
         );
         assert!(granted("deliveries", &["Deliveries"]).is_err());
     }

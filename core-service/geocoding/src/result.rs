@@ -198,7 +198,10 @@ impl fmt::Display for PartialMatch {
             .map(|found| found.formatted.as_str())
             .collect();
         if let (Mismatch::Street, Some((town, similar))) = (&self.mismatch, places.split_first()) {
-            write!(f, "found {town}, but not the street")?;
+            write!(
+                f,
+                "found only {town}: add or correct the street and house number"
+            )?;
             return match similar {
                 [] => Ok(()),
                 similar => write!(f, "; similar are {}", similar.join("; ")),

@@ -242,7 +242,6 @@ fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
     };
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
-        Some(_) => Err(Error::Unauthenticated(Unauthenticated::NoToken)),
-        None => Err(invalid),
+        _ => Err(Error::Unauthenticated(Unauthenticated::NotBearer)),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn read_token(token: &str, violations: &mut Violations) -> Start {
         violations.add(
             "page_token",
             "INVALID_CURSOR",
-            "is not a cursor of this list; follow the links of its pages unchanged",
+            "is not a cursor of this list; use the links in hydra:view unchanged",
         );
         Start::Newest
     })

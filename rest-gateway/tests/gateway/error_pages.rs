@@ -37,7 +37,7 @@ async fn every_error_has_a_page_at_its_type() {
     assert_eq!(missing.status, 404);
     assert_eq!(
         without_title_and_retryable(&missing),
-        error_json(404, "not_found", "there is no resource at this path")
+        error_json(404, "not_found", "there is no such path; see /api/docs")
     );
 }
 

@@ -316,7 +316,7 @@ async fn an_unknown_path_is_404() {
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(
             without_title_and_retryable(&reply),
-            error_json(404, "not_found", "there is no resource at this path")
+            error_json(404, "not_found", "there is no such path; see /api/docs")
         );
     }
     assert!(!platform.core.was_called());

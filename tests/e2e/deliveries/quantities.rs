@@ -53,18 +53,19 @@ async fn a_number_out_of_range_is_shown_with_the_range() {
             mismatches.check_eq(format!("{member} {json}"), message, &json!(expected));
         }
     }
-    for package in [
-        json!({ "type": "XL" }),
-        json!({ "type": "XL", "quantity": null }),
-        json!({ "quantity": 1 }),
-        json!({ "type": " ", "quantity": 1 }),
+    let range = "is required: a whole number from 1 to 10000";
+    for (package, message) in [
+        (json!({ "type": "XL" }), range),
+        (json!({ "type": "XL", "quantity": null }), range),
+        (json!({ "quantity": 1 }), "is required"),
+        (json!({ "type": " ", "quantity": 1 }), "is required"),
     ] {
         let case = package.to_string();
         let body = draft_with("dropoff.packages", json!([package]));
         let response = client.post("/api/deliveries", body).await;
         mismatches.check_violations(&case, &response, &["dropoff.packages[0]"]);
         let violations = &response.json["violations"];
-        mismatches.check_eq(&case, &violations[0]["message"], &json!("is required"));
+        mismatches.check_eq(&case, &violations[0]["message"], &json!(message));
         mismatches.check_eq(case, violations.as_array().map(Vec::len), Some(1));
     }
     let zero = draft_with("dropoff.packages", json!([{ "type": "XL", "quantity": 0 }]));

@@ -3,6 +3,7 @@
 
 mod authorization;
 mod media_types;
+mod messages;
 mod query_parameters;
 mod request_ids;
 mod resources;

@@ -74,7 +74,8 @@ fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<
             Some(package) => {
                 // Absent and 0 are the same in the message.
                 if package.get("quantity").is_none() {
-                    violations.add(package.path("quantity"), "REQUIRED", "is required");
+                    let description = limits::QUANTITY.requirement();
+                    violations.add(package.path("quantity"), "REQUIRED", description);
                 }
                 Package {
                     r#type: package.text("type", "type", violations).unwrap_or_default(),

@@ -143,7 +143,7 @@ fn a_spelling_error_is_corrected_and_reported() {
         ("24 rue de la Piax, Paris", "24 Rue de la Paix, 75002 Paris"),
         (
             "24 reu de la Paix, 75002",
-            "found Paris, but not the street; similar are Rue de la Paix, Paris",
+            "found only Paris: add or correct the street and house number; similar are Rue de la Paix, Paris",
         ),
         ("48 rue de Rivolli, Pariss", "48 Rue de Rivoli, 75004 Paris"),
         (

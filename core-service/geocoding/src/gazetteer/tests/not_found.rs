@@ -19,11 +19,17 @@ fn a_partial_match_explains_the_mismatch() {
             "rue de Rivoli",
             "found Rue de Rivoli, Paris; the house number is missing",
         ),
-        ("Paris", "found Paris, but not the street"),
-        ("75004", "found Paris, but not the street"),
+        (
+            "Paris",
+            "found only Paris: add or correct the street and house number",
+        ),
+        (
+            "75004",
+            "found only Paris: add or correct the street and house number",
+        ),
         (
             "24 rue qui n'existe pas, Paris",
-            "found Paris, but not the street",
+            "found only Paris: add or correct the street and house number",
         ),
         (
             "24 rue de la Paix, Lyon",
@@ -215,7 +221,7 @@ fn a_part_of_the_name_of_the_postcodes_town_is_no_contradiction() {
     }
     assert_eq!(
         search(&gazetteer, "10 Rue Inconnue, 92100 Boulogne"),
-        "found Boulogne-Billancourt, but not the street"
+        "found only Boulogne-Billancourt: add or correct the street and house number"
     );
     assert_contradiction(
         &gazetteer,
@@ -254,7 +260,7 @@ fn the_postcodes_town_may_have_a_name_in_another_language() {
     );
     assert_eq!(
         search(&belgium, "Rue Inconnue 1, 2000 Antwerp"),
-        "found Antwerpen, but not the street"
+        "found only Antwerpen: add or correct the street and house number"
     );
     for town in ["Namur", "Anvers", "Cologne"] {
         assert_contradiction(

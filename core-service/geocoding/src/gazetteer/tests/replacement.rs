@@ -23,7 +23,7 @@ fn a_finished_import_replaces_the_index_without_a_restart() {
     found(&gazetteer, "24 rue de la Paix, Paris");
     assert_eq!(
         search(&gazetteer, "2 rue X, Paris"),
-        "found Paris, but not the street"
+        "found only Paris: add or correct the street and house number"
     );
 }
 
