@@ -46,6 +46,7 @@ mod query;
 mod request;
 mod resources;
 mod violation_codes;
+mod warning_codes;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;

@@ -1,7 +1,7 @@
 //! The table of violation codes: the values of `code` in `violations` and the texts of their pages.
 //! `openapi/violation_examples.json` has a violation of each, recorded by an end-to-end test.
 
-/// A kind of violation.
+/// A kind of violation or warning.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ViolationCode {
     pub(crate) code: &'static str,
@@ -12,14 +12,10 @@ pub(crate) struct ViolationCode {
     pub(crate) solution: &'static str,
 }
 
-/// Finds a violation code by its text.
-pub(crate) fn find(code: &str) -> Option<&'static ViolationCode> {
-    ALL.iter().find(|known| known.code == code)
-}
-
+/// Makes a table of violation or warning codes.
 macro_rules! violation_codes {
     ($($code:literal, $title:literal: $cause:literal, $solution:literal;)*) => {
-        /// Every violation code, in alphabetical order.
+        /// Every code, in alphabetical order.
         pub(crate) static ALL: &[ViolationCode] = &[$(ViolationCode {
             code: $code,
             title: $title,
@@ -29,8 +25,15 @@ macro_rules! violation_codes {
 
         /// The codes alone.
         pub(crate) static CODES: &[&str] = &[$($code),*];
+
+        /// Finds a code by its text.
+        pub(crate) fn find(code: &str) -> Option<&'static ViolationCode> {
+            ALL.iter().find(|known| known.code == code)
+        }
     };
 }
+
+pub(crate) use violation_codes;
 
 violation_codes! {
     "absurd_time", "Time out of range":
@@ -155,11 +158,15 @@ violation_codes! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error_codes;
+    use crate::{error_codes, warning_codes};
 
     #[test]
     fn codes_are_sorted_and_shared_with_errors_only_where_the_meaning_is_the_same() {
         assert!(CODES.is_sorted());
+        assert!(warning_codes::CODES.is_sorted());
+        for code in warning_codes::CODES {
+            assert_eq!((find(code), error_codes::find(code)), (None, None));
+        }
         let shared: Vec<_> = CODES
             .iter()
             .filter(|code| error_codes::find(code).is_some())

@@ -1,5 +1,6 @@
-//! The example of each violation code: a request that causes it is sent, and its violation compared
-//! with the recorded one. The examples in [`NOT_RECORDED`] are written by hand.
+//! The example of each violation and warning code: a request that causes it is sent, and its
+//! violation or warning compared with the recorded one. The examples in [`NOT_RECORDED`] are written
+//! by hand.
 //!
 //! `UPDATE_EXAMPLES=1 cargo test --test e2e violation_examples` rewrites the examples.
 
@@ -101,6 +102,13 @@ const REQUESTS: &[(&str, Method, &str, &str)] = &[
     ),
 ];
 
+/// Members of a valid dropoff that cause a warning.
+const WARNINGS: &[(&str, &str, &str)] = &[
+    ("past_time", "before", "2020-04-01 13:00"),
+    ("unknown_member", "weigth", "1500"),
+    ("vague_address", "address", "48 Rue de Rivoli"),
+];
+
 /// Violations that need another store, another router, or a request that no HTTP client sends. Other
 /// tests cause them.
 const NOT_RECORDED: &[(&str, &str, &str)] = &[
@@ -187,6 +195,17 @@ async fn every_recorded_violation_example_is_of_a_real_response() {
         violation(&client, Method::POST, "/api/deliveries", deep).await,
     ));
     record(("invalid_idempotency_key", of_idempotency_key(&client).await));
+    for (code, member, value) in WARNINGS {
+        let mut dropoff =
+            json!({"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"});
+        dropoff[member] = json!(value);
+        let draft = json!({ "dropoff": dropoff });
+        let preview = client
+            .post("/api/deliveries/assert", draft)
+            .await
+            .expect(200);
+        record((code, preview["warnings"][0].clone()));
+    }
     for (code, violation) in of_quotes(&platform, &client).await {
         record((code, violation));
     }

@@ -1,6 +1,6 @@
 //! Time windows of a delivery's two tasks: the requested times, and defaults for missing ones.
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
 
 use crate::{delivery::Route, task::TimeWindow, violation::Violations};
 
@@ -84,6 +84,29 @@ fn task_window(
         return None;
     }
     Some(TimeWindow { after, before: end })
+}
+
+/// Warns of requested times that are past: a shop may create a delivery that has already been made, or
+/// have the date wrong. Times that were not requested cause no warning.
+pub fn warn_of_past_times(task: &str, times: &TaskTimes, now: &Zoned, violations: &mut Violations) {
+    let (start, end, end_field) = match times.slot {
+        Some(slot) => (Some(slot.after), Some(slot.before), "time_slot"),
+        None => (None, times.before, "before"),
+    };
+    let start_field = if times.after.is_some() {
+        "after"
+    } else {
+        end_field
+    };
+    let start = times.after.or(start);
+    let is_past = |instant: &Timestamp| *instant < now.timestamp();
+    let (field, what, instant) = match (end.filter(is_past), start.filter(is_past)) {
+        (Some(end), _) => (end_field, "is in the past: it ended at", end),
+        (None, Some(start)) => (start_field, "is partly in the past: it began at", start),
+        (None, None) => return,
+    };
+    let description = format!("{what} {}", shown(instant, now.time_zone()));
+    violations.warn(format!("{task}.{field}"), "PAST_TIME", description);
 }
 
 /// An instant as the API shows it.
@@ -312,6 +335,78 @@ mod tests {
             ..first
         };
         assert_windows(NO_TIMES, second, Some(route(16)), (None, &[]));
+    }
+
+    #[test]
+    fn requested_times_before_now_cause_a_warning() {
+        let now = at(60).to_zoned(TimeZone::UTC);
+        for (times, expected) in [
+            (before(60), None),
+            (
+                before(59),
+                Some((
+                    "t.before",
+                    "is in the past: it ended at 1970-01-01T00:59:00+00:00",
+                )),
+            ),
+            // The start that a request does not give.
+            (before(61), None),
+            (
+                with_after(before(61), 59),
+                Some((
+                    "t.after",
+                    "is partly in the past: it began at 1970-01-01T00:59:00+00:00",
+                )),
+            ),
+            (with_after(before(61), 60), None),
+            (
+                with_after(before(59), 50),
+                Some((
+                    "t.before",
+                    "is in the past: it ended at 1970-01-01T00:59:00+00:00",
+                )),
+            ),
+            (
+                with_after(NO_TIMES, 30),
+                Some((
+                    "t.after",
+                    "is partly in the past: it began at 1970-01-01T00:30:00+00:00",
+                )),
+            ),
+            (slot(60, 120), None),
+            (
+                slot(0, 59),
+                Some((
+                    "t.time_slot",
+                    "is in the past: it ended at 1970-01-01T00:59:00+00:00",
+                )),
+            ),
+            (
+                slot(30, 90),
+                Some((
+                    "t.time_slot",
+                    "is partly in the past: it began at 1970-01-01T00:30:00+00:00",
+                )),
+            ),
+            (with_after(slot(30, 90), 70), None),
+            (NO_TIMES, None),
+        ] {
+            let mut violations = Violations::new();
+
+            warn_of_past_times("t", &times, &now, &mut violations);
+
+            assert!(violations.is_empty());
+            let warnings = violations.into_warnings();
+            let found = warnings.iter().map(|warning| {
+                assert_eq!(warning.reason, "PAST_TIME");
+                (warning.field.as_str(), warning.description.as_str())
+            });
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                Vec::from_iter(expected),
+                "{times:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Validation errors: all violations of a request at once.
+//! Validation errors: all violations of a request at once, and its warnings.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,10 @@ pub struct Violation {
 
 /// The violations of one request, in the order they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Violations(Vec<Violation>);
+pub struct Violations {
+    found: Vec<Violation>,
+    warnings: Vec<Violation>,
+}
 
 impl Violations {
     pub fn new() -> Self {
@@ -32,16 +35,34 @@ impl Violations {
     ) {
         let field = field.into();
         if !self
-            .0
+            .found
             .iter()
             .any(|violation| contains(&violation.field, &field))
         {
-            self.0.push(Violation {
+            self.found.push(Violation {
                 field,
                 description: description.into(),
                 reason: reason.into(),
             });
         }
+    }
+
+    /// Adds a warning: the request is valid, but may not be what the client means.
+    pub fn warn(
+        &mut self,
+        field: impl Into<String>,
+        reason: &'static str,
+        description: impl Into<String>,
+    ) {
+        self.warnings.push(Violation {
+            field: field.into(),
+            description: description.into(),
+            reason: reason.into(),
+        });
+    }
+
+    pub fn into_warnings(self) -> Vec<Violation> {
+        self.warnings
     }
 
     /// Returns the value of a successful parse; adds a violation for a failed one.
@@ -62,17 +83,17 @@ impl Violations {
 
     /// Whether a field or a part of it has a violation.
     pub fn has_violation_in(&self, field: &str) -> bool {
-        self.0
+        self.found
             .iter()
             .any(|violation| contains(field, &violation.field))
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Violation> {
-        self.0.iter()
+        self.found.iter()
     }
 }
 
@@ -88,7 +109,7 @@ impl IntoIterator for Violations {
     type IntoIter = std::vec::IntoIter<Violation>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.found.into_iter()
     }
 }
 

@@ -111,6 +111,20 @@ pub enum Role {
     Country,
 }
 
+impl GeocodeMatch {
+    /// Why the address may be another than the query means, although it is accepted.
+    pub fn doubt(&self) -> Option<String> {
+        match self.precision {
+            Precision::Locality => Some("only the town was found, not the street".to_owned()),
+            Precision::Street => Some("only the street was found, not the house number".to_owned()),
+            Precision::House | Precision::Interpolated => self
+                .reasons
+                .contains(&Reason::NearestTown)
+                .then(|| Reason::NearestTown.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

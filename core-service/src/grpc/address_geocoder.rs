@@ -198,13 +198,18 @@ impl AddressGeocoder {
             .join(", ");
         let country = draft.country.clone();
         match self.search(text.clone(), country, store).await? {
-            GeocodeResult::Found(found) => Ok(Some(Address {
-                street_address: found.formatted,
-                postal_code: found.postal_code,
-                locality: found.locality,
-                country: found.country,
-                ..address(found.lat_lng)
-            })),
+            GeocodeResult::Found(found) => {
+                if let Some(doubt) = found.doubt() {
+                    violations.warn(field, "VAGUE_ADDRESS", doubt);
+                }
+                Ok(Some(Address {
+                    street_address: found.formatted,
+                    postal_code: found.postal_code,
+                    locality: found.locality,
+                    country: found.country,
+                    ..address(found.lat_lng)
+                }))
+            }
             GeocodeResult::Partial(unclear) => {
                 violations.add(field, "ADDRESS_UNCLEAR", unclear.to_string());
                 Ok(None)

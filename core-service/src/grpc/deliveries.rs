@@ -72,10 +72,14 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let booking = planned.booking;
         let quote_id = planned.quote.as_ref().map(|quote| quote.id);
+        let warnings = messages::warnings(&planned.warnings);
         let delivery = new_delivery(planned, store);
 
         let reference = delivery.external_reference.clone();
-        let reply = messages::delivery(&delivery, store);
+        let reply = proto::Delivery {
+            warnings,
+            ..messages::delivery(&delivery, store)
+        };
         let quotas = self.quotas;
         // With a key, the response is stored too.
         let copies = if request_key.is_absent() { 1 } else { 2 };
@@ -151,6 +155,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             }
         }
 
+        let warnings = messages::warnings(&planned.warnings);
         let delivery = new_delivery(planned, store);
         lookup::check_external_reference(
             &self.storage,
@@ -158,7 +163,10 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             delivery.external_reference.clone(),
         )
         .await?;
-        Ok(Response::new(messages::preview(&delivery, store)))
+        Ok(Response::new(proto::Delivery {
+            warnings,
+            ..messages::preview(&delivery, store)
+        }))
     }
 
     async fn get_delivery(

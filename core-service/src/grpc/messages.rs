@@ -10,7 +10,7 @@ use domain::{
     service_area::ServiceArea,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
-    violation::Violations,
+    violation::{Violation, Violations},
     webhook::{DisabledReason, Webhook},
 };
 use jiff::Timestamp;
@@ -29,6 +29,15 @@ pub(super) fn read_violations(found: Vec<proto::Violation>) -> Violations {
         violations.add(violation.field, violation.reason, violation.description);
     }
     violations
+}
+
+pub(super) fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
+    let warnings = found.iter().map(|warning| proto::Warning {
+        field: warning.field.clone(),
+        description: warning.description.clone(),
+        reason: warning.reason.clone().into_owned(),
+    });
+    warnings.collect()
 }
 
 pub(super) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
@@ -112,6 +121,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
         create_time: Some(timestamp(delivery.created_at)),
         cancel_time: delivery.cancelled_at.map(timestamp),
         external_reference: delivery.external_reference.clone(),
+        warnings: Vec::new(),
     }
 }
 

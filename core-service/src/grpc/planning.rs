@@ -12,7 +12,7 @@ use domain::{
     store::Country,
     task::{TaskPlan, TimeWindow},
     telephone,
-    violation::Violations,
+    violation::{Violation, Violations},
 };
 use jiff::Zoned;
 use process::clock::Clock;
@@ -53,6 +53,8 @@ pub(super) struct PlannedDelivery {
     /// Booking of the dropoff in a slot with limited capacity, and that capacity.
     pub(super) booking: Option<(Booking, u32)>,
     pub(super) external_reference: Option<String>,
+    /// What is valid in the request and may be a mistake.
+    pub(super) warnings: Vec<Violation>,
 }
 
 /// The validated fields of one task.
@@ -163,6 +165,9 @@ impl Planner {
             dropoff_slot: dropoff.times.slot.is_some(),
         };
         let quote = lookup.accept(&plan, &given)?;
+        for (task, times) in [("pickup", &pickup.times), ("dropoff", &dropoff.times)] {
+            delivery_window::warn_of_past_times(task, times, &now, &mut violations);
+        }
         Ok(PlannedDelivery {
             plan,
             price_list,
@@ -170,6 +175,7 @@ impl Planner {
             now,
             booking,
             external_reference,
+            warnings: violations.into_warnings(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The closed sets of strings in requests and responses.
 
 use super::Enumeration;
-use crate::{error_codes, violation_codes};
+use crate::{error_codes, violation_codes, warning_codes};
 
 /// Every closed set; each has a JSON Schema of its name.
 pub(super) static ALL: &[&Enumeration] = &[
@@ -98,6 +98,6 @@ pub(super) static VIOLATION_CODE: Enumeration = Enumeration {
 
 pub(super) static WARNING_CODE: Enumeration = Enumeration {
     name: "WarningCode",
-    description: "The kind of a warning: `unknown_member`, a member that is not read.",
-    values: &["unknown_member"],
+    description: "The kind of a warning. `/errors/{code}` explains it.",
+    values: warning_codes::CODES,
 };

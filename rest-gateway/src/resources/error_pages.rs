@@ -1,5 +1,5 @@
 //! `/errors/{code}`: the page that the `type` of an error links to, with an example; one for each
-//! violation code too. `/errors` lists them.
+//! violation code and each warning code too. `/errors` lists them.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::{
     request::Request,
     resources::docs_page,
     violation_codes::{self, ViolationCode},
+    warning_codes,
 };
 
 /// `GET /errors`
@@ -29,10 +30,16 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
         public_url,
         ..
     } = &*gateway;
-    let html = match (error_codes::find(code), violation_codes::find(code)) {
-        (Some(error), _) => error_page(error, platform_name, public_url),
-        (None, Some(violation)) => violation_page(violation, platform_name),
-        (None, None) => return Err(Error::no_such_path()),
+    let html = if let Some(error) = error_codes::find(code) {
+        error_page(error, platform_name, public_url)
+    } else if let Some(violation) = violation_codes::find(code) {
+        let place = "a violation in a response with HTTP 400";
+        violation_page(violation, place, platform_name)
+    } else if let Some(warning) = warning_codes::find(code) {
+        let place = "a warning in the response that creates or validates a delivery";
+        violation_page(warning, place, platform_name)
+    } else {
+        return Err(Error::no_such_path());
     };
     Ok(docs_page::page(Bytes::from(html)))
 }
@@ -50,10 +57,10 @@ fn index(platform_name: &str) -> String {
             )
         })
         .collect();
-    let violations: String = violation_codes::ALL
-        .iter()
-        .map(|violation| entry(violation.code, violation.title))
-        .collect();
+    let [violations, warnings] = [violation_codes::ALL, warning_codes::ALL].map(|codes| {
+        let entries = codes.iter().map(|code| entry(code.code, code.title));
+        entries.collect::<String>()
+    });
     let body = format!(
         "<h1>Errors</h1>\n\
          <p>The <code>code</code> of an error response.</p>\n\
@@ -63,6 +70,10 @@ fn index(platform_name: &str) -> String {
          <a href=\"errors/validation_failed\"><code>validation_failed</code></a> or \
          <a href=\"errors/price_mismatch\"><code>price_mismatch</code></a>.</p>\n\
          <ul>\n{violations}</ul>\n\
+         <h2>Warnings</h2>\n\
+         <p>The <code>code</code> of an entry of <code>warnings</code>, in the response that creates or \
+         validates a delivery.</p>\n\
+         <ul>\n{warnings}</ul>\n\
          <p><a href=\"api/docs\">API documentation</a></p>\n"
     );
     document("Errors", platform_name, "api/docs/page.css", &body)
@@ -90,11 +101,9 @@ fn error_page(error: &ErrorCode, platform_name: &str, public_url: &str) -> Strin
     )
 }
 
-fn violation_page(violation: &ViolationCode, platform_name: &str) -> String {
-    let kind = format!(
-        "<code>{}</code>, the code of a violation in a response with HTTP 400",
-        violation.code
-    );
+/// The page of a violation or warning code; `place` says where it occurs.
+fn violation_page(violation: &ViolationCode, place: &str, platform_name: &str) -> String {
+    let kind = format!("<code>{}</code>, the code of {place}", violation.code);
     let entries = [("Cause", violation.cause), ("Solution", violation.solution)];
     let example = violation_example(violation.code);
     page(

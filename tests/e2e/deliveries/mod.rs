@@ -18,6 +18,7 @@ mod quota;
 mod references;
 mod service_area;
 mod times;
+mod warnings;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -85,8 +85,8 @@ pub(crate) static DELIVERY: Class = Class {
             .list()
             .optional()
             .description(
-                "In the response that creates or validates the delivery: the parts of the request \
-                that had no effect.",
+                "In the response that creates or validates the delivery: what is valid in the request, \
+                but may be a mistake.",
             ),
     ],
 };
@@ -96,7 +96,8 @@ pub(in crate::api_description) static WARNING: Class = Class {
     iri: Api("RequestWarning"),
     type_name: TypeName::None,
     id_presence: Presence::Never,
-    description: "A part of a valid request that had no effect, such as a misspelled member.",
+    description: "A part of a valid request that may be a mistake: a misspelled member, a time in the past or \
+        a vague address.",
     fields: &[
         Field::new("propertyPath", Text)
             .description("The part of the request, such as `dropoff.weigth`."),

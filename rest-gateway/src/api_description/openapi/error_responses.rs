@@ -158,7 +158,7 @@ fn text<'v>(violation: &'v Value, member: &str) -> &'v str {
     violation[member].as_str().unwrap_or_default()
 }
 
-/// An example of a violation with this code, recorded by an end-to-end test.
+/// An example of a violation or a warning with this code, recorded by an end-to-end test.
 pub(crate) fn violation_example(code: &str) -> Option<Value> {
     parse_json(include_str!("violation_examples.json"))
         .get(code)

@@ -10,7 +10,7 @@ use crate::{
     },
     error_codes,
     resources::docs_page::FILES,
-    violation_codes,
+    violation_codes, warning_codes,
 };
 
 /// The only spelling of a UUID that is accepted.
@@ -80,11 +80,16 @@ fn path_parameter(name: &str) -> Value {
             )
         }
         "code" => {
-            let mut codes = [error_codes::CODES, violation_codes::CODES].concat();
+            let mut codes = [
+                error_codes::CODES,
+                violation_codes::CODES,
+                warning_codes::CODES,
+            ]
+            .concat();
             codes.sort_unstable();
             codes.dedup();
             (
-                "The `code` of an error or of a violation.",
+                "The `code` of an error, a violation or a warning.",
                 json!({"type": "string", "enum": codes}),
             )
         }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::{violation_codes, warning_codes};
 
 const PUBLIC_URL: &str = "https://delivery.example";
 
@@ -81,11 +82,17 @@ fn generators_can_name_every_schema_and_member() {
 }
 
 #[test]
-fn every_violation_code_has_a_recorded_example() {
+fn every_violation_and_warning_code_has_a_recorded_example() {
     let examples = parse_json(include_str!("violation_examples.json"));
-    let codes: Vec<_> = examples.as_object().unwrap().keys().collect();
+    let recorded: BTreeSet<_> = examples
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
 
-    assert_eq!(codes, crate::violation_codes::CODES);
+    let codes = [violation_codes::CODES, warning_codes::CODES].concat();
+    assert_eq!(recorded, codes.into_iter().collect());
 }
 
 #[test]

@@ -106,7 +106,7 @@ pub(super) static API: &[Operation] = &[
         path: "/errors",
         operation_id: "listErrors",
         summary: "List the error codes",
-        description: "A page with a link to the page of each error code and each violation code.",
+        description: "A page with a link to the page of each error code, violation code and warning code.",
         tag: "API",
         returns: Returns::Text(&["text/html"]),
         ..DEFAULT
@@ -116,7 +116,7 @@ pub(super) static API: &[Operation] = &[
         operation_id: "explainError",
         summary: "Get the page of an error code",
         description: "The page that the `type` of an error links to: meaning, cause, solution and \
-            an example. Violation codes have pages too.",
+            an example. Violation codes and warning codes have pages too.",
         tag: "API",
         returns: Returns::Text(&["text/html"]),
         ..DEFAULT

@@ -130,7 +130,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         operation_id: "assertDelivery",
         summary: "Validate a delivery",
         description: "Creates nothing. The response is the delivery as it would be created, without ids. \
-            `warnings` lists members that were ignored, such as misspelled ones.",
+            `warnings` lists what may be a mistake: misspelled members, times in the past, vague addresses.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),

@@ -3,7 +3,7 @@
 pub(crate) mod draft;
 mod filters;
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
@@ -55,18 +55,18 @@ struct Delivery {
     price: Option<DeliveryPrice>,
     cancelled_at: Option<String>,
     external_reference: Option<String>,
-    /// Of the request that created the delivery or asserted it; absent if there are none.
+    /// Of the request that creates or validates the delivery; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Warning>,
 }
 
-/// A part of a valid request that had no effect.
+/// A part of a valid request that has no effect or may be a mistake.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Warning {
     property_path: String,
-    message: &'static str,
-    code: &'static str,
+    message: String,
+    code: String,
 }
 
 /// The price of a delivery.
@@ -104,9 +104,7 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 
     idempotency::respond(response, |delivery| {
         let iri = iri::of(&delivery.name);
-        let delivery = Delivery::try_from(delivery)?
-            .with_context()
-            .with_warnings(&violations);
+        let delivery = Delivery::with_warnings(delivery, &violations)?.with_context();
         json_ld::created(&gateway.public_url, &iri, &delivery)
     })
 }
@@ -130,11 +128,7 @@ pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> HandlerRe
         .await
         .map_err(|error| violations.translate(error))?;
 
-    json_ld::ok(
-        &Delivery::try_from(preview)?
-            .with_context()
-            .with_warnings(&violations),
-    )
+    json_ld::ok(&Delivery::with_warnings(preview, &violations)?.with_context())
 }
 
 /// `GET /api/deliveries/{id}`
@@ -210,16 +204,26 @@ impl Delivery {
         }
     }
 
-    fn with_warnings(self, body: &ViolationCollector) -> Self {
-        let ignored = |property_path| Warning {
+    /// A delivery with the warnings about the body: its unknown members, and those of core.
+    fn with_warnings(
+        mut delivery: proto::Delivery,
+        body: &ViolationCollector,
+    ) -> Result<Self, Error> {
+        let ignored = body.unknown_members().map(|property_path| Warning {
             property_path,
-            message: "is ignored: there is no such member",
-            code: "unknown_member",
-        };
-        Self {
-            warnings: body.unknown_members().map(ignored).collect(),
-            ..self
-        }
+            message: "is ignored: there is no such member".to_owned(),
+            code: "unknown_member".to_owned(),
+        });
+        let warnings = mem::take(&mut delivery.warnings);
+        let warnings = warnings.into_iter().map(|warning| Warning {
+            property_path: body.path(&warning.field),
+            message: warning.description,
+            code: warning.reason.to_ascii_lowercase(),
+        });
+        Ok(Self {
+            warnings: ignored.chain(warnings).collect(),
+            ..Self::try_from(delivery)?
+        })
     }
 }
 

@@ -131,6 +131,7 @@ pub(crate) fn delivery() -> Delivery {
         cancel_time: None,
         retail_price: "retail_prices/quote".to_owned(),
         external_reference: None,
+        warnings: Vec::new(),
     }
 }
 
