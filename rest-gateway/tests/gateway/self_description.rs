@@ -133,6 +133,7 @@ async fn the_documentation_describes_every_class_with_its_fields_and_operations(
                 "rdfs:range": "xsd:anyURI",
             },
             "hydra:title": "url",
+            "hydra:description": "The URL that receives the notifications.",
             "hydra:required": true,
             "hydra:readable": true,
             "hydra:writeable": true,

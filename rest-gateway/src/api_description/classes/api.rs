@@ -42,10 +42,10 @@ pub(in crate::api_description) static SETTINGS: Class = Class {
     description: "The platform's settings.",
     fields: &[
         Field::new("brand_name", Text).description("The platform's name."),
-        Field::new("country", Text).description("ISO 3166-1 alpha-2."),
-        Field::new("locale", Text).description("BCP 47."),
+        Field::new("country", Text).description("The country code (ISO 3166-1 alpha-2)."),
+        Field::new("locale", Text).description("The language of labels (BCP 47)."),
         Field::new("timezone", Text).description("A name in the IANA time zone database."),
-        Field::new("currency_code", Text).description("ISO 4217."),
+        Field::new("currency_code", Text).description("The currency code (ISO 4217)."),
         Field::new("latlng", Text)
             .description("The centre of the platform's maps: latitude, comma, longitude."),
     ],
@@ -66,25 +66,33 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION_LIST: Class = Class {
     type_name: TypeName::Term,
     id_presence: Presence::Never,
     description: "Every violation in a request.",
-    fields: &error_fields(Field::new("violations", Object(&CONSTRAINT_VIOLATION)).list()),
+    fields: &error_fields(
+        Field::new("violations", Object(&CONSTRAINT_VIOLATION))
+            .list()
+            .description("Everything that is invalid in the request."),
+    ),
 };
 
 /// The members of every error, and one that only this class has.
 const fn error_fields(specific: Field) -> [Field; 11] {
     [
-        Field::new("hydra:title", Text).iri(Hydra("title")),
-        Field::new("hydra:description", Text).iri(Hydra("description")),
+        Field::new("hydra:title", Text)
+            .description("Always `An error occurred`.")
+            .iri(Hydra("title")),
+        Field::new("hydra:description", Text)
+            .description("The same as `detail`.")
+            .iri(Hydra("description")),
         Field::new("type", Link(None))
             .iri(Api("Error/type"))
             .description("The page that explains the code."),
-        Field::new("title", Text),
+        Field::new("title", Text).description("For people: the kind of error."),
         Field::new("status", Integer)
             .iri(Hydra("statusCode"))
             .description("The HTTP status."),
-        Field::new("detail", Text),
+        Field::new("detail", Text).description("For people: what happened, and what to do."),
         Field::new("code", Enum(&enumerations::ERROR_CODE)),
         Field::new("retryable", Boolean).description("Whether the same request may succeed later."),
-        Field::new("requestId", Text),
+        Field::new("requestId", Text).description("The same as the header `X-Request-Id`."),
         Field::new("existing", Link(None))
             .optional()
             .description("The conflicting resource."),
@@ -101,7 +109,7 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
     fields: &[
         Field::new("propertyPath", Text)
             .description("The invalid part of the request, such as `dropoff.before`."),
-        Field::new("message", Text),
+        Field::new("message", Text).description("For people: what is wrong, and what is valid."),
         Field::new("code", Enum(&enumerations::VIOLATION_CODE)),
     ],
 };
@@ -117,9 +125,11 @@ pub(in crate::api_description) static COLLECTION: Class = Class {
             "hydra:member",
             AnyOf(&[&DELIVERY, &WEBHOOK, &EVENT, &NOTIFICATION]),
         )
+        .description("The resources on this page.")
         .iri(Hydra("member"))
         .set(),
         Field::new("hydra:totalItems", Integer)
+            .description("The number of resources; only in a list with one page.")
             .iri(Hydra("totalItems"))
             .optional(),
         Field::new("hydra:view", Object(&COLLECTION_VIEW)).iri(Hydra("view")),
@@ -144,15 +154,19 @@ pub(in crate::api_description) static COLLECTION_VIEW: Class = Class {
     description: "Links to the other pages.",
     fields: &[
         Field::new("hydra:first", Link(None))
+            .description("The first page.")
             .iri(Hydra("first"))
             .optional(),
         Field::new("hydra:previous", Link(None))
+            .description("The previous page; absent on the first.")
             .iri(Hydra("previous"))
             .optional(),
         Field::new("hydra:next", Link(None))
+            .description("The next page; absent on the last.")
             .iri(Hydra("next"))
             .optional(),
         Field::new("hydra:last", Link(None))
+            .description("The last page; never sent.")
             .iri(Hydra("last"))
             .optional(),
     ],
@@ -172,6 +186,7 @@ pub(in crate::api_description) static IRI_TEMPLATE: Class = Class {
             .iri(Hydra("variableRepresentation"))
             .description("How values are written: as they are."),
         Field::new("hydra:mapping", Object(&IRI_TEMPLATE_MAPPING))
+            .description("The filters.")
             .iri(Hydra("mapping"))
             .set(),
     ],
@@ -190,6 +205,8 @@ pub(in crate::api_description) static IRI_TEMPLATE_MAPPING: Class = Class {
         Field::new("property", Text)
             .iri(Hydra("property"))
             .description("The member that it filters by."),
-        Field::new("required", Boolean).iri(Hydra("required")),
+        Field::new("required", Boolean)
+            .description("Always false.")
+            .iri(Hydra("required")),
     ],
 };

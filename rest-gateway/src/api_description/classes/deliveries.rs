@@ -61,8 +61,8 @@ pub(crate) static DELIVERY: Class = Class {
             .required()
             .request_schema(r##"{"$ref": "#/components/schemas/DropoffDraft"}"##)
             .description("Where and when to drop off the parcel."),
-        Field::new("distance", Integer).description("Metres."),
-        Field::new("duration", Integer).description("Seconds."),
+        Field::new("distance", Integer).description("The length of the route in metres."),
+        Field::new("duration", Integer).description("The travel time in seconds."),
         DISTANCE_SOURCE,
         Field::new("trackingUrl", Url)
             .schema_org()
@@ -72,7 +72,7 @@ pub(crate) static DELIVERY: Class = Class {
             .nullable()
             .description("The price, if the store has a price list."),
         QUOTE.write_only(),
-        Field::new("cancelledAt", Instant).nullable(),
+        Field::new("cancelledAt", Instant).description("When the delivery was cancelled; null if it is not.").nullable(),
         Field::new("externalReference", Text)
             .writable()
             .nullable()
@@ -101,7 +101,7 @@ pub(in crate::api_description) static WARNING: Class = Class {
     fields: &[
         Field::new("propertyPath", Text)
             .description("The part of the request, such as `dropoff.weigth`."),
-        Field::new("message", Text),
+        Field::new("message", Text).description("For people: what may be wrong."),
         Field::new("code", Enum(&enumerations::WARNING_CODE)),
     ],
 };
@@ -163,7 +163,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .writable()
             .nullable()
             .request_schema(r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 100000000}"#)
-            .description("Grams."),
+            .description("The weight in grams."),
         Field::new("packages", Object(&PACKAGE))
             .set()
             .writable()
@@ -204,13 +204,13 @@ pub(in crate::api_description) static TASK: Class = Class {
                 "}"
             ))
             .description("Strings under keys chosen by the client, stored unchanged."),
-        Field::new("createdAt", Instant)
+        Field::new("createdAt", Instant).description("When the task was created; null in a preview.")
             .iri(SchemaOrg("dateCreated"))
             .nullable(),
-        Field::new("updatedAt", Instant)
+        Field::new("updatedAt", Instant).description("When the task was last changed; null in a preview.")
             .iri(SchemaOrg("dateModified"))
             .nullable(),
-        Field::new("cancelledAt", Instant).nullable(),
+        Field::new("cancelledAt", Instant).description("When the delivery was cancelled; null if it is not.").nullable(),
     ],
 };
 
@@ -249,7 +249,10 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
                 "In E.164 format; in requests, also in the national format of the store's country. \
                 An extension is dropped.",
             ),
-        NAME.writable().nullable().request_schema(text_schema!(200)),
+        NAME.description("The name of the place, such as a company.")
+            .writable()
+            .nullable()
+            .request_schema(text_schema!(200)),
         Field::new("contactName", Text)
             .writable()
             .nullable()
@@ -262,6 +265,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .request_schema(text_schema!(5000))
             .description("Directions for the courier, such as an access code."),
         Field::new("postalCode", Text)
+            .description("The postcode.")
             .schema_org()
             .writable()
             .nullable()
@@ -279,7 +283,7 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .request_schema(
                 r#"{"type": ["string", "null"], "pattern": "^\\s*([A-Za-z]{2})?\\s*$"}"#,
             )
-            .description("ISO 3166-1 alpha-2."),
+            .description("The country code (ISO 3166-1 alpha-2)."),
     ],
 };
 
@@ -291,11 +295,13 @@ pub(in crate::api_description) static GEO_COORDINATES: Class = Class {
     description: "A location (WGS 84).",
     fields: &[
         Field::new("latitude", Decimal)
+            .description("Degrees north of the equator.")
             .schema_org()
             .writable()
             .required()
             .request_schema(r#"{"type": "number", "minimum": -90, "maximum": 90}"#),
         Field::new("longitude", Decimal)
+            .description("Degrees east of Greenwich.")
             .schema_org()
             .writable()
             .required()
@@ -324,6 +330,7 @@ pub(in crate::api_description) static PACKAGE: Class = Class {
             ))
             .description("A type of the store's price list, such as `XL`."),
         Field::new("quantity", Integer)
+            .description("The number of packages.")
             .writable()
             .required()
             .request_schema(r#"{"type": "integer", "minimum": 1, "maximum": 10000}"#),

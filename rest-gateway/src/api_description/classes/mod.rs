@@ -47,4 +47,6 @@ const ID: Field = Field::new("id", Text)
     .iri(SchemaOrg("identifier"))
     .description("The last segment of `@id`.");
 
-const NAME: Field = Field::new("name", Text).schema_org();
+const NAME: Field = Field::new("name", Text)
+    .schema_org()
+    .description("The display name.");

@@ -27,9 +27,11 @@ pub(in crate::api_description) static RETAIL_PRICE: Class = Class {
         AMOUNT,
         CURRENCY,
         TAX_FIELD,
-        Field::new("expiresAt", Instant).iri(SchemaOrg("expires")),
-        Field::new("distance", Integer).description("Metres."),
-        Field::new("duration", Integer).description("Seconds."),
+        Field::new("expiresAt", Instant)
+            .description("When the price expires.")
+            .iri(SchemaOrg("expires")),
+        Field::new("distance", Integer).description("The length of the route in metres."),
+        Field::new("duration", Integer).description("The travel time in seconds."),
         DISTANCE_SOURCE,
         CALCULATION,
     ],
@@ -51,10 +53,10 @@ pub(super) const QUOTE: Field = Field::new("retailPrice", Link(Some(&RETAIL_PRIC
             expires.",
     );
 const AMOUNT: Field =
-    Field::new("amount", Integer).description("In the minor unit of the currency.");
+    Field::new("amount", Integer).description("The amount in the minor unit of the currency.");
 const CURRENCY: Field = Field::new("currency", Text)
     .schema_org()
-    .description("ISO 4217.");
+    .description("The currency code (ISO 4217).");
 const TAX_FIELD: Field = Field::new("tax", Object(&TAX));
 
 pub(in crate::api_description) static TAX: Class = Class {
@@ -82,8 +84,8 @@ pub(in crate::api_description) static RULE_OUTCOME: Class = Class {
     description: "The result of one rule of a price list.",
     fields: &[
         Field::new("rule", Text).description("The rule's name."),
-        Field::new("matched", Boolean),
-        Field::new("reason", Text),
+        Field::new("matched", Boolean).description("Whether the rule applies to the delivery."),
+        Field::new("reason", Text).description("Why the rule applies or does not."),
         AMOUNT,
     ],
 };

@@ -36,14 +36,16 @@ pub(in crate::api_description) static STORE: Class = Class {
     fields: &[
         ID,
         NAME,
-        Field::new("enabled", Boolean),
+        Field::new("enabled", Boolean).description("Always true."),
         Field::new("address", Object(&ADDRESS))
             .schema_org()
             .nullable(),
         Field::new("timeSlot", Link(Some(&TIME_SLOT)))
             .nullable()
             .description("The default time slot."),
-        Field::new("timeSlots", Link(Some(&TIME_SLOT))).set(),
+        Field::new("timeSlots", Link(Some(&TIME_SLOT)))
+            .description("All time slots of the store.")
+            .set(),
     ],
 };
 
@@ -62,8 +64,10 @@ pub(in crate::api_description) static TIME_SLOT: Class = Class {
             "The minimum time between the order and the start of a choice, such as \
                 `1 hour`.",
         ),
-        Field::new("workingDaysOnly", Boolean),
+        Field::new("workingDaysOnly", Boolean)
+            .description("Whether choices are on working days only."),
         Field::new("openingHoursSpecification", Object(&OPENING_HOURS))
+            .description("The opening hours, then the closed dates.")
             .schema_org()
             .list(),
     ],
@@ -76,9 +80,16 @@ pub(in crate::api_description) static OPENING_HOURS: Class = Class {
     id_presence: Presence::Never,
     description: "A time range on days of the week, or a range of closed dates.",
     fields: &[
-        Field::new("opens", Text).schema_org(),
-        Field::new("closes", Text).schema_org(),
-        Field::new("dayOfWeek", DayOfWeek).schema_org().set(),
+        Field::new("opens", Text)
+            .description("The start of the time range, such as `10:00`.")
+            .schema_org(),
+        Field::new("closes", Text)
+            .description("The end of the time range, such as `11:00`.")
+            .schema_org(),
+        Field::new("dayOfWeek", DayOfWeek)
+            .description("The days of the week; none in a row of closed dates.")
+            .schema_org()
+            .set(),
         Field::new("validFrom", Text)
             .schema_org()
             .nullable()
@@ -96,7 +107,9 @@ pub(in crate::api_description) static TIME_SLOT_CHOICES: Class = Class {
     type_name: TypeName::Term,
     id_presence: Presence::Always,
     description: "The choices a time slot offers now.",
-    fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE)).list()],
+    fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE))
+        .description("The choices, earliest first.")
+        .list()],
 };
 
 pub(in crate::api_description) static TIME_SLOT_CHOICE: Class = Class {

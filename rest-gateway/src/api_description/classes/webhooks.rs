@@ -18,6 +18,7 @@ pub(crate) static WEBHOOK: Class = Class {
     fields: &[
         ID,
         Field::new("url", Url)
+            .description("The URL that receives the notifications.")
             .schema_org()
             .writable()
             .required()
@@ -36,8 +37,10 @@ pub(crate) static WEBHOOK: Class = Class {
         Field::new("secretOverlapEndsAt", Instant)
             .nullable()
             .description("When old secrets become invalid; null if there are none."),
-        Field::new("enabled", Boolean),
-        Field::new("disabledAt", Instant).nullable(),
+        Field::new("enabled", Boolean).description("Whether the webhook receives notifications."),
+        Field::new("disabledAt", Instant)
+            .description("When the webhook was disabled; null if it is enabled.")
+            .nullable(),
         Field::new("disabledReason", Enum(&enumerations::DISABLED_REASON)).nullable(),
     ],
 };
@@ -54,7 +57,9 @@ pub(in crate::api_description) static EVENT: Class = Class {
             .description("The position in the store's event log: 1, 2, 3 and so on, without gaps."),
         Field::new("event", Enum(&enumerations::LOGGED_EVENT_NAME)),
         EVENT_OBJECT,
-        Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
+        Field::new("createdAt", Instant)
+            .description("When the event occurred.")
+            .iri(SchemaOrg("dateCreated")),
     ],
 };
 
@@ -86,16 +91,21 @@ pub(in crate::api_description) static NOTIFICATION: Class = Class {
     description: "One event to be sent to one webhook.",
     fields: &[
         ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
-        Field::new("webhook", Link(Some(&WEBHOOK))),
+        Field::new("webhook", Link(Some(&WEBHOOK)))
+            .description("The webhook that receives the notification."),
         EVENT_NAME,
         EVENT_OBJECT,
         Field::new("state", Enum(&enumerations::NOTIFICATION_STATE)),
-        Field::new("attemptCount", Integer),
+        Field::new("attemptCount", Integer).description("The number of attempts so far."),
         Field::new("nextAttemptAt", Instant)
             .nullable()
             .description("Null if none is scheduled."),
-        Field::new("createdAt", Instant).iri(SchemaOrg("dateCreated")),
-        Field::new("finishedAt", Instant).nullable(),
+        Field::new("createdAt", Instant)
+            .description("When the notification was created.")
+            .iri(SchemaOrg("dateCreated")),
+        Field::new("finishedAt", Instant)
+            .description("When the last attempt ended; null while the notification is to be sent.")
+            .nullable(),
         Field::new("attempts", Object(&ATTEMPT))
             .list()
             .optional()
@@ -111,7 +121,7 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
     description: "One request to the webhook's receiver.",
     fields: &[
         Field::new("attemptNumber", Integer).description("Counts from 1."),
-        Field::new("endedAt", Instant),
+        Field::new("endedAt", Instant).description("When the attempt ended."),
         MILLISECONDS,
         FAILURE,
         STATUS_CODE,
@@ -120,7 +130,7 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
 };
 
 const MILLISECONDS: Field =
-    Field::new("milliseconds", Integer).description("The duration of the request.");
+    Field::new("milliseconds", Integer).description("The duration of the request in milliseconds.");
 const FAILURE: Field = Field::new("failure", Enum(&enumerations::FAILURE))
     .nullable()
     .description("Null if delivered.");
@@ -158,7 +168,7 @@ pub(in crate::api_description) static TEST: Class = Class {
     id_presence: Presence::Never,
     description: "The result of a test request to a webhook's receiver.",
     fields: &[
-        Field::new("webhook", Link(Some(&WEBHOOK))),
+        Field::new("webhook", Link(Some(&WEBHOOK))).description("The webhook that was tested."),
         Field::new("url", Url).description("The URL the test request was sent to."),
         Field::new("webhookId", Text)
             .description("The header `webhook-id` of the test request; unique per test."),

@@ -175,7 +175,7 @@ const TOKEN_ERRORS: &[(&str, u16, &str)] = &[
     (
         "invalid_scope",
         400,
-        "the client does not have the scope tasks:all",
+        "this client is not permitted the scope 'tasks:all'; its scopes are deliveries, tasks",
     ),
     (
         "unsupported_grant_type",

@@ -27,7 +27,7 @@ Get an access token from `/oauth2/token` with your API key and secret, and send 
 
 - **Bodies** are JSON-LD, `application/ld+json`; with `Accept: application/json`, the same body \
 has that media type. Unknown members are ignored, and null is the same as absent.
-- **Query parameters** that an operation does not have are violations.
+- **Query parameters** that are unknown are violations.
 - **Resources** are identified by their `@id`, a path such as `/api/deliveries/<id>`. Store it \
 unchanged.
 - **Instants** have an offset and are in the store's time zone.
@@ -221,5 +221,7 @@ fn security_schemes(public_url: &str) -> Value {
     })
 }
 
+#[cfg(test)]
+mod completeness;
 #[cfg(test)]
 mod tests;

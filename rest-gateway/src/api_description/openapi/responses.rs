@@ -8,15 +8,21 @@ use crate::api_description::{
     parse_json,
 };
 
-/// Example bodies by operation ID, recorded by an end-to-end test.
+/// Example bodies by operation ID: recorded by an end-to-end test, or, where responses change in the
+/// background or describe the API itself, written by hand.
 pub(super) struct Examples(Map<String, Value>);
 
 impl Examples {
     pub(super) fn read() -> Self {
-        match parse_json(include_str!("examples.json")) {
-            Value::Object(examples) => Self(examples),
-            _ => Self(Map::new()),
-        }
+        let files = [
+            include_str!("examples.json"),
+            include_str!("unrecorded_examples.json"),
+        ];
+        let examples = files.map(|file| match parse_json(file) {
+            Value::Object(examples) => examples,
+            _ => Map::new(),
+        });
+        Self(examples.into_iter().flatten().collect())
     }
 
     pub(super) fn get(&self, operation_id: &str) -> Option<&Value> {
@@ -92,7 +98,7 @@ fn description(returns: Returns) -> String {
         Returns::Resource(class) => class.description.to_owned(),
         Returns::Created(class) => format!("Created. {}", class.description),
         Returns::Preview(class) => format!("The delivery is valid. {}", class.description),
-        Returns::Collection(class) => format!("A collection. {}", class.description),
+        Returns::Collection(class) => format!("A page of a list of `{}`.", class.name),
         Returns::Nothing => "The operation succeeded.".to_owned(),
         Returns::Health => "The check succeeded.".to_owned(),
         Returns::JsonLd(_) | Returns::Document(..) | Returns::Text(_) => "The document.".to_owned(),

@@ -126,10 +126,13 @@ fn class_schema(class: &Class, form: Form) -> Value {
 fn collection_schema(members: &Class) -> Value {
     let class = &classes::api::COLLECTION;
     let mut schema = Schema::of(class);
-    schema.description = format!("A page of a collection. {}", members.description);
+    schema.description = format!("A page of a list of `{}`.", members.name);
     for field in class.fields {
         let field_schema = match field.name {
-            "hydra:member" => json!({"type": "array", "items": named(&name(members))}),
+            "hydra:member" => with_description(
+                json!({"type": "array", "items": named(&name(members))}),
+                field.description,
+            ),
             _ => field_schema(field, Form::Stored),
         };
         schema.add(field.name, field_schema, field.presence == Presence::Always);

@@ -66,7 +66,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         path: "/api/deliveries",
         operation_id: "listDeliveries",
         summary: "List the store's deliveries, newest first",
-        description: "Paginated: `hydra:view` links to the other pages. Deliveries created in \
+        description: "The list has pages: `hydra:view` links to the others. Deliveries created in \
             the meantime do not shift the pages.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
@@ -83,8 +83,8 @@ pub(super) static DELIVERIES: &[Operation] = &[
             .filters("externalReference"),
             Parameter::query(
                 "createdAt[after]",
-                "Only deliveries created at or after this time; also in natural \
-                    language, such as `yesterday`.",
+                "Only deliveries created at or after this time, in the syntax of a \
+                 task's `before`, such as `yesterday`.",
                 TIME,
             )
             .filters("createdAt"),
@@ -143,7 +143,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
         path: "/api/deliveries/{id}",
         operation_id: "getDelivery",
         summary: "Get a delivery",
-        description: "With both of its tasks.",
+        description: "The delivery with both of its tasks.",
         tag: "Deliveries",
         auth: Auth::Scope("deliveries"),
         returns: Returns::Resource(&DELIVERY),
@@ -184,7 +184,7 @@ pub(super) static TASKS: &[Operation] = &[
         path: "/api/tasks/{id}/done",
         operation_id: "completeTask",
         summary: "Complete a task",
-        description: "For the platform's own programs. Completing a completed task has no effect.",
+        description: "For the platform's own programs. A task that is done stays unchanged.",
         tag: "Tasks",
         auth: Auth::Scope("tasks:all"),
         expects: Expects::EmptyObject,

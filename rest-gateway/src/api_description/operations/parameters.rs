@@ -36,12 +36,12 @@ impl Parameter {
 
     pub(super) const PAGE: Self = Self::query(
         "page",
-        "1, for Hydra clients that number pages: other pages are links in `hydra:view`.",
+        "Can only be 1, for Hydra clients that send it: `hydra:view` links to the other pages.",
         r#"{"type": "integer", "minimum": 1, "maximum": 1, "default": 1}"#,
     );
     pub(super) const ORDER: Self = Self::query(
         "order[id]",
-        "Has no effect, for Hydra clients that always send it: a list has one order.",
+        "Has no effect, for Hydra clients that send it: a list has one order.",
         r#"{"type": "string", "enum": ["ASC", "DESC"]}"#,
     );
 

@@ -34,7 +34,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         path: "/api/webhooks",
         operation_id: "listWebhooks",
         summary: "List the client's webhooks",
-        description: "Without their secrets. All webhooks are on one page; `itemsPerPage` has no effect.",
+        description: "The secrets are left out. All webhooks are on one page; `itemsPerPage` has no effect.",
         tag: "Webhooks",
         auth: Auth::Token,
         parameters: &[Parameter::ITEMS_PER_PAGE, Parameter::PAGE, Parameter::ORDER],
@@ -137,7 +137,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         path: "/api/webhooks/{id}/notifications",
         operation_id: "listNotifications",
         summary: "List a webhook's notifications",
-        description: "Newest first, paginated: `hydra:view` links to the other pages.",
+        description: "Newest first. The list has pages: `hydra:view` links to the others.",
         tag: "Notifications",
         auth: Auth::Token,
         parameters: &[
@@ -164,7 +164,8 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         path: "/api/webhooks/{id}/recover",
         operation_id: "recoverWebhook",
         summary: "Resend failed notifications since a time",
-        description: "Everything since an instant that failed, is exhausted or was cancelled is sent again, and so are the events that occurred while the webhook was disabled.",
+        description: "Sends the notifications since a time again that failed, are exhausted or were cancelled, and the events that \
+            occurred while the webhook was disabled.",
         tag: "Notifications",
         auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
@@ -181,8 +182,8 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         method: "POST",
         path: "/api/webhooks/{id}/test",
         operation_id: "testWebhook",
-        summary: "Send a webhook a signed test request",
-        description: "Sends one sample notification with the webhook's `event` and reports the \
+        summary: "Send a test request to a webhook",
+        description: "Sends one signed sample notification with the webhook's `event` and reports the \
             receiver's response. Its `object` names a delivery that does not exist, so that a \
             receiver can recognise the test. The status is 200 whether or not the receiver \
             accepts the sample; the response takes up to 15 s. Works for disabled webhooks too. \
@@ -199,7 +200,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         path: "/api/notifications/{id}",
         operation_id: "getNotification",
         summary: "Get a notification with its attempts",
-        description: "With the status, duration and start of the response of each attempt.",
+        description: "Each attempt has its status, its duration and the start of the receiver's response.",
         tag: "Notifications",
         auth: Auth::Token,
         returns: Returns::Resource(&NOTIFICATION),
@@ -212,7 +213,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         path: "/api/notifications/{id}/resend",
         operation_id: "resendNotification",
         summary: "Resend a notification",
-        description: "Sends it now, with the same id and the whole retry schedule again.",
+        description: "Sends the notification now, with the same id. If that fails, the retries start from the beginning.",
         tag: "Notifications",
         auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
@@ -233,8 +234,8 @@ pub(super) static EVENTS: &[Operation] = &[
         path: "/api/events",
         operation_id: "listEvents",
         summary: "List a store's events, oldest first",
-        description: "Events are numbered 1, 2, 3 without gaps: remember the last number and \
-            continue after it.",
+        description: "Events are numbered 1, 2, 3 without gaps: store the last number, and send it as `after` \
+            to continue.",
         tag: "Events",
         auth: Auth::Token,
         parameters: &[
