@@ -117,8 +117,7 @@ fn operation_ids_are_unique_and_every_operation_is_described() {
     }
 }
 
-/// Checked in the examples, which are recorded from real responses. Events and notifications have
-/// none.
+/// Checked in the examples, which are recorded from real responses.
 #[test]
 fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
     let document = openapi("Service", PUBLIC_URL);
