@@ -20,7 +20,6 @@ pub(crate) struct Programs {
     pub(crate) core: PathBuf,
     pub(crate) gateway: PathBuf,
     pub(crate) dispatcher: PathBuf,
-    pub(crate) migrations: PathBuf,
 }
 
 /// Cargo builds only the programs of the test's own package. The others are built here, once per
@@ -74,7 +73,6 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
         core: find("core-service"),
         gateway: find("rest-gateway"),
         dispatcher: find("webhook-dispatcher"),
-        migrations: find("migrations"),
         delivery,
     }
 });

@@ -5,7 +5,7 @@ use std::{
     fs::{self, Permissions},
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -74,6 +74,11 @@ impl Fixture {
             .env("DELIVERY_CLIENT_KEY", "key");
         command
     }
+}
+
+/// The program `migrations`.
+pub(crate) fn migrations_program() -> PathBuf {
+    PROGRAMS.core.with_file_name("migrations")
 }
 
 /// Asserts that the program prints exactly this line and exits with this status.
@@ -165,47 +170,6 @@ fn a_core_reports_a_database_that_was_not_bootstrapped() {
     assert!(!Path::new(&new).exists());
 }
 
-/// The driver would connect to a host of that name, or ignore the attribute.
-#[test]
-fn every_program_with_a_database_refuses_a_url_for_several_hosts() {
-    let fixture = Fixture::new();
-    let url_file = fixture.file("several", 0o600, "postgres://a:5432,b:5432/delivery\n");
-    let with_attribute = "postgres://localhost/delivery?target_session_attrs=read-write".to_owned();
-    let commands = || {
-        let mut bootstrap = fixture.core();
-        bootstrap.arg("bootstrap");
-        let mut delivery = program::command(&PROGRAMS.delivery);
-        delivery.arg(format!("--data-dir={}", fixture.path("data")));
-        let free = ["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"];
-        delivery.args(free);
-        let migrations = program::command(&PROGRAMS.core.with_file_name("migrations"));
-        [
-            (fixture.core(), "core-service: "),
-            (bootstrap, "core-service: "),
-            (migrations, "migrations: "),
-            (delivery, ""),
-        ]
-    };
-    for (variable, value, found) in [
-        ("DELIVERY_DATABASE_URL_FILE", &url_file, "several hosts"),
-        (
-            "DELIVERY_DATABASE_URL",
-            &with_attribute,
-            "target_session_attrs",
-        ),
-    ] {
-        for (mut command, name) in commands() {
-            assert_error(
-                command.env(variable, value),
-                1,
-                &format!(
-                    "{name}the database URL has {found}, which is not supported: name one host that always leads to the primary, such as a virtual address, or a proxy that follows it (HAProxy with Patroni)"
-                ),
-            );
-        }
-    }
-}
-
 #[test]
 fn a_core_reports_invalid_addresses_and_settings() {
     let fixture = Fixture::new();
@@ -223,7 +187,7 @@ fn a_core_reports_invalid_addresses_and_settings() {
     let url = "--database-url=postgres://delivery@db.example/delivery";
     for (mut command, name) in [
         (fixture.core(), "core-service"),
-        (program::command(&PROGRAMS.migrations), "migrations"),
+        (program::command(&migrations_program()), "migrations"),
     ] {
         assert_error(command.arg(url), 1, &format!("{name}: {unverified}"));
     }

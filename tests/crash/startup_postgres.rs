@@ -10,7 +10,7 @@ use std::{
 use crate::{
     postgres::Postgres,
     program::{self, PROGRAMS},
-    startup_errors::{Fixture, assert_error},
+    startup_errors::{Fixture, assert_error, migrations_program},
 };
 
 #[test]
@@ -84,7 +84,7 @@ fn a_core_reports_an_unusable_postgresql() {
     let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
     assert_rejected(&mut from_file(&[&key]), newer);
     let migrations = || {
-        let mut command = program::command(&PROGRAMS.migrations);
+        let mut command = program::command(&migrations_program());
         command.args(["--database-url-file", &url_file]);
         command
     };
@@ -104,4 +104,45 @@ fn a_core_reports_an_unusable_postgresql() {
             "cannot connect to PostgreSQL at {directory} (Connection refused (os error 111)): start it, or correct the database's URL"
         ),
     );
+}
+
+/// The driver would connect to a host of that name, or ignore the attribute.
+#[test]
+fn every_program_with_a_database_refuses_a_url_for_several_hosts() {
+    let fixture = Fixture::new();
+    let url_file = fixture.file("several", 0o600, "postgres://a:5432,b:5432/delivery\n");
+    let with_attribute = "postgres://localhost/delivery?target_session_attrs=read-write".to_owned();
+    let commands = || {
+        let mut bootstrap = fixture.core();
+        bootstrap.arg("bootstrap");
+        let mut delivery = program::command(&PROGRAMS.delivery);
+        delivery.arg(format!("--data-dir={}", fixture.path("data")));
+        let free = ["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"];
+        delivery.args(free);
+        let migrations = program::command(&migrations_program());
+        [
+            (fixture.core(), "core-service: "),
+            (bootstrap, "core-service: "),
+            (migrations, "migrations: "),
+            (delivery, ""),
+        ]
+    };
+    for (variable, value, found) in [
+        ("DELIVERY_DATABASE_URL_FILE", &url_file, "several hosts"),
+        (
+            "DELIVERY_DATABASE_URL",
+            &with_attribute,
+            "target_session_attrs",
+        ),
+    ] {
+        for (mut command, name) in commands() {
+            assert_error(
+                command.env(variable, value),
+                1,
+                &format!(
+                    "{name}the database URL has {found}, which is not supported: name one host that always leads to the primary, such as a virtual address, or a proxy that follows it (HAProxy with Patroni)"
+                ),
+            );
+        }
+    }
 }
