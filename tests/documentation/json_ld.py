@@ -108,7 +108,9 @@ def paths(value, base):
     if isinstance(value, dict):
         is_address = value.get("@type") == "http://schema.org/Place"
         for name, member in value.items():
-            if name != "hydra:template" and not (is_address and name == "@id"):
+            # The Base64 of a secret may begin with a slash.
+            is_path = name not in ("hydra:template", "secret") and not (is_address and name == "@id")
+            if is_path:
                 yield from paths(member, base)
     elif isinstance(value, list):
         for element in value:

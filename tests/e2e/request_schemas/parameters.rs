@@ -57,6 +57,14 @@ async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
         ),
         ("/api/events", "after", &["", "-1", "0", "x"]),
         ("/api/events", "itemsPerPage", &["", "0", "1", "100", "101"]),
+        (
+            "/api/webhooks",
+            "itemsPerPage",
+            &["", "0", "1", "100", "101"],
+        ),
+        ("/api/webhooks", "page", &["", "0", "1", "2"]),
+        ("/api/deliveries", "page", &["", "0", "1", "2"]),
+        ("/api/events", "order[id]", &["", "ASC", "DESC", "desc"]),
     ] {
         let schema = documentation.parameter(&Method::GET, template, name);
         for value in values {

@@ -117,7 +117,12 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         .await?;
 
     let mut violations = request.violations();
-    collection::read_page_size(&request, &mut violations);
+    let size = collection::read_page_size(&request, &mut violations);
+    // Core checks the sizes of the lists that it divides into pages.
+    if size.is_some_and(|size| !(1..=proto::limits::MAX_PAGE_SIZE).contains(&size)) {
+        let description = format!("must be from 1 to {}", proto::limits::MAX_PAGE_SIZE);
+        violations.add("page_size", "OUT_OF_RANGE", description);
+    }
     if let Some(error) = violations.into_error() {
         return Err(error);
     }
