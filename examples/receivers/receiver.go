@@ -83,6 +83,9 @@ func receive(response http.ResponseWriter, request *http.Request) {
 }
 
 func main() {
+	if secret == "" {
+		log.Fatal("set WEBHOOK_SECRET: with an empty key, a forged signature would be accepted")
+	}
 	port := os.Getenv("PORT")
 	if port == "" {
 		port = "9000"

@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const { WEBHOOK_SECRET: secret, PORT: port = "9000" } = process.env;
+if (!secret) throw new Error("set WEBHOOK_SECRET: with an empty key, a forged signature would be accepted");
 // Set to X-Service-Signature (X-<Platform>-Signature) to check that header instead.
 const platformHeader = process.env.PLATFORM_HEADER;
 const TOLERANCE = 5 * 60; // seconds

@@ -5,6 +5,11 @@
 const TOLERANCE = 5 * 60; // seconds
 
 $secret = getenv('WEBHOOK_SECRET');
+if (!$secret) {
+    error_log('set WEBHOOK_SECRET: with an empty key, a forged signature would be accepted');
+    http_response_code(500);
+    exit;
+}
 // Set to X-Service-Signature (X-<Platform>-Signature) to check that header instead.
 $platformHeader = getenv('PLATFORM_HEADER');
 // Ids of processed notifications. Use a unique column of your database instead, written in the

@@ -1,7 +1,9 @@
 # Receives webhooks on port 9000. Needs Python 3.9 and the secret in WEBHOOK_SECRET.
-import base64, binascii, hashlib, hmac, http.server, os, time
+import base64, hashlib, hmac, http.server, os, time
 
-SECRET = os.environ["WEBHOOK_SECRET"]
+SECRET = os.environ.get("WEBHOOK_SECRET")
+if not SECRET:
+    raise SystemExit("set WEBHOOK_SECRET: with an empty key, a forged signature would be accepted")
 # Set to X-Service-Signature (X-<Platform>-Signature) to check that header instead.
 PLATFORM_HEADER = os.environ.get("PLATFORM_HEADER")
 TOLERANCE = 5 * 60  # seconds

@@ -111,6 +111,10 @@ async fn receive(request: Request<Incoming>) -> StatusCode {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
+    if SECRET.is_empty() {
+        let message = "set WEBHOOK_SECRET: with an empty key, a forged signature would be accepted";
+        return Err(std::io::Error::other(message));
+    }
     let port = env::var("PORT")
         .ok()
         .and_then(|port| port.parse().ok())

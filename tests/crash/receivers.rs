@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::{
     prerequisites::skip,
-    program::{PROGRAMS, command},
+    program::{PROGRAMS, command, output},
     server::reserve_addr,
 };
 
@@ -44,8 +44,10 @@ impl Receiver {
             command.args(["-S", &addr.to_string()]);
             command.arg(example("receiver.php"));
         }
+        if command.get_envs().all(|(name, _)| name != "WEBHOOK_SECRET") {
+            command.env("WEBHOOK_SECRET", BASE64_STANDARD.encode(KEY));
+        }
         command
-            .env("WEBHOOK_SECRET", BASE64_STANDARD.encode(KEY))
             .env("PORT", addr.port().to_string())
             .env("PROCESSED_DIR", directory.path())
             .stdout(printed.try_clone().unwrap())
@@ -240,9 +242,27 @@ async fn check_platform_signatures(command: Command) {
     assert_eq!(receiver.processed(), 1, "{}", receiver.printed());
 }
 
+/// With an empty key, a forged signature would be genuine. PHP's server runs all the same.
+async fn check_missing_secret(mut command: Command) {
+    command.env("WEBHOOK_SECRET", "");
+    if command.get_program() == "php" {
+        let receiver = Receiver::start(command, None);
+        let forged = standard("a", &now().to_string(), &[]);
+        assert_eq!(receiver.send(&forged, BODY).await, 500);
+        assert_eq!(receiver.processed(), 0);
+        return;
+    }
+    command.env("PORT", reserve_addr().port().to_string());
+    let exited = output(&mut command);
+    let printed = String::from_utf8_lossy(&exited.stderr);
+    assert!(!exited.status.success());
+    assert!(printed.contains("set WEBHOOK_SECRET"), "{printed}");
+}
+
 async fn check(new_command: impl Fn() -> Command) {
     check_standard_signatures(new_command()).await;
     check_platform_signatures(new_command()).await;
+    check_missing_secret(new_command()).await;
 }
 
 fn is_installed(program: &str) -> bool {
