@@ -146,7 +146,7 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
         &["clients", "rotate-secret", own["id"].as_str().unwrap()],
     );
     write_secret(&secret_file, rotated["api_secret"].as_str().unwrap());
-    // The replaced secret is valid for a day: the next token must come from the new one.
+    // The replaced secret would be valid for a day. Without it, the next token needs the new one.
     platform
         .postgres
         .sql("UPDATE api_clients SET replaced_secrets = ''");

@@ -6,10 +6,10 @@ use crate::{
     address::Address,
     api_secrets::{ApiSecrets, ValidSecret},
     id::{ApiClientId, StoreId},
-    named::{UnknownName, named},
+    named_enum::{UnknownName, named_enum},
 };
 
-named! {
+named_enum! {
     /// A permission of a token.
     pub enum Scope("scope", " ") {
         /// Create, read and cancel own deliveries; create and read quotes; read time slots and the

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::{
     delivery::DeliveryEvent,
     id::{DeliveryId, EventId, StoreId, WebhookId},
-    named::named,
+    named_enum::named_enum,
 };
 
 /// An event of the event log.
@@ -34,7 +34,7 @@ pub enum Object {
 /// subscribe to it.
 pub const WEBHOOK_DISABLED: &str = "webhook.disabled";
 
-named! {
+named_enum! {
     /// The name of an event that webhooks can subscribe to.
     pub enum EventName("event", ", ") {
         /// Both tasks are done (specification, "Events").

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::named::named;
+use crate::named_enum::named_enum;
 
 /// Delays between attempts, before jitter.
 const RETRY_SCHEDULE: [SignedDuration; 9] = [
@@ -23,7 +23,7 @@ pub const MAX_ATTEMPTS: u32 = 100;
 /// Upper limit of a receiver's `Retry-After`.
 const MAX_RETRY_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
-named! {
+named_enum! {
     /// Why an attempt failed.
     pub enum Failure("failure", ", ") {
         /// The host's name could not be resolved.

@@ -1,8 +1,8 @@
 //! The state of a notification, as shown to API clients.
 
-use crate::named::named;
+use crate::named_enum::named_enum;
 
-named! {
+named_enum! {
     /// Whether a notification is still to be sent, and its outcome.
     pub enum State("state", ", ") {
         /// Not attempted yet since it was enqueued or resent.

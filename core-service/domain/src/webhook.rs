@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     event::EventName,
     id::{ApiClientId, StoreId, WebhookId},
-    named::named,
+    named_enum::named_enum,
 };
 
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ pub struct Disabled {
     pub reason: DisabledReason,
 }
 
-named! {
+named_enum! {
     /// Why a webhook was disabled.
     pub enum DisabledReason("reason", ", ") {
         /// Disabled by its API client.

@@ -33,7 +33,7 @@ pub(super) struct StoreArea<'a> {
 pub(super) struct AddressGeocoder {
     pub(super) geocoder: Box<dyn Geocoder>,
     pub(super) required_precision: Precision,
-    /// The platform's country, for [`telephone::national_country`].
+    /// The platform's country: for telephone numbers in national form, not for geocoding.
     pub(super) country: Country,
     pub(super) definitions: Arc<Definitions>,
 }
@@ -134,9 +134,9 @@ impl AddressGeocoder {
         violations: &mut Violations,
     ) -> Result<Option<Address>, Error> {
         const FIELD: &str = "default_address";
-        let country = store.map(|store| &store.country);
-        let country = telephone::national_country(country, &self.country).as_str();
-        let draft = validation::address_object(FIELD, draft, country, violations);
+        let store_country = store.map(|store| &store.country);
+        let telephone_country = telephone::national_country(store_country, &self.country).as_str();
+        let draft = validation::address_object(FIELD, draft, telephone_country, violations);
         if draft.has_place() {
             let coverage = match store {
                 Some(store) => self.definitions.coverage(store, Freshness::Current).await?,

@@ -36,7 +36,7 @@ pub(super) struct MasterKeys {
 /// What a call examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Page {
-    /// The tables with few rows.
+    /// The signing keys and the platform's secrets, which are few.
     Keys,
     WebhooksAfter(Option<(StoreId, WebhookId)>),
     ResponsesAfter(Option<Key>),
@@ -79,7 +79,10 @@ impl proto::master_keys_server::MasterKeys for MasterKeys {
         if let Some(next) = next {
             response.next_page_token = next.encode();
         } else {
-            self.storage.truncate_log().await.map_err(Error::from)?;
+            self.storage
+                .truncate_write_ahead_log()
+                .await
+                .map_err(Error::from)?;
         }
         let counts = [
             response.signing_keys,

@@ -58,7 +58,10 @@ impl proto::personal_data_server::PersonalData for PersonalData {
                 self.erase(*delivery).await?;
                 caller.audit("EraseDeliveries", &Collection::Deliveries.name(delivery.1));
             }
-            self.storage.truncate_log().await.map_err(Error::from)?;
+            self.storage
+                .truncate_write_ahead_log()
+                .await
+                .map_err(Error::from)?;
         }
 
         Ok(Response::new(proto::EraseDeliveriesResponse {

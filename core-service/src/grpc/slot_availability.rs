@@ -67,6 +67,7 @@ impl Slots {
             Ok(None) => {}
             Err(error) => return error,
         }
+        // Ignored if the check has found a violation of the time slot.
         violations.add("dropoff.time_slot", TIME_SLOT_REFUSED, "is fully booked");
         Error::Invalid(violations)
     }

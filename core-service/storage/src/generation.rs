@@ -55,7 +55,10 @@ impl Generation {
     }
 
     /// Fails if the database is a copy that lacks changes.
-    pub(super) async fn check(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+    pub(super) async fn reject_incomplete_copy(
+        &self,
+        connection: &DatabaseConnection,
+    ) -> Result<(), Error> {
         // The file first: the database may be in use, and is never behind the file.
         let expected = self.read()?;
         let found = version(connection).await?;
@@ -261,7 +264,7 @@ mod tests {
             let error = refusal(copied.path()).await;
             assert!(error.contains("lacks changes"), "{number}: {error}");
         }
-        storage.truncate_log().await.unwrap();
+        storage.truncate_write_ahead_log().await.unwrap();
         add_store(&storage, "after the log was truncated").await;
         let copied = TempDir::new().unwrap();
         copy(original.path(), copied.path(), &[FILE, SIDECAR]);

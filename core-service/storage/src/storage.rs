@@ -81,7 +81,7 @@ impl Storage {
     ) -> Result<Self, Error> {
         let generation = Generation::of(url);
         if let Some(generation) = &generation {
-            generation.check(&writer).await?;
+            generation.reject_incomplete_copy(&writer).await?;
         }
         schema::migrate(&writer).await?;
         if let Some(generation) = &generation {
@@ -177,9 +177,9 @@ impl Storage {
 
     /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps
     /// them until it vacuums the table.
-    pub async fn truncate_log(&self) -> Result<(), Error> {
+    pub async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
         match &self.writer {
-            Writer::GroupCommit(group_commit) => group_commit.truncate_log().await,
+            Writer::GroupCommit(group_commit) => group_commit.truncate_write_ahead_log().await,
             Writer::Concurrent(_) => Ok(()),
         }
     }

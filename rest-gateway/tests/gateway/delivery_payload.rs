@@ -198,7 +198,7 @@ async fn tags_are_an_array_or_a_text_separated_by_spaces() {
 }
 
 #[tokio::test]
-async fn empty_php_values_are_absent() {
+async fn an_empty_array_is_an_empty_object_and_false_is_no_telephone() {
     let request = request_of(json!({
         "pickup": [],
         "dropoff": {"address": {"telephone": false}, "metadata": [], "weight": 500.0},

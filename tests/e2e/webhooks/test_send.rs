@@ -171,7 +171,7 @@ async fn a_shop_cannot_tell_a_denied_host_from_an_unknown_one_but_an_operator_ca
     ] {
         let unknown = "http://unknown.invalid/";
         let webhook = client.create_webhook("delivery.completed", unknown).await;
-        // As if the name were resolved to a denied address.
+        // Not registered with this URL: registering refuses `localhost` if loopback is denied.
         let set_url = format!("UPDATE webhooks SET url = '{url}' WHERE url = '{unknown}'");
         run_sql(&database_url, &set_url).await;
         let mut test = send_test(&client, &webhook).await.expect(200);

@@ -7,6 +7,9 @@ use crate::{ClientSecret, Config, config::SecretSource, resolver::Resolver, root
 
 const LEASE: Duration = Duration::from_millis(300);
 
+/// Notifications are sent, not returned to core.
+const RETURNED: bool = false;
+
 /// A session with an unreachable core.
 fn session() -> CoreSession {
     let urls = ["http://127.0.0.1:1".parse().unwrap()];
@@ -40,7 +43,7 @@ fn notification() -> Notification {
 async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     let mut session = session();
     let started = Instant::now();
-    session.start(notification(), false);
+    session.start(notification(), RETURNED);
 
     session.shutdown.cancel();
     session.run().await;
@@ -56,7 +59,7 @@ async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
     let mut session = session();
     assert_eq!(session.grantable(), 2);
     session.granted = 1;
-    session.start(notification(), false);
+    session.start(notification(), RETURNED);
     assert_eq!(session.grantable(), 0);
 
     session.in_flight.ended().await;

@@ -227,7 +227,7 @@ async fn numbering_continues_after_old_events_are_removed() {
     assert_eq!((bounds.first(), bounds.last), (6, 6), "numbering continues");
 }
 
-/// The row of the sequencer is locked, so the other core neither waits nor numbers the same events.
+/// The other core skips the sequencer's locked row: it neither waits nor numbers the same events.
 #[tokio::test]
 async fn a_core_does_not_number_while_another_has_numbered_without_a_commit() {
     let Some(log) = Log::on_postgres().await else {

@@ -101,7 +101,7 @@ impl GroupCommit {
     }
 
     /// Moves the commits so far into the main file, and empties the log.
-    pub(super) async fn truncate_log(&self) -> Result<(), Error> {
+    pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
         let (reply, result) = oneshot::channel();
         self.queue.push(Box::new(TruncateLog::new(reply)))?;
         self.queue.result(result).await

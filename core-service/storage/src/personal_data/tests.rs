@@ -326,7 +326,7 @@ async fn no_file_of_sqlite_keeps_what_is_erased() {
     assert!(is_stored());
 
     erase_one(&storage, &delivery).await;
-    storage.truncate_log().await.unwrap();
+    storage.truncate_write_ahead_log().await.unwrap();
 
     assert!(!is_stored());
 }

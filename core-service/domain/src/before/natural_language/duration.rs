@@ -32,7 +32,7 @@ pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
 }
 
 /// The error for a whole text such as `2h`, `1h30` or `2 heures`. `13h` to `23h` are times of day.
-pub(super) fn time_or_duration(text: &str) -> Option<Error> {
+pub(super) fn ambiguity_error(text: &str) -> Option<Error> {
     let (hour, rest) = split_digits(text);
     let rest = rest.trim_start();
     let after = rest.trim_start_matches(char::is_alphabetic);

@@ -28,7 +28,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     if let Some(instant) = parse_iso(context.original, now)? {
         return Ok(instant);
     }
-    if let Some(error) = duration::time_or_duration(context.original) {
+    if let Some(error) = duration::ambiguity_error(context.original) {
         return Err(error);
     }
     let normalized = NormalizedText::of(context)?;

@@ -98,7 +98,7 @@ impl NormalizedText {
                     range: range.to_owned(),
                 });
             }
-            if let Some(error) = words.time_or_duration(index) {
+            if let Some(error) = words.ambiguity_error(index) {
                 return Err(error);
             }
             let position = words.positions[index];

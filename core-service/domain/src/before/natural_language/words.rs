@@ -92,7 +92,7 @@ impl<'a> Words<'a> {
 
     /// The error for an hour after the phrase at `index` if it may be a time of day or a duration:
     /// `d'ici 18h`.
-    pub(super) fn time_or_duration(&self, index: usize) -> Option<Error> {
+    pub(super) fn ambiguity_error(&self, index: usize) -> Option<Error> {
         let (kind, length) = first_phrase(self.rest(index))?;
         let next = index + length;
         let start = *self.positions.get(next)?;

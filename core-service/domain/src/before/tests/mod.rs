@@ -56,7 +56,7 @@ fn assert_not_understood(rows: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn slash_dates_follow_the_order_of_the_country() {
+fn slash_dates_follow_the_order_of_the_country_and_ambiguous_day_first_ones_are_rejected() {
     let parsed = |text, order| parse(text, &now(), order).ok();
     let instant = |text: &str| Some(text.parse::<Zoned>().unwrap().timestamp());
 

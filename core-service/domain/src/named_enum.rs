@@ -23,7 +23,7 @@ impl UnknownName {
 
 /// Defines an enum with [`std::str::FromStr`] and `as_str`. Its kind and the separator of its names
 /// are for the error.
-macro_rules! named {
+macro_rules! named_enum {
     (
         $(#[$doc:meta])*
         pub enum $type:ident($kind:literal, $separator:literal) {
@@ -47,17 +47,17 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::named::UnknownName;
+            type Err = $crate::named_enum::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let mut all = Self::ALL.into_iter();
                 all.find(|value| value.as_str() == text).ok_or_else(|| {
                     let known = Self::ALL.map(Self::as_str).join($separator);
-                    $crate::named::UnknownName::new($kind, text, known)
+                    $crate::named_enum::UnknownName::new($kind, text, known)
                 })
             }
         }
     };
 }
 
-pub(crate) use named;
+pub(crate) use named_enum;
