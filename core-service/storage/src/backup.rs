@@ -65,7 +65,9 @@ async fn copy_from(
     database: &Path,
     target: &Path,
 ) -> Result<(), Error> {
-    Generation::beside(database).check(source).await?;
+    Generation::beside(database)
+        .reject_incomplete_copy(source)
+        .await?;
     let target = target
         .to_str()
         .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;

@@ -59,7 +59,7 @@ pub async fn open(directory: &TempDir) -> Storage {
         .unwrap()
 }
 
-fn url(directory: &TempDir) -> String {
+pub fn url(directory: &TempDir) -> String {
     let file = directory.path().join("delivery.sqlite");
     format!("sqlite://{}?mode=rwc", file.display())
 }

@@ -92,19 +92,28 @@ impl Generation {
             self.write(found).await?;
         }
         set_version(connection, next(found)).await?;
-        self.checkpoint(connection, Checkpoint::Truncate).await
+        match self.checkpoint(connection, Checkpoint::Truncate).await {
+            // Another program reads the file, such as a backup. The log remains long meanwhile.
+            Err(Error::LogNotTruncated) => Ok(()),
+            result => result,
+        }
     }
 
-    /// Moves the log's commits into the main file and advances the generation.
+    /// Moves the log's commits into the main file and advances the generation. The generation also
+    /// advances if the log cannot be truncated.
     pub(super) async fn checkpoint(
         &self,
         connection: &DatabaseConnection,
         checkpoint: Checkpoint,
     ) -> Result<(), Error> {
-        run_checkpoint(connection, checkpoint).await?;
+        let result = run_checkpoint(connection, checkpoint).await;
+        if !matches!(result, Ok(()) | Err(Error::LogNotTruncated)) {
+            return result;
+        }
         let version = next(version(connection).await?);
         set_version(connection, version).await?;
-        self.write(version).await
+        self.write(version).await?;
+        result
     }
 
     /// Marks the database as closed.
@@ -139,6 +148,7 @@ impl Generation {
     }
 }
 
+/// Fails with [`Error::LogNotTruncated`] while a connection reads what the log contains.
 pub(super) async fn run_checkpoint(
     connection: &impl ConnectionTrait,
     checkpoint: Checkpoint,
@@ -147,7 +157,15 @@ pub(super) async fn run_checkpoint(
         Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
-    connection.execute_unprepared(statement).await?;
+    let statement = Statement::from_string(DbBackend::Sqlite, statement);
+    let row = connection.query_one_raw(statement).await?;
+    let is_busy = match row {
+        Some(row) => row.try_get_by_index::<i32>(0)? != 0,
+        None => false,
+    };
+    if is_busy && checkpoint == Checkpoint::Truncate {
+        return Err(Error::LogNotTruncated);
+    }
     Ok(())
 }
 

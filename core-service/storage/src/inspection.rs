@@ -125,7 +125,9 @@ impl Inspection {
         };
         // On a connection of its own: the other checks need not wait.
         let connection = connect_sqlite(file).await?;
-        Generation::beside(file).check(&connection).await?;
+        Generation::beside(file)
+            .reject_incomplete_copy(&connection)
+            .await?;
         let found: String = value(&connection, "PRAGMA quick_check(1)").await?;
         if found == "ok" {
             return Ok(Some(file));

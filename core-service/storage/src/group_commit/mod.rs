@@ -259,7 +259,8 @@ impl Writer {
             Some(generation) => generation.checkpoint(&connection, checkpoint).await,
             None => run_checkpoint(&connection, checkpoint).await,
         };
-        self.keep(connection, result.is_ok()).await;
+        let is_usable = matches!(result, Ok(()) | Err(Error::LogNotTruncated));
+        self.keep(connection, is_usable).await;
         result
     }
 

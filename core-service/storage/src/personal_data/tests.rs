@@ -11,6 +11,7 @@ use domain::{
 use geocoding::{GeocodeMatch, GeocodeResult, PersistentCache as _, Precision};
 use jiff::SignedDuration;
 use process::clock::Clock;
+use sea_orm::{Database, DbBackend, Statement, TransactionTrait as _};
 
 use super::*;
 use crate::{
@@ -329,4 +330,27 @@ async fn no_file_of_sqlite_keeps_what_is_erased() {
     storage.truncate_write_ahead_log().await.unwrap();
 
     assert!(!is_stored());
+}
+
+/// The reader, such as a backup, keeps the log from being truncated for longer than a write waits.
+#[tokio::test]
+async fn a_log_that_is_being_read_is_reported_as_not_truncated() {
+    let (directory, storage) = fixture::sqlite().await;
+    create_store(&storage).await;
+    let url = fixture::url(&directory);
+    let other = Database::connect(&url).await.unwrap();
+    let reading = other.begin().await.unwrap();
+    reading
+        .query_one_raw(Statement::from_string(
+            DbBackend::Sqlite,
+            "SELECT count(*) FROM stores",
+        ))
+        .await
+        .unwrap();
+
+    let result = storage.truncate_write_ahead_log().await;
+
+    assert!(matches!(result, Err(Error::LogNotTruncated)), "{result:?}");
+    reading.rollback().await.unwrap();
+    storage.truncate_write_ahead_log().await.unwrap();
 }

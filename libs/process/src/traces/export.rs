@@ -33,6 +33,7 @@ const MAX_BATCH: usize = 512;
 /// How long spans wait for others of their batch.
 const BATCH_DELAY: Duration = Duration::from_millis(200);
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Limit for exporting the last spans at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -109,7 +110,11 @@ impl Traces {
 
 /// Connects when it exports.
 fn exporter(url: &Url) -> anyhow::Result<opentelemetry_otlp::SpanExporter> {
-    let mut endpoint = Endpoint::from_shared(url.to_string())?.connect_timeout(EXPORT_TIMEOUT);
+    let mut endpoint = Endpoint::from_shared(url.to_string())?
+        .connect_timeout(EXPORT_TIMEOUT)
+        // A collector that vanished is otherwise noticed when TCP gives up, after 15 minutes.
+        .http2_keep_alive_interval(KEEPALIVE)
+        .keep_alive_timeout(EXPORT_TIMEOUT);
     if url.scheme() == "https" {
         endpoint = endpoint.tls_config(ClientTlsConfig::new().with_native_roots())?;
     }
