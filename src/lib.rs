@@ -16,7 +16,6 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
-use process::secret_file;
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
 use tokio::{net::TcpListener, time::Instant};
@@ -170,14 +169,15 @@ impl Platform {
 pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_service::Config> {
     let in_data_dir = |name| settings.data_dir.join(name);
     let database_url = match (&settings.database_url, &settings.database_url_file) {
-        (Some(url), _) => url.expose().clone(),
-        (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-        (None, None) => sqlite_url(&in_data_dir(DATABASE))?,
+        (None, None) => Some(sqlite_url(&in_data_dir(DATABASE))?.into()),
+        (url, _) => url.clone(),
     };
     Ok(core_service::Config {
         listen: settings.core_listen,
         tls: settings.grpc_tls.of_core(),
         allow_plaintext: settings.allow_plaintext,
+        database_url,
+        database_url_file: settings.database_url_file.clone(),
         database_verification: settings.database_verification,
         database_connections: settings.database_connections,
         health_listen: settings.health_listen,
@@ -192,7 +192,7 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
         all_in_one: true,
         gazetteer_file: in_data_dir("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
-        ..core_service::Config::new(database_url, in_data_dir(MASTER_KEY))
+        ..core_service::Config::new(String::new(), in_data_dir(MASTER_KEY))
     })
 }
 

@@ -1,5 +1,7 @@
 //! Checks of the database, of its clock, and of the master keys.
 
+use std::sync::OnceLock;
+
 use jiff::SignedDuration;
 use process::clock::Clock;
 use storage::Inspection;
@@ -17,19 +19,12 @@ use crate::{
 /// The first version that is supported, as the server writes it.
 const OLDEST_POSTGRES: i32 = 150_000;
 
-pub(super) async fn check(config: &Config) -> Vec<Check> {
-    let mut opened = None;
-    let database = Check::run("database", async {
-        match open(config).await {
-            Ok((finding, inspection)) => {
-                opened = inspection;
-                finding
-            }
-            Err(error) => Finding::error(error),
-        }
-    });
+pub(super) async fn check(config: &'static Config) -> Vec<Check> {
+    // Until the process ends: a check without a result uses it.
+    let opened: &'static OnceLock<Inspection> = Box::leak(Box::default());
+    let database = Check::run("database", async { finding(open(config, opened).await) });
     let mut checks = vec![database.await];
-    let Some(database) = &opened else {
+    let Some(database) = opened.get() else {
         let key = Check::run("master key", async {
             finding(master_key(config, None).await)
         });
@@ -62,16 +57,16 @@ fn finding(result: Result<Finding, StartError>) -> Finding {
     result.unwrap_or_else(Finding::error)
 }
 
-async fn open(config: &Config) -> Result<(Finding, Option<Inspection>), StartError> {
-    let Some(database) = Inspection::open(&config.database_url()?).await? else {
-        let missing = if config.all_in_one {
-            Finding::warning("there is none yet", FIRST_START)
-        } else {
-            return Err(StartError::NotBootstrapped);
-        };
-        return Ok((missing, None));
-    };
-    Ok((Finding::ok(database.version().await?), Some(database)))
+async fn open(config: &Config, opened: &OnceLock<Inspection>) -> Result<Finding, StartError> {
+    match Inspection::open(&config.database_url()?).await? {
+        Some(database) => {
+            let version = database.version().await?;
+            opened.get_or_init(|| database);
+            Ok(Finding::ok(version))
+        }
+        None if config.all_in_one => Ok(Finding::warning("there is none yet", FIRST_START)),
+        None => Err(StartError::NotBootstrapped),
+    }
 }
 
 async fn settings(config: &Config, database: &Inspection) -> Result<Finding, StartError> {
@@ -163,13 +158,7 @@ async fn master_key(config: &Config, database: Option<&Inspection>) -> Result<Fi
     {
         signing_keys = storage::signing_keys::list(database.reader()).await?;
     }
-    let file = path.clone();
-    let read = tokio::task::spawn_blocking(move || MasterKeys::read(&file)).await;
-    let read = match read {
-        Ok(read) => read,
-        Err(error) => return Ok(Finding::error(error)),
-    };
-    let keys = match read {
+    let keys = match MasterKeys::read(path) {
         Err(master_keys::Error::Missing { path })
             if config.all_in_one && signing_keys.is_empty() =>
         {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::future::join;
 use process::logs::error_message;
 use serde::Serialize;
+use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use crate::config::Config;
 
@@ -16,7 +17,7 @@ use crate::config::Config;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the all-in-one creates at its first start.
-const FIRST_START: &str =
+pub const FIRST_START: &str =
     "start `delivery`, which creates it, or name the platform's directory with --data-dir";
 
 /// A check and its result.
@@ -50,14 +51,20 @@ pub enum Status {
 }
 
 impl Check {
-    pub async fn run(name: impl Into<String>, finding: impl Future<Output = Finding>) -> Self {
-        let finding = tokio::time::timeout(TIMEOUT, finding).await;
-        let finding = finding.unwrap_or_else(|_| {
-            Finding::failure(
+    /// Runs on a thread of its own, which a disk that does not respond blocks.
+    pub async fn run(
+        name: impl Into<String>,
+        finding: impl Future<Output = Finding> + Send + 'static,
+    ) -> Self {
+        let runtime = Handle::current();
+        let checked = spawn_blocking(move || runtime.block_on(finding));
+        let finding = match timeout(TIMEOUT, checked).await {
+            Ok(checked) => checked.unwrap_or_else(Finding::error),
+            Err(_) => Finding::failure(
                 format!("there is no result within {TIMEOUT:?}"),
                 "check whether the disk, the network and the services that are named in the settings respond",
-            )
-        });
+            ),
+        };
         Self {
             name: name.into(),
             finding,
@@ -87,12 +94,6 @@ impl Finding {
         Self::new(Status::Failure, error_message(&error.into()), None)
     }
 
-    /// The finding of a check that blocks its thread: a disk may not respond.
-    pub async fn blocking(check: impl FnOnce() -> Self + Send + 'static) -> Self {
-        let checked = tokio::task::spawn_blocking(check).await;
-        checked.unwrap_or_else(Self::error)
-    }
-
     fn new(status: Status, found: impl Into<String>, fix: Option<String>) -> Self {
         Self {
             status,
@@ -103,7 +104,7 @@ impl Finding {
 }
 
 /// Checks the database, the clock, the master keys, the geocoders and the router.
-pub async fn check(config: &Config) -> Vec<Check> {
+pub async fn check(config: &'static Config) -> Vec<Check> {
     let checks = join(database::check(config), upstreams::check(config));
     let (mut checks, upstreams) = Box::pin(checks).await;
     checks.extend(upstreams);

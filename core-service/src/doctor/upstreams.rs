@@ -12,7 +12,7 @@ use crate::{
     start_error::StartError,
 };
 
-pub(super) async fn check(config: &Config) -> Vec<Check> {
+pub(super) async fn check(config: &'static Config) -> Vec<Check> {
     let geocoders = config.geocoding.geocoders.iter();
     let geocoders = join_all(geocoders.map(|spec| geocoder(config, spec)));
     let (mut checks, router) = join(geocoders, Check::run("router", router(config))).await;
@@ -20,9 +20,11 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
     checks
 }
 
-async fn geocoder(config: &Config, spec: &GeocoderSpec) -> Check {
+async fn geocoder(config: &'static Config, spec: &'static GeocoderSpec) -> Check {
     match spec {
-        GeocoderSpec::Gazetteer => Check::run("geocoder gazetteer", gazetteer(config)).await,
+        GeocoderSpec::Gazetteer => {
+            Check::run("geocoder gazetteer", async { gazetteer(config) }).await
+        }
         GeocoderSpec::None => {
             let none = async { Finding::ok("none: every address needs a point") };
             Check::run("geocoder", none).await
@@ -53,19 +55,16 @@ async fn geocoder(config: &Config, spec: &GeocoderSpec) -> Check {
     }
 }
 
-async fn gazetteer(config: &Config) -> Finding {
-    let (file, all_in_one) = (config.gazetteer_file.clone(), config.all_in_one);
-    let check = move || {
-        let path = file.display();
-        if all_in_one && !file.exists() {
-            return Finding::warning(format!("{path} does not exist yet"), FIRST_START);
-        }
-        match Gazetteer::new(&file).check() {
-            Ok(()) => Finding::ok(format!("{path} has addresses")),
-            Err(error) => Finding::failure(error.to_string(), NO_ADDRESSES),
-        }
-    };
-    Finding::blocking(check).await
+fn gazetteer(config: &Config) -> Finding {
+    let file = &config.gazetteer_file;
+    let path = file.display();
+    if config.all_in_one && !file.exists() {
+        return Finding::warning(format!("{path} does not exist yet"), FIRST_START);
+    }
+    match Gazetteer::new(file).check() {
+        Ok(()) => Finding::ok(format!("{path} has addresses")),
+        Err(error) => Finding::failure(error.to_string(), NO_ADDRESSES),
+    }
 }
 
 async fn router(config: &Config) -> Finding {

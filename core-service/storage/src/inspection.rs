@@ -118,32 +118,57 @@ impl Inspection {
     }
 
     /// The file of `SQLite`; fails if it lacks changes that were acknowledged, or its pages or indexes
-    /// are inconsistent. Reads the whole file.
+    /// are inconsistent. Reads the whole file, a table at a time: a long read would keep a running
+    /// platform from truncating its log.
     pub async fn check_file(&self) -> Result<Option<&Path>, Error> {
         let Some(file) = &self.file else {
             return Ok(None);
         };
-        // On a connection of its own: the other checks need not wait.
-        let connection = connect_sqlite(file).await?;
-        Generation::beside(file)
-            .reject_incomplete_copy(&connection)
-            .await?;
-        let found: String = value(&connection, "PRAGMA quick_check(1)").await?;
-        if found == "ok" {
-            return Ok(Some(file));
+        let was_unused = is_unused(file);
+        let checked = check_file(file).await;
+        // A process that has opened the file meanwhile may have changed what was read.
+        if checked.is_err() && was_unused && !is_unused(file) {
+            check_file(file).await?;
+        } else {
+            checked?;
         }
-        Err(Error::Misconfigured(format!(
-            "the database {} is damaged ({found}): restore a backup (delivery restore)",
-            file.display()
-        )))
+        Ok(Some(file))
     }
 }
 
-async fn connect_sqlite(file: &Path) -> Result<DatabaseConnection, Error> {
+async fn check_file(file: &Path) -> Result<(), Error> {
+    // On a connection of its own: the other checks need not wait.
+    let connection = connect_sqlite(file).await?;
+    let generation = Generation::beside(file);
+    generation.reject_incomplete_copy(&connection).await?;
+    // Virtual tables have no pages.
+    let select = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
+        UNION ALL SELECT 'sqlite_schema'";
+    let select = Statement::from_string(DbBackend::Sqlite, select);
+    for row in connection.query_all_raw(select).await? {
+        let table: String = row.try_get_by_index(0)?;
+        let quick_check = format!("PRAGMA quick_check('{}')", table.replace('\'', "''"));
+        let found: String = value(&connection, &quick_check).await?;
+        if found != "ok" {
+            return Err(Error::Misconfigured(format!(
+                "the database {} is damaged ({found}): restore a backup (delivery restore)",
+                file.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Without a log no process uses the file.
+fn is_unused(file: &Path) -> bool {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
-    // Without a log no process uses the file. SQLite would create one even to read.
-    let is_unused = !Path::new(&log).exists();
+    !Path::new(&log).exists()
+}
+
+async fn connect_sqlite(file: &Path) -> Result<DatabaseConnection, Error> {
+    // SQLite would create a log even to read.
+    let is_unused = is_unused(file);
     let read_only = move |sqlite: SqliteConnectOptions| sqlite.read_only(true).immutable(is_unused);
     connect(file, read_only).await
 }

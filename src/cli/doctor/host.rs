@@ -1,12 +1,9 @@
 //! Checks of this host: the data directory and what runs in it, disk space, file descriptors, and zone
 //! data.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
-use core_service::doctor::{Check, Finding};
+use core_service::doctor::{Check, FIRST_START, Finding};
 use delivery::{DATABASE, ready::ReadyFile};
 use process::{
     file_descriptors::{allowed_if_fewer, hard_limit},
@@ -28,30 +25,26 @@ const LITTLE_SPACE: u64 = 1024 * MIB;
 const SYSTEM_ZONES: &str = "/usr/share/zoneinfo/tzdata.zi";
 
 /// `data_dir` is that of an all-in-one.
-pub(super) async fn check(data_dir: Option<PathBuf>) -> Vec<Check> {
-    let of_data_dir = |check: fn(&Path) -> Finding| {
-        let data_dir = data_dir.clone();
-        Finding::blocking(move || {
-            let none = || Finding::skipped("a core has no data directory");
-            data_dir.as_deref().map_or_else(none, check)
-        })
+pub(super) async fn check(data_dir: Option<&'static Path>) -> Vec<Check> {
+    let of_data_dir = |check: fn(&Path) -> Finding| async move {
+        let none = || Finding::skipped("a core has no data directory");
+        data_dir.map_or_else(none, check)
     };
-    let of_process = data_dir.clone();
     let (directory, space, descriptors, zones, platform) = tokio::join!(
         Check::run("data directory", of_data_dir(data_directory)),
         Check::run("disk space", of_data_dir(disk_space)),
-        Check::run(
-            "file descriptors",
-            Finding::blocking(move || file_descriptors(of_process.as_deref()))
-        ),
-        Check::run("zone data", Finding::blocking(zone_data)),
-        Check::run("platform", platform(data_dir.clone())),
+        Check::run("file descriptors", async move {
+            let of_core = || Finding::skipped("a core has few connections");
+            data_dir.map_or_else(of_core, file_descriptors)
+        }),
+        Check::run("zone data", async { zone_data() }),
+        Check::run("platform", platform(data_dir)),
     );
     vec![directory, space, descriptors, zones, platform]
 }
 
 /// What runs in a data directory, if anything.
-fn running(data_dir: &Path) -> Option<anyhow::Result<ReadyFile>> {
+pub(super) fn running(data_dir: &Path) -> Option<anyhow::Result<ReadyFile>> {
     match ReadyFile::read(data_dir) {
         Err(error) if is_missing(&error) => None,
         ready => Some(ready),
@@ -69,10 +62,17 @@ fn data_directory(path: &Path) -> Finding {
             );
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Finding::failure(
-                format!("{display} does not exist"),
-                "start `delivery`, which creates it, or name the platform's directory with --data-dir",
-            );
+            let parent = match path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent,
+                _ => Path::new("."),
+            };
+            return match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
+                Ok(()) => Finding::warning(format!("{display} does not exist yet"), FIRST_START),
+                Err(error) => Finding::failure(
+                    format!("{display} does not exist, and cannot be created: {error}"),
+                    "create it, owned by the user of the platform, or name its directory with --data-dir",
+                ),
+            };
         }
         Err(error) => {
             return Finding::failure(
@@ -119,8 +119,8 @@ fn disk_space(path: &Path) -> Finding {
 }
 
 /// Of the process that runs, otherwise of one that is started from here.
-fn file_descriptors(data_dir: Option<&Path>) -> Finding {
-    let running = data_dir.and_then(running).and_then(Result::ok);
+fn file_descriptors(data_dir: &Path) -> Finding {
+    let running = running(data_dir).and_then(Result::ok);
     let limit = running.and_then(|ready| limit_of(ready.pid));
     let Some(limit) = limit.or_else(hard_limit) else {
         return Finding::skipped("the limit is unknown");
@@ -168,13 +168,11 @@ fn compare_zone_data(compiled: &str, system: Option<&str>) -> Finding {
 }
 
 /// Whether what runs in the data directory is ready.
-async fn platform(data_dir: Option<PathBuf>) -> Finding {
-    let read = tokio::task::spawn_blocking(move || data_dir.as_deref().and_then(running));
-    let ready = match read.await {
-        Ok(None) => return Finding::skipped("none runs in a data directory"),
-        Ok(Some(Ok(ready))) => ready,
-        Ok(Some(Err(error))) => return Finding::error(error),
-        Err(error) => return Finding::error(error),
+async fn platform(data_dir: Option<&Path>) -> Finding {
+    let ready = match data_dir.and_then(running) {
+        None => return Finding::skipped("none runs in a data directory"),
+        Some(Ok(ready)) => ready,
+        Some(Err(error)) => return Finding::error(error),
     };
     let url = match ready
         .base_url

@@ -34,8 +34,8 @@ pub(crate) struct Doctor {
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", value_name = "FILE")]
     master_key_file: Option<PathBuf>,
 
-    /// Address database of the gazetteer of a core. Default: in the data directory. Example:
-    /// `/var/lib/delivery/addresses.sqlite`
+    /// Address database of the gazetteer of a core. Default: in the data directory, or that of a core
+    /// in the working directory. Example: `/var/lib/delivery/addresses.sqlite`
     #[arg(long, env = "DELIVERY_GAZETTEER_FILE", value_name = "FILE")]
     gazetteer_file: Option<PathBuf>,
 
@@ -57,30 +57,37 @@ struct Report {
 impl Doctor {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let Self {
-            settings,
+            mut settings,
             master_key_file,
             gazetteer_file,
             json,
         } = self;
-        let data_dir = match &master_key_file {
-            None => Some(settings.data_dir.clone()),
-            Some(_) => None,
-        };
+        let is_core = master_key_file.is_some();
+        // A core has no demo.
+        settings.no_demo |= is_core;
+        // Until the process ends: a check without a result uses them.
+        let settings: &'static Settings = Box::leak(Box::new(settings));
+        let data_dir = (!is_core).then_some(&*settings.data_dir);
         // Which of the URLs it is does not matter.
         let public_url = settings.public_url.clone();
         let public_url = public_url.map_or_else(|| Url::parse("http://127.0.0.1"), Ok)?;
-        let mut core = delivery::core_config(&settings, &public_url)?;
+        let mut core = delivery::core_config(settings, &public_url)?;
         if let Some(file) = master_key_file {
-            core.master_key_file = file;
-            core.all_in_one = false;
+            core = core_service::Config {
+                all_in_one: false,
+                gazetteer_file: core_service::Config::new(String::new(), file.clone())
+                    .gazetteer_file,
+                master_key_file: file,
+                ..core
+            };
         }
         if let Some(file) = gazetteer_file {
             core.gazetteer_file = file;
         }
         let (mut checks, core, network) = tokio::join!(
             host::check(data_dir),
-            core_service::doctor::check(&core),
-            network::check(&settings),
+            core_service::doctor::check(Box::leak(Box::new(core))),
+            network::check(settings, data_dir),
         );
         checks.extend(core);
         checks.extend(network);

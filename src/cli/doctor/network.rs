@@ -3,10 +3,10 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-use core_service::doctor::{Check, Finding};
+use core_service::doctor::{Check, Finding, Status};
 use delivery::{Clock, Settings, is_loopback};
 use process::{
     logs::error_message,
@@ -14,12 +14,17 @@ use process::{
 };
 use url::Url;
 
+use super::host::running;
 use crate::cli::http_probe;
 
 /// Link-local; it gives credentials to whom it is reachable for.
 const CLOUD_METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
 
-pub(super) async fn check(settings: &Settings) -> Vec<Check> {
+/// `data_dir` is that of an all-in-one.
+pub(super) async fn check(
+    settings: &'static Settings,
+    data_dir: Option<&'static Path>,
+) -> Vec<Check> {
     let (rest, grpc) = (&settings.tls, &settings.grpc_tls);
     let rest = listener(rest.tls_certificate.as_ref(), rest.tls_key.as_ref(), None);
     let grpc = listener(
@@ -28,15 +33,22 @@ pub(super) async fn check(settings: &Settings) -> Vec<Check> {
         grpc.grpc_tls_client_ca.as_ref(),
     );
     let (url, rest, grpc, egress) = tokio::join!(
-        Check::run("public URL", public_url(settings)),
-        Check::run("REST certificate", Finding::blocking(|| certificate(rest))),
-        Check::run("gRPC certificate", Finding::blocking(|| certificate(grpc))),
+        Check::run("public URL", async move {
+            let mut finding = public_url(settings, data_dir).await;
+            // Its gateways may be reachable for clients only.
+            if data_dir.is_none() && finding.status == Status::Failure {
+                finding.status = Status::Warning;
+            }
+            finding
+        }),
+        Check::run("REST certificate", async { certificate(rest) }),
+        Check::run("gRPC certificate", async { certificate(grpc) }),
         Check::run("egress policy", async { egress(settings) }),
     );
     vec![url, rest, grpc, egress]
 }
 
-async fn public_url(settings: &Settings) -> Finding {
+async fn public_url(settings: &Settings, data_dir: Option<&Path>) -> Finding {
     let listen = settings.rest_listen;
     let Some(url) = &settings.public_url else {
         if listen.ip().is_loopback() {
@@ -47,6 +59,9 @@ async fn public_url(settings: &Settings) -> Finding {
             "set --public-url to the URL that clients use",
         );
     };
+    if data_dir.is_some_and(|data_dir| running(data_dir).is_none()) {
+        return Finding::skipped("nothing runs in the data directory");
+    }
     let base = url.as_str().trim_end_matches('/');
     let api = match Url::parse(&format!("{base}/api")) {
         Ok(api) => api,

@@ -180,6 +180,14 @@ fn a_public_url_that_does_not_lead_to_the_platform_is_a_failure() {
     let report = Report::of(data_dir.path(), &[&flag]);
     let refused = format!("cannot connect to {addr}: Connection refused");
     report.assert("public URL", "failure", &refused);
+
+    assert!(running.stop("-TERM").success());
+    let report = Report::of(data_dir.path(), &[&flag]);
+    report.assert(
+        "public URL",
+        "skipped",
+        "nothing runs in the data directory",
+    );
 }
 
 #[test]
