@@ -178,7 +178,7 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
         allow_plaintext: settings.allow_plaintext,
         database_url,
         database_url_file: settings.database_url_file.clone(),
-        database_verification: settings.database_verification,
+        database_server_verification: settings.database_server_verification,
         database_connections: settings.database_connections,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),

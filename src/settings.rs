@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use core_service::{
-    DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, PlatformConfig,
+    DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification, DeliveryConfig, PlatformConfig,
     RouterConfig, WebhookConfig,
 };
 use egress::Policy;
@@ -81,7 +81,7 @@ pub struct Settings {
     pub database_url_file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub database_verification: DatabaseVerification,
+    pub database_server_verification: DatabaseServerVerification,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. Example: `50`
     #[arg(
@@ -204,7 +204,7 @@ impl Settings {
             grpc_tls: GrpcTlsConfig::default(),
             database_url: None,
             database_url_file: None,
-            database_verification: DatabaseVerification::default(),
+            database_server_verification: DatabaseServerVerification::default(),
             database_connections: DEFAULT_DATABASE_CONNECTIONS,
             allow_plaintext: false,
             health_listen: None,

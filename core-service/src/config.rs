@@ -20,7 +20,7 @@ use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
-pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification};
+pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification};
 
 use crate::{
     platform_config::PlatformConfig, rate_limits::RateLimitConfig, routing::RouterConfig,
@@ -71,7 +71,7 @@ pub struct Config {
     pub database_url_file: Option<PathBuf>,
 
     #[command(flatten)]
-    pub database_verification: DatabaseVerification,
+    pub database_server_verification: DatabaseServerVerification,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. All cores together must stay below
     /// what the server permits; a core that gets fewer connections works with those. Example: `50`.
@@ -328,7 +328,7 @@ impl Config {
             health_listen: None,
             database_url: Some(database_url.into()),
             database_url_file: None,
-            database_verification: DatabaseVerification::default(),
+            database_server_verification: DatabaseServerVerification::default(),
             database_connections: DEFAULT_DATABASE_CONNECTIONS,
             master_key_file,
             gazetteer_file: PathBuf::from("addresses.sqlite"),
@@ -356,7 +356,7 @@ impl Config {
             (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
             (None, None) => return Err(StartError::NoDatabase),
         };
-        self.database_verification.check(&url)?;
+        self.database_server_verification.check(&url)?;
         Ok(url)
     }
 

@@ -30,7 +30,7 @@ pub use backup::{
 };
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseVerification, DeliveryConfig, TlsConfig,
+    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification, DeliveryConfig, TlsConfig,
     WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};

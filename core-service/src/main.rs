@@ -60,7 +60,7 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
-    let arguments: Arguments = command_line::parse(&Config::SECRET_FLAGS);
+    let arguments: Arguments = command_line::parse_without_secrets_in(&Config::SECRET_FLAGS);
     // Hide the messages about migrations that are already applied.
     let logs = match &arguments.command {
         Some(Command::Bootstrap { config, .. }) => config.logs,

@@ -85,7 +85,7 @@ impl PlatformMetrics {
         let gauges: [(_, _, Read); 8] = [
             (
                 "delivery_deliveries",
-                "Current deliveries by state",
+                "Deliveries whose dropoff window has not ended or ended in the last 24 hours, by state",
                 |snapshot| {
                     let dropoffs = |task: &&_| is_dropoff(task);
                     let tasks = snapshot.state.tasks.iter().filter(dropoffs);

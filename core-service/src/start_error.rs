@@ -51,7 +51,7 @@ pub enum StartError {
     )]
     IncompleteMasterKeys { path: PathBuf, id: KeyId },
     #[error(
-        "this database belongs to another master key: {path} does not exist; restore it from your backup, or name the right file with --master-key-file"
+        "this database has a master key, but {path} does not exist: restore it from your backup, or name the right file with --master-key-file"
     )]
     NoMasterKey { path: PathBuf },
     #[error("cannot load the token signing keys")]

@@ -52,14 +52,14 @@ pub enum RefusedUrl {
 
 /// Whether servers must be verified.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct DatabaseVerification {
+pub struct DatabaseServerVerification {
     /// Connect to a `PostgreSQL` server on another host without verifying its certificate
     /// (`sslmode=verify-full`). Default: no. Example: `DELIVERY_ALLOW_UNVERIFIED_DATABASE=yes`.
     #[arg(long, env = "DELIVERY_ALLOW_UNVERIFIED_DATABASE")]
     pub allow_unverified_database: bool,
 }
 
-impl DatabaseVerification {
+impl DatabaseServerVerification {
     /// Fails if a `PostgreSQL` URL names several hosts, or a server on another host that would not be
     /// verified. Invalid URLs pass: connecting reports them.
     pub fn check(self, url: &str) -> Result<(), RefusedUrl> {

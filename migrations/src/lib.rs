@@ -19,7 +19,7 @@ mod m0002_add_traceparent;
 pub use compatibility::{Unusable, check, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
-    DatabaseVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
+    DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
 };
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};

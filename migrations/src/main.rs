@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use migrations::{DatabaseVerification, Migrator, MigratorTrait};
+use migrations::{DatabaseServerVerification, Migrator, MigratorTrait};
 use process::{command_line, logs, secret_file, version::version};
 use sea_orm_migration::sea_orm::{ConnectOptions, Database};
 
@@ -31,7 +31,7 @@ struct Arguments {
     database_url_file: Option<PathBuf>,
 
     #[command(flatten)]
-    database_verification: DatabaseVerification,
+    database_server_verification: DatabaseServerVerification,
 
     /// List the pending migrations without applying them.
     #[arg(long)]
@@ -40,7 +40,11 @@ struct Arguments {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run(command_line::parse(&[command_line::DATABASE_URL])).await {
+    match run(command_line::parse_without_secrets_in(&[
+        command_line::DATABASE_URL,
+    ]))
+    .await
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("migrations: {}", logs::error_message(&error));
@@ -54,7 +58,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Some(file) => secret_file::read(file)?.trim().to_owned(),
         None => arguments.database_url.unwrap_or_default(),
     };
-    arguments.database_verification.check(&url)?;
+    arguments.database_server_verification.check(&url)?;
     migrations::create_sqlite_file(&url);
     let mut options = ConnectOptions::new(&url);
     options.sqlx_logging(false);

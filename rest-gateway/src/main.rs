@@ -7,7 +7,7 @@ use rest_gateway::{Config, RestGateway};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let config: Config = command_line::parse(&[]);
+    let config: Config = command_line::parse_without_secrets_in(&[]);
     logs::to_stderr("info", config.logs);
     match run(config).await {
         Ok(()) => ExitCode::SUCCESS,

@@ -121,10 +121,10 @@ violation_codes! {
         "The body has too many nested objects and arrays.",
         "Send fewer levels.";
     "too_long", "Too long":
-        "The text has more characters than the message permits.",
+        "The text has more characters than the maximum that the message names.",
         "Send a shorter text.";
     "too_many", "Too many elements":
-        "The list or map has more elements than the message permits.",
+        "The list or map has more elements than the maximum that the message names.",
         "Send fewer elements.";
     "unknown_country", "Unknown country":
         "The text is not an ISO 3166-1 alpha-2 code.",

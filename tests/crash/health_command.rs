@@ -71,8 +71,8 @@ async fn a_gateway_without_a_core_is_not_ready() {
         format!("--listen={addr}"),
         format!("--health-listen={health_addr}"),
     ];
-    let ready = ("serving the REST API", 1);
-    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+    let (text, times) = ("serving the REST API", 1);
+    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, (text, times));
     gateway.start().await;
 
     assert_health(

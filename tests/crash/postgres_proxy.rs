@@ -1,5 +1,5 @@
-//! A TCP proxy between the cores and PostgreSQL. It can be cut: connections stay open, but nothing
-//! arrives any more. It also counts the statements sent.
+//! A TCP proxy between the cores and PostgreSQL. It can be cut: the cores' connections stay
+//! open and silent, and the server's are closed. It also counts the statements sent.
 
 use std::{
     path::PathBuf,

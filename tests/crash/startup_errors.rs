@@ -118,7 +118,7 @@ fn a_core_reports_an_unusable_master_key() {
         &mut start(&missing),
         1,
         &format!(
-            "core-service: this database belongs to another master key: {missing} does not exist; restore it from your backup, or name the right file with --master-key-file"
+            "core-service: this database has a master key, but {missing} does not exist: restore it from your backup, or name the right file with --master-key-file"
         ),
     );
     let exposed = fixture.file("exposed.key", 0o644, &master_key);

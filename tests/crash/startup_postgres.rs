@@ -106,7 +106,7 @@ fn a_core_reports_an_unusable_postgresql() {
     );
 }
 
-/// The driver would connect to a host of that name, or ignore the attribute.
+/// The driver would take the list for the name of one host, and ignores `target_session_attrs`.
 #[test]
 fn every_program_with_a_database_refuses_a_url_for_several_hosts() {
     let fixture = Fixture::new();

@@ -58,7 +58,7 @@ async fn permissions(platform: &Platform) -> Vec<&'static str> {
     permitted.map(|(name, _)| name).collect()
 }
 
-/// The response to a request for the completion of a delivery, which no document describes.
+/// Completes a delivery by the demo's endpoint, which no API document describes; returns the response.
 async fn complete(client: &ApiClient, token: Option<&str>, delivery: &str) -> (u16, Value) {
     let id = delivery.strip_prefix("/api/deliveries/").unwrap();
     let url = client.url(&format!("/api/demo/deliveries/{id}/complete"));
@@ -125,7 +125,7 @@ on_both_databases! {
     }
 }
 
-async fn permissions_of_the_published(database: Database, adjust: Adjust) -> Vec<&'static str> {
+async fn permissions_with_a_public_url(database: Database, adjust: Adjust) -> Vec<&'static str> {
     let platform = Platform::start_with(database, |settings| {
         settings.public_url = Some("https://delivery.example".parse().unwrap());
         adjust(settings);
@@ -150,11 +150,11 @@ async fn the_demo_with_a_public_url_has_a_permission_only_by_its_own_flag() {
         }),
     ];
     for (expected, adjust) in cases {
-        let permissions = permissions_of_the_published(Database::sqlite(), adjust).await;
+        let permissions = permissions_with_a_public_url(Database::sqlite(), adjust).await;
         assert_eq!(permissions, expected);
     }
     if let Some(database) = Database::postgres() {
-        let permissions = permissions_of_the_published(database, |_| {}).await;
+        let permissions = permissions_with_a_public_url(database, |_| {}).await;
         assert!(permissions.is_empty(), "{permissions:?}");
     }
 }
@@ -232,7 +232,7 @@ fn a_start_after_the_demo_clients_secret_was_rotated_or_it_was_disabled_leaves_i
 }
 
 #[test]
-fn a_start_after_the_operators_secret_was_rotated_says_where_to_set_the_new_one() {
+fn a_command_after_the_operators_secret_was_rotated_says_where_to_set_the_new_one() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path();
     let first = AllInOne::start(data_dir, &[]);

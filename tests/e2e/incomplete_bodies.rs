@@ -83,7 +83,7 @@ async fn check_served_during(platform: &Platform, attacks: &[Attack]) {
     for attack in attacks {
         let begun = Arc::new(AtomicUsize::new(0));
         let mut attackers = JoinSet::new();
-        let (peers, bodies) = match attack {
+        let (connections, bodies) = match attack {
             Attack {
                 has_many_peers: false,
                 is_http2: true,
@@ -91,7 +91,7 @@ async fn check_served_during(platform: &Platform, attacks: &[Attack]) {
             } => (1, BODIES),
             _ => (BODIES, 1),
         };
-        for number in 0..peers {
+        for number in 0..connections {
             let from = if attack.has_many_peers {
                 Ipv4Addr::new(127, 0, 1, number)
             } else {

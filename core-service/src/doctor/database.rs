@@ -20,7 +20,7 @@ use crate::{
 const OLDEST_POSTGRES: i32 = 150_000;
 
 pub(super) async fn check(config: &'static Config) -> Vec<Check> {
-    // Until the process ends: a check without a result uses it.
+    // Leaked: a check that timed out still runs, and may use it.
     let opened: &'static OnceLock<Inspection> = Box::leak(Box::default());
     let database = Check::run("database", async { finding(open(config, opened).await) });
     let mut checks = vec![database.await];

@@ -136,8 +136,9 @@ fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
     }
 }
 
-/// Deletes the revoked keys, and those that have expired: without a successor they would be valid
-/// again. Creates a key if the signing one is among the revoked.
+/// Deletes the revoked keys, and those that have expired: a key expires only because of a newer one,
+/// and would be valid again if that were deleted. Creates a key if the signing one is among the
+/// revoked.
 async fn revoke(
     transaction: &DatabaseTransaction,
     revoked: &Revoked,

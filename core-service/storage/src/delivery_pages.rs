@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_filtered_page_is_found_by_an_index() {
-        let today = Period {
+        let bounded = Period {
             from: Some(Timestamp::UNIX_EPOCH),
             until: Some(Timestamp::MAX),
         };
@@ -134,7 +134,7 @@ mod tests {
             ),
             (
                 Filter {
-                    created: today,
+                    created: bounded,
                     ..all.clone()
                 },
                 "deliveries_by_creation (store_id=? AND created_at>? AND created_at<?)",

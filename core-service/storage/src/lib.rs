@@ -27,7 +27,6 @@ pub mod webhook_secrets;
 pub mod webhooks;
 pub mod zones;
 
-mod bucketed_params;
 mod connect;
 mod connections;
 mod error;
@@ -43,12 +42,13 @@ mod health_check;
 mod inspection;
 mod lease_clock;
 mod metrics;
+mod padded_params;
 mod reader;
 mod refusals;
 mod schema;
 mod storage;
 
-pub use migrations::{DatabaseVerification, RefusedUrl};
+pub use migrations::{DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 pub use self::{

@@ -57,7 +57,7 @@ mod tests {
     use sea_orm::{ConnectionTrait as _, Database};
 
     use super::*;
-    use crate::{DatabaseVerification, RefusedUrl, Storage};
+    use crate::{DatabaseServerVerification, RefusedUrl, Storage};
 
     #[tokio::test]
     async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
@@ -120,7 +120,7 @@ mod tests {
             ("postgres://%2Frun%2Fpostgresql/d", false),
             ("sqlite://db.internal?mode=rwc", false),
         ] {
-            let verification = DatabaseVerification::default();
+            let verification = DatabaseServerVerification::default();
             assert_eq!(verification.check(url).is_err(), refused, "{url}");
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         ] {
             // Whether or not servers are verified.
             for allow_unverified_database in [false, true] {
-                let checked = DatabaseVerification {
+                let checked = DatabaseServerVerification {
                     allow_unverified_database,
                 }
                 .check(url);

@@ -13,8 +13,8 @@ use clap::{
 use url::Url;
 
 /// Parses the command line of a program. Exits with clap's usage error (status 2) if it is invalid
-/// or one of the flags contains a secret.
-pub fn parse<T: CommandFactory + FromArgMatches>(secrets: &[SecretFlag]) -> T {
+/// or one of the given flags contains a secret.
+pub fn parse_without_secrets_in<T: CommandFactory + FromArgMatches>(secrets: &[SecretFlag]) -> T {
     let mut command = with_usual_variables(T::command());
     let arguments: Vec<_> = std::env::args_os().collect();
     let parsed = matches(&mut command, &arguments).and_then(|matches| {

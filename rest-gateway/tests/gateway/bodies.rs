@@ -280,7 +280,7 @@ async fn a_body_over_the_limit_is_413_and_one_at_it_is_read() {
             }
         }
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

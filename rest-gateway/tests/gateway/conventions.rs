@@ -56,7 +56,7 @@ async fn a_request_that_accepts_no_offered_media_type_is_406_and_not_executed() 
         Some("application/ld+json; charset=utf-8")
     );
     assert_eq!(reply.error()["code"], "not_acceptable");
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

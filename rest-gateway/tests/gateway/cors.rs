@@ -27,7 +27,7 @@ async fn options_lists_the_methods_of_a_path() {
     }
     let unknown = platform.client.method(Method::OPTIONS, "/unknown").await;
     assert_eq!(unknown.status, 404);
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

@@ -319,7 +319,7 @@ async fn an_unknown_path_is_404() {
             error_json(404, "not_found", "there is no such path; see /api/docs")
         );
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]
@@ -391,5 +391,5 @@ async fn a_malformed_authorization_header_is_rejected_without_a_call_to_core() {
             Some(format!(r#"Bearer error="invalid_token", error_description="{detail}""#).as_str())
         );
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }

@@ -43,7 +43,7 @@ async fn cores_are_called_round_robin() {
     for core in [first, second] {
         core.received::<GetTaskRequest>();
         core.received::<GetTaskRequest>();
-        assert!(!core.was_called());
+        assert!(!core.has_unread_call());
     }
 }
 
@@ -150,7 +150,7 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
     // The call from before the stall.
     stalled.received::<GetTaskRequest>();
     let resumed = Instant::now();
-    while !stalled.was_called() {
+    while !stalled.has_unread_call() {
         assert!(
             resumed.elapsed() < RECOVERY_TIMEOUT,
             "the stalled core is not called again"

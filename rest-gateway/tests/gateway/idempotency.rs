@@ -293,5 +293,5 @@ async fn a_malformed_key_of_a_request_without_body_is_rejected_without_a_call_to
             "{action}"
         );
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }

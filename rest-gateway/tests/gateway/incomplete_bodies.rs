@@ -68,7 +68,7 @@ async fn a_request_without_its_token_is_401_before_its_body_arrives() {
         let closed = tokio::time::timeout(SOON, closed).await;
         assert!(closed.is_ok(), "{framing}");
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

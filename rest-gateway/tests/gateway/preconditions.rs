@@ -48,7 +48,7 @@ async fn a_request_whose_if_match_cannot_be_met_is_412_and_not_executed() {
             assert_eq!(reply.error()["code"], "precondition_failed");
         }
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 
     // A `*` is met by every resource that exists.
     platform.core.will_respond(Delivery::default());

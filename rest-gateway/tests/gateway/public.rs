@@ -24,7 +24,7 @@ async fn the_entrypoint_links_to_every_collection() {
             "webhook": "/api/webhooks",
         })
     );
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn a_context_maps_every_term_to_an_iri() {
             );
         }
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]
@@ -370,5 +370,5 @@ async fn the_openapi_document_needs_no_token() {
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["title"], "Service API");
     assert_eq!(document["servers"][0]["url"], PUBLIC_URL);
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }

@@ -77,6 +77,6 @@ async fn a_completion_with_a_malformed_body_is_rejected() {
         let reply = platform.client.send(request, body).await;
 
         assert_eq!(reply.status, status, "{body}");
-        assert!(!platform.core.was_called());
+        assert!(!platform.core.has_unread_call());
     }
 }

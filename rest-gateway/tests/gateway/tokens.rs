@@ -210,7 +210,7 @@ async fn an_invalid_token_request_is_rejected_without_a_call_to_core() {
 
         assert_token_error(&reply, status, error, description);
     }
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn credentials_in_the_url_are_ignored() {
     let reply = platform.client.post_form(&path, GRANT, None).await;
 
     assert_eq!(reply.json()["error"], "invalid_client");
-    assert!(!platform.core.was_called());
+    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]

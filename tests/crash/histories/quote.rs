@@ -85,7 +85,7 @@ impl Model for Quote {
                 is_unused && *price == self.price
             }
             (Command::Create | Command::Assert, Some(Response::Rejected(rejection))) => {
-                user(rejection).is_some_and(|delivery| next.is_used_by(&delivery))
+                using_delivery(rejection).is_some_and(|delivery| next.is_used_by(&delivery))
             }
             (Command::Create, None) => {
                 if is_unused {
@@ -132,7 +132,7 @@ impl Workload for Quote {
         let mut responses = operations.iter().filter_map(Operation::response);
         let shown = responses.find_map(|response| match response {
             Response::Created { delivery, .. } => Some(delivery.clone()),
-            Response::Rejected(rejection) => user(rejection),
+            Response::Rejected(rejection) => using_delivery(rejection),
             _ => None,
         });
         choice.among(&[
@@ -185,7 +185,7 @@ impl Workload for Quote {
 }
 
 /// The delivery that has used the quote, by the text of the rejection.
-fn user(rejection: &Rejection) -> Option<String> {
+fn using_delivery(rejection: &Rejection) -> Option<String> {
     let detail = rejection.json()["detail"].take();
     let start = detail.as_str()?.find("/api/deliveries/")?;
     let is_part = |letter: &char| letter.is_ascii_alphanumeric() || "/-".contains(*letter);

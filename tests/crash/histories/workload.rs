@@ -1,6 +1,6 @@
-//! Objects of one kind, one after the other: several clients send random commands to each while
-//! processes are killed. Once the faults have ended, each object is read again and its history is
-//! checked.
+//! Objects of one kind, in lanes, one after the other in each lane: several clients send random
+//! commands to each object while processes are killed. Once the faults have ended, each object is
+//! read again and its history is checked.
 
 use std::{
     fmt,

@@ -163,7 +163,8 @@ fn rotated(current: &str, unused: &str, counts: [u32; 4]) -> Value {
     })
 }
 
-/// Whether the database contains a ciphertext of each master key.
+/// Whether the database contains a ciphertext of each master key: as bytes in SQLite, in hexadecimal
+/// in a dump of PostgreSQL.
 async fn is_used(platform: &Platform, ids: [&str; 2]) -> [bool; 2] {
     let stored = stored_bytes(platform).await;
     ids.map(|id| {

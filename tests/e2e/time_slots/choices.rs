@@ -138,7 +138,7 @@ on_both_databases! {
                 ]
                 .concat(),
             ),
-            // These two calendar days have 49 hours; Monday's lunch starts within the last one.
+            // These two calendar days have 49 hours; Monday's lunch starts within the 49th.
             (
                 "2020-10-24T12:01+02:00",
                 on("Mo", "2 days"),

@@ -85,7 +85,7 @@ const LOCALITY: &str =
     "SELECT id, name, country, latitude, longitude FROM localities WHERE id = ?1";
 const LOCALITIES_WITH_POSTCODE: &str = "SELECT locality FROM postcodes WHERE code = ?1 LIMIT 50";
 const POSTCODES: &str = "SELECT code FROM postcodes WHERE locality = ?1";
-/// Ranked by the words alone: the rarity of a place is irrelevant.
+/// Ranked by the column `words` alone: how rare a town or postcode is (column `place`) is irrelevant.
 const STREETS: &str =
     "SELECT streets.id, names.words, streets.name, locality, postcode, latitude, longitude
     FROM (SELECT rowid FROM names_index WHERE names_index MATCH ?1

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sea_orm::{ActiveValue::Set, EntityTrait, sea_query::OnConflict};
 use uuid::Uuid;
 
-use crate::{ConnectionTrait, Error, bucketed_params::bucketed, entity::attempt};
+use crate::{ConnectionTrait, Error, entity::attempt, padded_params::padded};
 
 /// The outcome of one attempt, as a dispatcher reports it.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub async fn insert_attempts(
     attempts: &[RecordedAttempt],
 ) -> Result<(), Error> {
     // Bucketing repeats the last row: the conflict clause ignores the copies.
-    let rows = bucketed(attempts)
+    let rows = padded(attempts)
         .into_iter()
         .map(|attempt| attempt::ActiveModel {
             store_id: Set(attempt.store_id.0),

@@ -12,11 +12,11 @@ use super::state::{CANCELLED, is_leased, is_pending};
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         notification::{Column, Entity},
     },
+    padded_params::padded,
     webhooks::WebhookKey,
 };
 
@@ -41,7 +41,7 @@ pub async fn cancel_notifications(
     if leased.is_empty() {
         return Ok(());
     }
-    let leased = Condition::all().add(Column::Id.is_in(bucketed(leased)));
+    let leased = Condition::all().add(Column::Id.is_in(padded(leased)));
     cancel(transaction, leased, now).await?;
     Ok(())
 }

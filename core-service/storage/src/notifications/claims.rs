@@ -20,9 +20,9 @@ use super::{
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::notification::{Column, Entity, Model},
     lease_clock,
+    padded_params::padded,
     webhooks::Target,
 };
 
@@ -154,7 +154,7 @@ async fn lease_rows(
             Column::LeaseExpiresAt,
             lease_clock::expiry(transaction, duration),
         )
-        .filter(Column::Id.is_in(bucketed(ids)))
+        .filter(Column::Id.is_in(padded(ids)))
         .filter(is_pending())
         .exec_with_returning(transaction)
         .await?;

@@ -25,13 +25,13 @@ use super::{
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         notification,
         webhook::{Column, Entity, Model},
     },
     lease_clock,
+    padded_params::padded,
     webhooks::{Target, WebhookKey},
 };
 
@@ -171,10 +171,10 @@ fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
     }
     let mut condition = Condition::all().add(has_health(health));
     if !stores.is_empty() {
-        condition = condition.add(Column::StoreId.is_not_in(bucketed(stores)));
+        condition = condition.add(Column::StoreId.is_not_in(padded(stores)));
     }
     if !hosts.is_empty() {
-        condition = condition.add(Column::Host.is_not_in(bucketed(hosts)));
+        condition = condition.add(Column::Host.is_not_in(padded(hosts)));
     }
     condition
 }

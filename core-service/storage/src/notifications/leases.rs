@@ -18,9 +18,9 @@ use super::{
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::notification::{Column, Entity},
     lease_clock,
+    padded_params::padded,
 };
 
 /// Makes notifications pending again, if their leases are still held. Returns how many.
@@ -78,7 +78,7 @@ async fn make_pending(
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(bucketed(ids)))
+        .filter(Column::Id.is_in(padded(ids)))
         .exec_with_returning(transaction)
         .await?;
     let due: BTreeMap<_, _> = rows
@@ -114,7 +114,7 @@ pub async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<bool, E
 
 /// Notifications whose last lease is one of these.
 pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
-    let leases = bucketed(
+    let leases = padded(
         leases
             .into_iter()
             .map(|(id, lease_token)| (id.0, lease_token)),

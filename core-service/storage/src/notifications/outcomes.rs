@@ -28,12 +28,12 @@ use super::{
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         notification::{Column, Entity, Model},
     },
     events,
+    padded_params::padded,
     webhooks::{self, WebhookKey},
 };
 
@@ -247,7 +247,7 @@ async fn schedule_retries(
         .col_expr(Column::DueAt, due_at.into())
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(bucketed(retried.keys().copied())))
+        .filter(Column::Id.is_in(padded(retried.keys().copied())))
         .exec(transaction)
         .await?;
     Ok(())
@@ -269,7 +269,7 @@ async fn finish(
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
-        .filter(Column::Id.is_in(bucketed(ids)))
+        .filter(Column::Id.is_in(padded(ids)))
         .exec(transaction)
         .await?;
     Ok(())

@@ -17,11 +17,11 @@ use super::{queue::moved_forward, receiver_hosts::HostOutcomes};
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         webhook::{Column, Entity},
     },
+    padded_params::padded,
     webhooks::{self, WebhookKey, any_of},
 };
 
@@ -118,7 +118,7 @@ pub(super) async fn save(
     let health = by_health(summary, failed.iter().copied())
         .into_iter()
         .fold(CaseStatement::new(), |health, (name, keys)| {
-            let ids = bucketed(keys.iter().map(|(_, id)| id.0));
+            let ids = padded(keys.iter().map(|(_, id)| id.0));
             health.case(Column::Id.is_in(ids), Expr::value(name.as_str()))
         })
         .finally(Expr::col(Column::ReceiverHealth));

@@ -21,13 +21,13 @@ use uuid::Uuid;
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         receiver_host::{ActiveModel, Column, Entity},
         webhook,
     },
     lease_clock,
+    padded_params::padded,
     webhooks::{self, any_of},
 };
 
@@ -235,7 +235,7 @@ pub(super) async fn free(
     let hosts = webhook::Entity::find()
         .select_only()
         .columns([webhook::Column::StoreId, webhook::Column::Host])
-        .filter(webhook::Column::Id.is_in(bucketed(webhooks)))
+        .filter(webhook::Column::Id.is_in(padded(webhooks)))
         .filter(webhook::Column::IsProven.eq(false))
         .into_query();
     Entity::update_many()

@@ -21,11 +21,11 @@ use super::parse_event;
 
 use crate::{
     ConnectionTrait, Error,
-    bucketed_params::bucketed,
     entity::{
         instant::Instant,
         webhook::{Column, Entity, Model},
     },
+    padded_params::padded,
     webhook_secrets,
 };
 
@@ -81,7 +81,7 @@ impl TryFrom<Model> for Target {
     }
 }
 
-/// An enabled webhook that subscribes to an event, with its position in the queue.
+/// An enabled webhook that subscribes to an event, with what decides when it is claimed.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscriber {
     pub(crate) event: EventName,
@@ -195,13 +195,13 @@ pub(crate) fn any_of(webhooks: impl IntoIterator<Item = WebhookKey>) -> Conditio
             by_store
         },
     );
-    bucketed(by_store)
+    padded(by_store)
         .into_iter()
         .fold(Condition::any(), |any, (store_id, ids)| {
             any.add(
                 Column::StoreId
                     .eq(store_id)
-                    .and(Column::Id.is_in(bucketed(ids))),
+                    .and(Column::Id.is_in(padded(ids))),
             )
         })
 }

@@ -69,7 +69,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         // limit does not apply to them.
         derived.extend([&codes::VALIDATION_FAILED, &codes::OVERLOADED]);
     }
-    // No resource matches the entity tag of an `If-Match`.
+    // All entity tags are weak, so every `If-Match` but `*` fails.
     derived.push(&codes::PRECONDITION_FAILED);
     if !matches!(
         (operation.auth, operation.returns),

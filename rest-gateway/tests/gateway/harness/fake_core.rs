@@ -140,7 +140,8 @@ impl FakeCore {
         called.expect("core should be called");
     }
 
-    pub(crate) fn was_called(&self) -> bool {
+    /// Whether there is a call that the test has not read.
+    pub(crate) fn has_unread_call(&self) -> bool {
         !self.services.received.lock().unwrap().is_empty()
     }
 }

@@ -8,7 +8,7 @@ use super::{
         by_hand::{assert_linearizable, assert_not_linearizable, known, unknown},
     },
     Command::{self, Assert, Create, List},
-    Quote, Rejection, Response, user,
+    Quote, Rejection, Response, using_delivery,
 };
 
 const A: &str = "/api/deliveries/01932e5c-9f4a-7000-8000-00000000000a";
@@ -34,10 +34,11 @@ fn created(delivery: &str) -> Response {
 }
 
 fn rejection(code: &str, delivery: &str) -> Rejection {
+    let detail = format!("the retail price was already used for {delivery}; calculate it again");
     Rejection {
         status: 409,
         code: code.to_owned(),
-        body: json!({ "detail": format!("the delivery {delivery}, has used it") }).to_string(),
+        body: json!({ "detail": detail }).to_string(),
     }
 }
 
@@ -111,6 +112,9 @@ fn a_second_delivery_in_the_list_is_an_error_even_if_no_response_showed_it() {
 
 #[test]
 fn the_delivery_that_used_a_quote_is_read_from_the_rejection() {
-    assert_eq!(user(&rejection("price_used", A)).as_deref(), Some(A));
-    assert_eq!(user(&rejection("price_expired", A)), None);
+    assert_eq!(
+        using_delivery(&rejection("price_used", A)).as_deref(),
+        Some(A)
+    );
+    assert_eq!(using_delivery(&rejection("price_expired", A)), None);
 }

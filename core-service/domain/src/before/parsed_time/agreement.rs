@@ -164,7 +164,7 @@ impl ParsedTime {
             || days.word.is_some()
             || days.has_weekday()
             || days.never_compared.is_some();
-        // `in 2 days, friday`: of the day in two days, or after that friday.
+        // `in 2 days, friday`: the day in two days is a friday, or the friday within or after them.
         if let Some(start) = days.shift
             && context.is_from_now
             && has_day

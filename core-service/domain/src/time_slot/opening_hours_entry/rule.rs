@@ -48,9 +48,9 @@ pub(super) fn effect(rule: &RuleSequence) -> Result<Effect, String> {
             reject("closes for part of certain days: close the whole day, \"Dec 24 off\"")
         }
         RuleKind::Closed => match holiday_kind(rule) {
-            Some(HolidayKind::School) => {
-                reject("names school holidays, which differ by region: list the dates under closed")
-            }
+            Some(HolidayKind::School) => reject(
+                "names school holidays, which differ by region: list the dates under the key closed",
+            ),
             kind => Ok(Effect::ClosesDays {
                 holidays: kind.is_some(),
             }),

@@ -140,7 +140,7 @@ fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
         (
             "Mo 10:00-12:00; SH off",
             0,
-            "\"SH closed\" names school holidays, which differ by region: list the dates under closed",
+            "\"SH closed\" names school holidays, which differ by region: list the dates under the key closed",
         ),
         (
             "Mo 10:00-12:00; Dec 24 11:00-12:00 off",

@@ -112,13 +112,14 @@ fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
 }
 
 #[test]
-fn a_poll_without_a_result_keeps_what_a_concurrent_claim_recorded() {
+fn a_poll_that_finds_nothing_due_keeps_what_a_concurrent_claim_recorded() {
     let (streams, _unsent_leases) = Streams::new();
     let stream = open(&streams, 1).stream;
     stream.record_expects_more_due(true);
 
     stream.clear_unclaimed();
-    // Outcomes are recorded with a claim, which finds notifications.
+    // Meanwhile, outcomes are recorded with a claim in one transaction, and the claim finds
+    // notifications.
     stream.record_expects_more_due(true);
     stream.record_nothing_due();
     assert!(stream.expects_more_due() && stream.has_unclaimed());
