@@ -16,6 +16,7 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
+use process::memory_connection::{MemoryConnector, memory_listener};
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
 use tokio::{net::TcpListener, time::Instant};
@@ -70,6 +71,7 @@ impl Platform {
         let core_listener = listen(settings.core_listen, "--core-listen").await?;
         let base_url = local_url(settings.tls.scheme(), rest_listener.local_addr()?);
         let grpc_url = local_url(settings.grpc_tls.scheme(), core_listener.local_addr()?);
+        let (connector, memory_listener) = memory_listener();
         let (core_url, own_listener) = own_listener(&settings, &grpc_url).await?;
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
@@ -80,15 +82,21 @@ impl Platform {
 
         let mut core = CoreService::new(core_config(&settings, &public_url)?, core_listener, clock)
             .await?
-            .with_plaintext_listener(own_listener);
+            .with_plaintext_listener(own_listener)
+            .with_memory_listener(memory_listener);
         let (clients, demo) = core.ensure_clients(!settings.no_demo).await?;
         let gateway = RestGateway::new(
-            gateway_config(&settings, &core_url, public_url, clients.operator.as_ref())?,
+            gateway_config(
+                &settings,
+                (&core_url, &connector),
+                public_url,
+                clients.operator.as_ref(),
+            )?,
             rest_listener,
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(
             &settings,
-            &core_url,
+            (&core_url, &connector),
             clients.dispatcher,
         )?)?;
 
@@ -198,17 +206,14 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
 
 fn gateway_config(
     settings: &Settings,
-    core_url: &str,
+    core: (&str, &MemoryConnector),
     public_url: Url,
     operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
     let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
-        core_url: vec![core_url.parse()?],
-        core: CoreConfig {
-            allow_plaintext_core: true,
-            ..CoreConfig::default()
-        },
+        core_url: vec![core.0.parse()?],
+        core: in_memory(core.1),
         public_url: Some(public_url),
         tls: settings.tls.clone(),
         platform_name: settings.platform_name.clone(),
@@ -238,22 +243,27 @@ fn gateway_config(
 
 fn dispatcher_config(
     settings: &Settings,
-    core_url: &str,
+    core: (&str, &MemoryConnector),
     client: Credentials,
 ) -> anyhow::Result<webhook_dispatcher::Config> {
     Ok(webhook_dispatcher::Config {
-        core_urls: vec![core_url.parse()?],
-        // Core runs in this process.
-        core: CoreConfig {
-            allow_plaintext_core: true,
-            ..CoreConfig::default()
-        },
+        core_urls: vec![core.0.parse()?],
+        core: in_memory(core.1),
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
         egress: egress(settings)?,
         ..webhook_dispatcher::Config::default()
     })
+}
+
+/// Calls do not leave this process.
+fn in_memory(connector: &MemoryConnector) -> CoreConfig {
+    CoreConfig {
+        allow_plaintext_core: true,
+        in_memory: Some(connector.clone()),
+        ..CoreConfig::default()
+    }
 }
 
 fn rate_limits(settings: &Settings) -> RateLimitConfig {

@@ -2,10 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use futures_util::stream::select_all;
+use futures_util::{StreamExt as _, stream::select_all};
 use process::{
     clock::Clock,
     health::HealthListener,
+    memory_connection::MemoryListener,
     metrics::{Exposition, Registry},
     middleware::middleware,
     tls,
@@ -54,6 +55,7 @@ pub struct CoreService {
     addr: SocketAddr,
     tls: Option<tls::Server>,
     plaintext_listener: Option<TcpListener>,
+    memory_listener: Option<MemoryListener>,
     health: Option<HealthListener>,
     metrics: Metrics,
     exposition: Exposition,
@@ -100,6 +102,7 @@ impl CoreService {
             addr,
             tls,
             plaintext_listener: None,
+            memory_listener: None,
             health,
             metrics,
             exposition,
@@ -110,6 +113,13 @@ impl CoreService {
     #[must_use]
     pub fn with_plaintext_listener(mut self, listener: Option<TcpListener>) -> Self {
         self.plaintext_listener = listener;
+        self
+    }
+
+    /// Also serves the other services of this process.
+    #[must_use]
+    pub fn with_memory_listener(mut self, listener: MemoryListener) -> Self {
+        self.memory_listener = Some(listener);
         self
     }
 
@@ -155,9 +165,13 @@ impl CoreService {
         );
         let mut listeners = vec![(self.listener, self.tls)];
         listeners.extend(self.plaintext_listener.map(|listener| (listener, None)));
-        let incoming = select_all(listeners.into_iter().map(|(listener, tls)| {
-            Box::pin(connections::incoming(listener, tls, shutdown.clone()))
-        }));
+        let sockets = listeners
+            .into_iter()
+            .map(|(listener, tls)| connections::incoming(listener, tls, shutdown.clone()).boxed());
+        let memory = self.memory_listener.into_iter();
+        let memory =
+            memory.map(|listener| connections::in_memory(listener, shutdown.clone()).boxed());
+        let incoming = select_all(sockets.chain(memory));
         let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
             let listener = listener.with_metrics(self.exposition);

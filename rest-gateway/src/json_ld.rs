@@ -2,7 +2,11 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::LOCATION};
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{
+    Timestamp,
+    fmt::temporal::DateTimePrinter,
+    tz::{Offset, TimeZone},
+};
 use proto::iri::{self, Collection};
 use serde::Serialize;
 
@@ -64,6 +68,8 @@ impl Node {
     }
 }
 
+const TO_THE_SECOND: DateTimePrinter = DateTimePrinter::new().precision(Some(0));
+
 /// Formats instants in a store's time zone, with offset, to the second.
 pub(crate) struct StoreTimeZone(TimeZone);
 
@@ -78,12 +84,13 @@ impl StoreTimeZone {
     }
 
     pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {
-        let mut instant = timestamp(instant)?.to_zoned(self.0.clone());
+        let instant = timestamp(instant)?;
+        let mut offset = self.0.to_offset(instant);
         // Offsets before standard time have seconds, which RFC 3339 cannot represent.
-        if instant.offset().seconds() % 60 != 0 {
-            instant = instant.with_time_zone(TimeZone::UTC);
+        if offset.seconds() % 60 != 0 {
+            offset = Offset::UTC;
         }
-        Ok(instant.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+        Ok(TO_THE_SECOND.timestamp_with_offset_to_string(&instant, offset))
     }
 
     pub(crate) fn write_optional(

@@ -7,13 +7,13 @@ mod tls_config;
 use std::{
     collections::VecDeque,
     io::{Error as IoError, ErrorKind},
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
     sync::Arc,
     time::Duration,
 };
 
 use futures_util::Stream;
-use process::tls;
+use process::{memory_connection::MemoryListener, tls};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -62,6 +62,18 @@ pub(crate) fn incoming(
     futures_util::stream::unfold(acceptor, async |mut acceptor| {
         let connection = acceptor.next().await?;
         Some((Ok(connection), acceptor))
+    })
+}
+
+/// The stream of connections of this process until `shutdown`.
+pub(crate) fn in_memory(
+    listener: MemoryListener,
+    shutdown: CancellationToken,
+) -> impl Stream<Item = Result<Connection, IoError>> {
+    futures_util::stream::unfold((listener, shutdown), async |(mut listener, shutdown)| {
+        let stream = shutdown.run_until_cancelled(listener.recv()).await??;
+        let connection = Connection::new(stream, Ipv4Addr::LOCALHOST.into(), None);
+        Some((Ok(connection), (listener, shutdown)))
     })
 }
 
@@ -187,9 +199,9 @@ async fn handshake(
     let peer = stream.peer_addr()?.ip();
     if let Some(tls) = tls {
         let stream = tls.acceptor().accept(stream).await?;
-        return Ok(Connection::new(stream, peer, permit));
+        return Ok(Connection::new(stream, peer, Some(permit)));
     }
     // Silent clients must not occupy a connection.
     stream.readable().await?;
-    Ok(Connection::new(stream, peer, permit))
+    Ok(Connection::new(stream, peer, Some(permit)))
 }

@@ -1,5 +1,7 @@
 //! Deliveries with their two tasks, which are written together.
 
+use std::collections::btree_map::{BTreeMap, Entry};
+
 use domain::{
     delivery::{Booking, Delivery, DistanceSource, Route},
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
@@ -10,8 +12,8 @@ use domain::{
 use jiff::Timestamp;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, DbBackend, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait, RelationDef, Select,
+    ColumnTrait, DbBackend, EntityTrait, Iterable as _, JoinType, QueryFilter, QueryOrder,
+    QuerySelect, QueryTrait, RelationDef, Select,
     sea_query::{CommonTableExpression, WithClause},
 };
 
@@ -69,12 +71,20 @@ pub(super) async fn read(
         .from((task::Column::StoreId, task::Column::DeliveryId))
         .to((delivery::Column::StoreId, delivery::Column::Id))
         .into();
-    let rows = query
-        .join(JoinType::LeftJoin, task_of_delivery.rev())
-        .select_with(task::Entity)
-        .all(connection)
-        .await?;
-    let deliveries = rows.into_iter();
+    let query = query
+        .join(JoinType::InnerJoin, task_of_delivery.rev())
+        .select_also(task::Entity);
+    let columns_of_delivery = delivery::Column::iter().count();
+    let mut deliveries = BTreeMap::new();
+    for row in connection.query_all(&query.into_query()).await? {
+        let task = task::Model::at(&row, columns_of_delivery)?;
+        let (_, tasks) = match deliveries.entry(task.delivery_id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((delivery::Model::at(&row, 0)?, Vec::new())),
+        };
+        tasks.push(task);
+    }
+    let deliveries = deliveries.into_values();
     deliveries
         .map(|(row, tasks)| assemble(&row, tasks))
         .collect()

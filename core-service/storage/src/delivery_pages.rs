@@ -1,10 +1,12 @@
 //! Pages of a store's deliveries.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 
 use domain::{delivery::Delivery, id::StoreId};
 use jiff::Timestamp;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, Select};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect as _, QueryTrait as _, Select,
+};
 
 use super::{
     ConnectionTrait, Error, deliveries,
@@ -42,16 +44,19 @@ pub async fn read(
     filter: &Filter,
     (start, size): (Start, u32),
 ) -> Result<(Vec<Delivery>, bool), Error> {
-    let query = query(store_id, filter, start);
-    let (rows, has_more) = pages::read(connection, query, start, size).await?;
-
+    let page = query(store_id, filter, start)
+        .select_only()
+        .column(Column::Id)
+        .limit(pages::limit(size));
     let query = delivery::Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::Id.is_in(rows.iter().map(|row| row.id)));
-    let found = deliveries::read(connection, query).await?.into_iter();
-    let mut found: HashMap<_, _> = found.map(|delivery| (delivery.id.0, delivery)).collect();
-    let page = rows.iter().filter_map(|row| found.remove(&row.id));
-    Ok((page.collect(), has_more))
+        .filter(Column::Id.in_subquery(page.into_query()));
+    let mut found = deliveries::read(connection, query).await?;
+    found.sort_unstable_by_key(|delivery| Reverse((delivery.created_at, delivery.id.0)));
+    if matches!(start, Start::NewerThan(_)) {
+        found.reverse();
+    }
+    Ok(pages::cut(found, start, size))
 }
 
 /// The query for the rows from a start, in the direction of reading.
@@ -99,7 +104,7 @@ fn condition(filter: &Filter) -> Condition {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::{DbBackend, QuerySelect as _, QueryTrait as _, Statement};
+    use sea_orm::{DbBackend, Statement};
     use uuid::Uuid;
 
     use super::*;

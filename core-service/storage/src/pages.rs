@@ -58,15 +58,22 @@ pub(super) async fn read<E: EntityTrait>(
     start: Start,
     size: u32,
 ) -> Result<(Vec<E::Model>, bool), Error> {
+    let rows = query.limit(limit(size)).all(connection).await?;
+    Ok(cut(rows, start, size))
+}
+
+/// One row more than a page has, which shows whether more follow.
+pub(super) fn limit(size: u32) -> u64 {
+    u64::from(size) + 1
+}
+
+/// Makes a page of the rows that were read in the direction of reading, as [`read`] returns it.
+pub(super) fn cut<T>(mut rows: Vec<T>, start: Start, size: u32) -> (Vec<T>, bool) {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut rows = query
-        .limit(u64::try_from(size.saturating_add(1)).ok())
-        .all(connection)
-        .await?;
     let has_more = rows.len() > size;
     rows.truncate(size);
     if matches!(start, Start::NewerThan(_)) {
         rows.reverse();
     }
-    Ok((rows, has_more))
+    (rows, has_more)
 }

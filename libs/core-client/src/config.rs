@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use process::memory_connection::MemoryConnector;
 
 /// The heading of these flags in `--help`.
 const HEADING: &str = "Connection to cores";
@@ -57,4 +58,8 @@ pub struct CoreConfig {
         help_heading = HEADING
     )]
     pub allow_plaintext_core: bool,
+
+    /// Connects to the core of the same process, instead of to its address.
+    #[arg(skip)]
+    pub in_memory: Option<MemoryConnector>,
 }

@@ -3,7 +3,7 @@
 use std::{io, pin::Pin, sync::Arc, time::Duration};
 
 use hyper_util::rt::TokioIo;
-use process::reloading::Reloading;
+use process::{memory_connection::MemoryConnector, reloading::Reloading};
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite},
@@ -52,6 +52,7 @@ impl ConnectError {
 pub(crate) struct Connector {
     core: CoreAddr,
     tls: Option<Arc<Reloading<ClientConfig>>>,
+    in_memory: Option<MemoryConnector>,
 }
 
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
@@ -61,10 +62,15 @@ impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 pub(crate) type Connection = TokioIo<Pin<Box<dyn Io>>>;
 
 impl Connector {
-    pub(crate) fn new(core: &CoreAddr, tls: Option<Arc<Reloading<ClientConfig>>>) -> Self {
+    pub(crate) fn new(
+        core: &CoreAddr,
+        tls: Option<Arc<Reloading<ClientConfig>>>,
+        in_memory: Option<MemoryConnector>,
+    ) -> Self {
         Self {
             core: core.clone(),
             tls,
+            in_memory,
         }
     }
 
@@ -83,6 +89,9 @@ impl Connector {
     }
 
     async fn connect_without_timeout(self) -> io::Result<Connection> {
+        if let Some(connector) = self.in_memory {
+            return Ok(TokioIo::new(Box::pin(connector.connect().await?)));
+        }
         let stream = TcpStream::connect(self.core.addr).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls else {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::Uri;
-use process::{reloading::Reloading, tls};
+use process::{memory_connection::MemoryConnector, reloading::Reloading, tls};
 use rustls::ClientConfig;
 use tonic::{
     Status,
@@ -55,6 +55,7 @@ pub enum Error {
 pub struct Cores {
     urls: Vec<Arc<CoreUrl>>,
     tls: Option<Arc<Reloading<ClientConfig>>>,
+    in_memory: Option<MemoryConnector>,
 }
 
 impl Cores {
@@ -77,6 +78,7 @@ impl Cores {
         Ok(Self {
             urls: urls.iter().cloned().map(Arc::new).collect(),
             tls,
+            in_memory: config.in_memory.clone(),
         })
     }
 
@@ -132,7 +134,7 @@ impl Cores {
         core: &CoreAddr,
     ) -> impl Service<Uri, Response = Connection, Error = ConnectError, Future: Send> + use<> {
         let tls = self.tls.as_ref().filter(|_| core.url.is_tls());
-        let connector = Connector::new(core, tls.cloned());
+        let connector = Connector::new(core, tls.cloned(), self.in_memory.clone());
         service_fn(move |_| connector.clone().connect())
     }
 }

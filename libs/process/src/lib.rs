@@ -9,6 +9,7 @@ pub mod duration;
 pub mod file_descriptors;
 pub mod health;
 pub mod logs;
+pub mod memory_connection;
 pub mod metrics;
 pub mod middleware;
 pub mod number;

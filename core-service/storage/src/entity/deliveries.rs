@@ -34,6 +34,27 @@ pub(crate) mod delivery {
         pub erased_at: Option<Instant>,
     }
 
+    positional!(
+        store_id,
+        id,
+        distance_meters,
+        duration_seconds,
+        distance_source,
+        price_net,
+        price_tax,
+        price_currency,
+        retail_price,
+        booked_time_slot_id,
+        booked_after,
+        booked_before,
+        created_at,
+        cancelled_at,
+        external_reference,
+        dropoff_before,
+        completed_at,
+        erased_at,
+    );
+
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
     pub(crate) enum Relation {}
 
@@ -77,6 +98,26 @@ pub(crate) mod task {
         pub completed_at: Option<Instant>,
         pub cancelled_at: Option<Instant>,
     }
+
+    positional!(
+        store_id,
+        id,
+        delivery_id,
+        kind,
+        address,
+        after,
+        before,
+        time_slot,
+        comments,
+        weight,
+        packages,
+        tags,
+        metadata,
+        created_at,
+        updated_at,
+        completed_at,
+        cancelled_at,
+    );
 
     #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
     pub enum Relation {}
