@@ -15,7 +15,7 @@ pub enum Unusable {
     )]
     Newer(String),
     #[error(
-        "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL"
+        "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one"
     )]
     Standby,
     #[error(

@@ -82,6 +82,11 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
                 "PostgreSQL at {server} fails the TLS handshake ({error}): check sslmode and sslrootcert in the database's URL"
             )
         }
+        sqlx::Error::Protocol(_) => {
+            format!(
+                "what answers at {server} is not PostgreSQL, or a proxy without a primary: check the proxy's servers, or correct the database's URL"
+            )
+        }
         sqlx::Error::Database(error) => {
             let error = error.message();
             match cause.as_database_error()?.code()?.as_ref() {

@@ -24,7 +24,8 @@ pub const MAX_PAGE_BYTES: usize = (MAX_PAGE_SIZE as usize * DELIVERY_BYTES).next
 /// The texts of the largest delivery: two tasks, what the store's default address adds to one, and
 /// its reference.
 const DELIVERY_BYTES: usize = 2 * MAX_TASK_TEXTS + ADDRESS_BYTES + CHARACTER_BYTES * MAX_NAME;
-/// Address with its place, contact, telephone, postcode and town.
+/// The texts of an address: the address itself; the names of place and contact, telephone, postcode
+/// and locality; the description.
 const ADDRESS_BYTES: usize = CHARACTER_BYTES * (MAX_TEXT + 5 * MAX_NAME + MAX_LONG_TEXT);
 /// Of the longest characters in UTF-8.
 const CHARACTER_BYTES: usize = 4;

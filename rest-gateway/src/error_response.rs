@@ -90,7 +90,7 @@ fn log(error: &Error) {
             tracing::error!(error = source, "request failed");
         }
         Error::Unavailable { status, .. } => {
-            tracing::warn!(error = %status, "core unreachable");
+            tracing::warn!(error = %status, "core unavailable");
         }
         Error::DeadlineExceeded | Error::Overloaded { .. } => {
             tracing::warn!(%error, "request not served");

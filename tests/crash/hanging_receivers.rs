@@ -32,7 +32,8 @@ const CAPACITY: usize = 256;
 /// Deliveries completed while the others hang; the responding receiver is notified of each.
 const DELIVERIES: usize = 8;
 
-/// A notification that waits for a hanging receiver is sent after this timeout of its attempt.
+/// The timeout of an attempt. A notification that had to wait until an attempt at a hanging receiver
+/// ends would be sent only after it.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The limit of a dispatcher's memory growth at full capacity, in bytes: buffers, TLS, tasks.

@@ -171,7 +171,7 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
     }
     assert_eq!(
         reason,
-        "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL\n"
+        "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one\n"
     );
     wait_until_not_ready(platform.gateway.1).await;
     assert_error(

@@ -183,6 +183,6 @@ async fn idle_event_streams_cost_no_more_round_trips_than_one() {
          {EVENT_STREAMS}",
         IDLE_TIME.as_secs()
     ));
-    // The instants of periodic statements vary, by less than one for each stream.
+    // How many periodic statements fall into that time varies, by fewer than one for each stream.
     assert!(of_all < of_one + EVENT_STREAMS, "{of_one}, {of_all}");
 }

@@ -91,7 +91,7 @@ fn a_core_reports_an_unusable_postgresql() {
     assert_error(&mut migrations(), 1, &format!("migrations: {newer}"));
 
     postgres.become_standby();
-    let standby = "this PostgreSQL is a standby, which accepts no writes: promote it (pg_ctl promote), or name the primary in the database's URL";
+    let standby = "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one";
     assert_rejected(&mut from_file(&[&key]), standby);
     assert_error(&mut migrations(), 1, &format!("migrations: {standby}"));
     let nothing = format!("--master-key-file={}", fixture.path("nothing.key"));

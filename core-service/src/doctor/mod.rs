@@ -16,7 +16,7 @@ use crate::config::Config;
 /// Of each check.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the all-in-one creates at its first start.
+/// The fix if something is missing that the all-in-one creates at its first start.
 pub const FIRST_START: &str =
     "start `delivery`, which creates it, or name the platform's directory with --data-dir";
 
@@ -33,7 +33,7 @@ pub struct Check {
 pub struct Finding {
     pub status: Status,
     pub found: String,
-    /// What to do. The messages of errors at startup contain it.
+    /// What to do. `None` for an error ([`Finding::error`]): its message, `found`, contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }

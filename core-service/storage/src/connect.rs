@@ -150,6 +150,8 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt as _;
+
     use crate::Storage;
 
     #[tokio::test]
@@ -197,6 +199,27 @@ mod tests {
             error.to_string(),
             format!(
                 "cannot connect to PostgreSQL at {addr} (Connection refused (os error 111)): start it, or correct the database's URL"
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn a_proxy_without_a_primary_is_explained() {
+        let proxy = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = proxy.local_addr().unwrap();
+        let closing = tokio::spawn(async move {
+            let (mut connection, _) = proxy.accept().await.unwrap();
+            connection.read_exact(&mut [0; 8]).await.unwrap();
+        });
+
+        let url = format!("postgres://delivery:secret@{addr}/delivery?sslmode=require");
+        let error = Storage::connect(&url, 1).await.unwrap_err();
+
+        closing.await.unwrap();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "what answers at {addr} is not PostgreSQL, or a proxy without a primary: check the proxy's servers, or correct the database's URL"
             )
         );
     }

@@ -141,19 +141,19 @@ async fn a_test_send_reports_the_tls_version_or_the_reason_for_its_failure() {
         config.webhook_ca_files = receiver.webhook_ca_files();
     };
 
-    let (test, completed) = test_with(trust, &receiver.url).await;
+    let (test, dns_connect_tls) = test_with(trust, &receiver.url).await;
 
     assert_eq!(test.outcome, Some(delivered("h2")));
     assert_eq!(
-        (test.tls_version.as_str(), completed),
+        (test.tls_version.as_str(), dns_connect_tls),
         ("TLSv1.3", [true; 3])
     );
 
-    let (test, completed) = test_with(|_| {}, &receiver.url).await;
+    let (test, dns_connect_tls) = test_with(|_| {}, &receiver.url).await;
 
     assert_eq!(test.outcome, Some(failed(Failure::Tls, None)));
     assert_eq!(
-        (test.tls_version.as_str(), completed),
+        (test.tls_version.as_str(), dns_connect_tls),
         ("", [true, true, false])
     );
     assert!(test.detail.contains("certificate"), "{}", test.detail);

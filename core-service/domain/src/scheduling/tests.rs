@@ -36,7 +36,7 @@ fn a_stored_health_is_read_as_it_was_written() {
     assert_eq!(ReceiverHealth::parse(Some("dead")), Slow);
 }
 
-/// A budget for 3 unknown, 20 lagging and 2 slow webhooks.
+/// A budget for 3 notifications of unknown webhooks, 20 of lagging ones and 2 of slow ones.
 fn budget(free: u32) -> ClaimBudget {
     ClaimBudget {
         capacity: Capacity(256),
@@ -182,7 +182,7 @@ fn a_store_uses_half_of_the_share_for_a_health_at_most() {
 }
 
 #[test]
-fn capacity_reserved_for_concurrent_claims_is_not_shared() {
+fn capacity_reserved_for_concurrent_claims_counts_as_used_by_each_store_and_host() {
     let budget = ClaimBudget {
         reserved: 28,
         ..budget(100)

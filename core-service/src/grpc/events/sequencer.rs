@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
-/// The lease of the sequencer, renewed by every run. If its owner crashes, events wait this long.
+/// The lease of the sequencer, renewed whenever it numbers events. If its owner crashes, events wait
+/// this long.
 const LEASE_DURATION: Duration = Duration::from_secs(10);
 
 /// The most events that one transaction numbers.

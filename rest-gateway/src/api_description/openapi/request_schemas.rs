@@ -67,8 +67,8 @@ fn pickup() -> Value {
     )
 }
 
-/// A task with a place and a time. It must not match `if`: of an `anyOf` of the accepted forms,
-/// generators would make a union of types.
+/// A task with a place and a time. `if` matches a task that lacks one, and `then` rejects it: of an
+/// `anyOf` of the accepted forms instead, code generators would make a union of types.
 fn dropoff() -> Value {
     let blank = json!({"type": ["string", "null"], "pattern": r"^\s*$"});
     let absent = json!({"enum": [null]});
