@@ -221,6 +221,13 @@ mod tests {
         rotate(&mut secrets, "c", 10, 1);
         rotate(&mut secrets, "d", 24, 2);
 
+        let replaced = secrets.replaced().iter();
+        let replaced: Vec<_> = replaced.map(|r| (r.hash, r.expires_at)).collect();
+        let expected = [("a", 24), ("b", 11), ("c", 26)];
+        assert_eq!(
+            replaced,
+            expected.map(|(secret, end)| (SecretHash::of(secret), at(end)))
+        );
         for (hour, expected) in [
             (2, "abcd"),
             (10, "abcd"),

@@ -172,4 +172,31 @@ mod tests {
         assert!((center.latitude() - 48.85).abs() < 1e-9, "{center:?}");
         assert!((center.longitude() - 2.3).abs() < 1e-9, "{center:?}");
     }
+
+    #[test]
+    fn the_border_of_a_circle_is_inside() {
+        let center = point(48.85, 2.3);
+        let circle = Coverage::Circle {
+            center,
+            radius_meters: 0,
+        };
+
+        assert_eq!(circle.rejection(center), None);
+    }
+
+    #[test]
+    fn a_rejection_of_a_geocoded_address_names_the_address_found() {
+        let [_, circle, _] = coverages(None);
+
+        assert_eq!(
+            circle.rejection_of_address("1 Rue A", point(48.85, 2.3)),
+            None
+        );
+        assert_eq!(
+            circle
+                .rejection_of_address("1 Rue A", point(48.95, 2.3))
+                .as_deref(),
+            Some("found 1 Rue A, which is 11.1 km away: the store delivers within 5 km")
+        );
+    }
 }

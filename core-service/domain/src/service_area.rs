@@ -52,8 +52,11 @@ mod tests {
 
     #[test]
     fn a_radius_is_between_its_limits() {
-        assert!(Circle::new(None, 100).is_ok());
-        assert!(Circle::new(None, 1_000_000).is_ok());
+        let center = LatLng::new(48.85, 2.3).ok();
+        for radius in [100, 1_000_000] {
+            let circle = Circle::new(center, radius).unwrap();
+            assert_eq!((circle.center(), circle.radius_meters()), (center, radius));
+        }
         for radius in [0, 99, 1_000_001] {
             assert_eq!(Circle::new(None, radius), Err(InvalidRadius(radius)));
         }

@@ -75,3 +75,33 @@ pub fn parse_currency(code: &str) -> Result<Currency, UnknownCurrency> {
     Currency::from_code(&code.to_ascii_uppercase())
         .ok_or_else(|| UnknownCurrency(code.chars().take(64).collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_country_has_two_letters() {
+        assert_eq!("fr".parse(), Ok(Country("FR".to_owned())));
+        for wrong in ["FRA", "F1", "", "é"] {
+            let expected = Err(UnknownCountry(wrong.to_owned()));
+            assert_eq!(wrong.parse::<Country>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_store_shows_the_name_of_its_time_zone() {
+        let store = Store {
+            id: StoreId::new(),
+            display_name: String::new(),
+            time_zone: parse_time_zone("Europe/Paris").unwrap(),
+            currency: Currency::EUR,
+            country: Country("FR".to_owned()),
+            default_address: None,
+            service_area: None,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+
+        assert_eq!(store.time_zone_name(), "Europe/Paris");
+    }
+}

@@ -129,4 +129,24 @@ mod tests {
         let fields: Vec<_> = violations.iter().map(|v| v.field.as_str()).collect();
         assert_eq!(fields, ["dropoff", "dropoffs"]);
     }
+
+    #[test]
+    fn a_failed_parse_is_a_violation_of_its_field_and_of_the_whole_field() {
+        let mut violations = Violations::new();
+
+        let number = violations.check("weight", "WRONG_TYPE", "5".parse::<u32>());
+        assert!(violations.is_empty());
+        let wrong = violations.check("dropoff.before", "WRONG_TYPE", "x".parse::<u32>());
+
+        assert_eq!((number, wrong), (Some(5), None));
+        assert!(!violations.is_empty());
+        for (field, expected) in [
+            ("dropoff", true),
+            ("dropoff.before", true),
+            ("drop", false),
+            ("weight", false),
+        ] {
+            assert_eq!(violations.has_violation_in(field), expected, "{field}");
+        }
+    }
 }

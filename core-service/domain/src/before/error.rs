@@ -111,7 +111,7 @@ fn split(text: &str, position: usize) -> (String, String) {
         .take_while(|(index, _)| *index <= position)
         .filter(|(_, char)| char.is_whitespace())
         .last()
-        .map_or(0, |(index, char)| index + char.len_utf8());
+        .map_or(0, |(index, _)| index);
     let (understood, rest) = text.split_at(start);
     let word = rest.split_whitespace().next().unwrap_or_default();
     (understood.trim().to_owned(), word.to_owned())

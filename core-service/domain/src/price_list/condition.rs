@@ -131,7 +131,7 @@ fn check_text(text: &str) -> Result<(), ConditionError> {
         }
         if nesting > MAX_NESTING || chain > MAX_CHAIN {
             return Err(ConditionError {
-                span: position..position + c.len_utf8(),
+                span: position..text.len(),
                 message: TOO_DEEP.into(),
             });
         }

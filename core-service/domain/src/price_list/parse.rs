@@ -311,7 +311,7 @@ fn is_valid_name(name: &str) -> bool {
 }
 
 /// The span in the definition of a part of a TOML string, given the span of the string literal.
-/// Exact for strings without escapes; the whole literal for others.
+/// Starts exactly in strings without escapes; the whole literal for others.
 fn source_span(text: &str, literal: Range<usize>, part: &Range<usize>) -> Range<usize> {
     let raw = &text[literal.clone()];
     let triple = raw.starts_with("\"\"\"") || raw.starts_with("'''");
@@ -321,5 +321,5 @@ fn source_span(text: &str, literal: Range<usize>, part: &Range<usize>) -> Range<
     }
     let first_newline = usize::from(triple && raw[3..].starts_with('\n'));
     let start = literal.start + if triple { 3 } else { 1 } + first_newline;
-    start + part.start..start + part.end
+    start + part.start..literal.end
 }

@@ -190,3 +190,28 @@ fn capacity_reserved_for_concurrent_claims_counts_as_used_by_each_store_and_host
     assert_eq!(budget.share(&[candidate(Lagging, 0, 0)]), [4]);
     assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
 }
+
+#[test]
+fn the_free_capacity_is_shared_among_receivers_of_all_healths() {
+    let webhooks = [candidate(Healthy, 0, 0), candidate(Lagging, 0, 1)];
+
+    assert_eq!(budget(3).share(&webhooks), [2, 1]);
+}
+
+#[test]
+fn a_new_store_or_host_is_admitted_while_a_claim_could_be_for_it() {
+    for (reserved, admitted) in [
+        (0, [true; 4]),
+        (31, [true; 4]),
+        (32, [false, true, false, false]),
+        (u32::MAX, [false; 4]),
+    ] {
+        let budget = ClaimBudget {
+            reserved,
+            ..budget(100)
+        };
+        let healths = [Unknown, Healthy, Lagging, Slow];
+        let found = healths.map(|health| budget.admits_new_key(health));
+        assert_eq!(found, admitted, "{reserved}");
+    }
+}

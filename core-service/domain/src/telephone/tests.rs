@@ -123,6 +123,7 @@ fn an_extension_is_read_and_dropped() {
         "06 12 34 56 78 extensión 12",
         "06 12 34 56 78 Nebenstelle 12",
         "0612345678x12",
+        "0612345678x1-2",
         "0612345678,12",
         "0612345678#12",
         "０６１２３４５６７８；ｅｘｔ＝１２",
@@ -131,6 +132,7 @@ fn an_extension_is_read_and_dropped() {
     }
     for text in [
         "0612345678;ext=",
+        "0612345678x1a",
         "0612345678 ext. Sylvie",
         "0612345678 or 12",
         // A part of the number: without it, another line is called.

@@ -126,4 +126,18 @@ mod tests {
             Timestamp::MAX
         );
     }
+
+    #[test]
+    fn the_minutes_of_a_duration_are_an_upper_bound() {
+        for (text, minutes) in [
+            ("2 minutes", 2),
+            ("2 hours", 120),
+            ("2 days", 2_880),
+            ("2 weeks", 20_160),
+            ("2 months", 89_280),
+        ] {
+            let duration = CalendarDuration::parse(text).unwrap();
+            assert_eq!(duration.minutes(), minutes, "{text}");
+        }
+    }
 }

@@ -173,6 +173,24 @@ mod tests {
         assert!(bay.contains(at(8.0, 0.2)) && bay.contains(at(8.0, 8.8)));
     }
 
+    #[test]
+    fn the_southern_and_western_borders_are_inside_and_the_others_outside() {
+        let area = Polygon::new(vec![square(0.0, 10.0)]);
+
+        for (latitude, longitude, inside) in [
+            (5.0, 0.0, true),
+            (0.0, 5.0, true),
+            (0.0, 0.0, true),
+            (5.0, 10.0, false),
+            (10.0, 5.0, false),
+            (10.0, 0.0, false),
+            (0.0, 10.0, false),
+        ] {
+            let point = at(latitude, longitude);
+            assert_eq!(area.contains(point), inside, "{point:?}");
+        }
+    }
+
     proptest! {
         /// Every point near a shared border belongs to exactly one of two neighbours.
         #[test]

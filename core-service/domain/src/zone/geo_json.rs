@@ -295,6 +295,8 @@ mod tests {
 
         assert_eq!(zones.0.keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(zones.contains("a", at(48.3, 12.5)), Some(true));
+        assert_eq!(zones.only("b"), zone("\"b\"", elsewhere));
+        assert_eq!(zones.only("c"), Zones::default());
     }
 
     #[test]
@@ -325,6 +327,11 @@ mod tests {
             (
                 collection(&feature("\" \"", "Polygon", "[]")),
                 (3, 47),
+                "is not a valid name",
+            ),
+            (
+                collection(&feature("\" a\"", "Polygon", "[]")),
+                (3, 48),
                 "is not a valid name",
             ),
             (
@@ -395,6 +402,39 @@ mod tests {
         for (position, mistake) in &mistakes {
             let found = (mistake.line, mistake.column);
             assert_eq!(found, *position, "{mistake} {mistakes:?}");
+        }
+    }
+
+    #[test]
+    fn a_store_has_a_thousand_zones_and_two_mebibytes_of_them_at_most() {
+        let size = |count: usize, positions: usize| {
+            let ring = vec![at(48.0, 2.0); positions];
+            let area = Area::new(vec![Polygon::new(vec![ring])]);
+            let zones: Zones = (0..count)
+                .map(|number| (number.to_string(), area.clone()))
+                .collect();
+            let checked = zones.check_size().map_err(|mistake| mistake.message);
+            (checked, zones.to_geo_json().len())
+        };
+
+        assert_eq!(size(1_000, 4).0, Ok(()));
+        let message = "there are at most 1000 zones, not 1001".to_owned();
+        assert_eq!(size(1_001, 4).0, Err(message));
+        let (checked, length) = size(1, 200_000);
+        let message = format!("all zones together are at most 2097152 bytes long, not {length}");
+        assert_eq!(checked, Err(message));
+    }
+
+    #[test]
+    fn wgs84_may_be_named_as_the_coordinate_reference_system() {
+        let zones = collection(&feature("\"a\"", "Polygon", &format!("[{TRIANGLE}]")));
+        for crs in [
+            "null",
+            "{\"properties\": {\"name\": \"urn:ogc:def:crs:OGC:1.3:CRS84\"}}",
+            "{\"properties\": {\"name\": \"EPSG:4326\"}}",
+        ] {
+            let text = zones.replacen('{', &format!("{{\"crs\": {crs}, "), 1);
+            assert!(Zones::parse(&text).is_ok(), "{text}");
         }
     }
 }

@@ -261,3 +261,35 @@ proptest::proptest! {
         let _ = parse(&words.join(" "), &now(), DateOrder::MonthFirst);
     }
 }
+
+#[test]
+fn working_days_are_counted_from_a_weekend_as_in_php() {
+    assert_parsed("2026-10-25 -3 weekdays", "2026-10-21T00:00[Europe/Paris]");
+    assert_parsed("2026-11-07 +0 weekdays", "2026-11-09T00:00[Europe/Paris]");
+}
+
+#[test]
+fn an_offset_may_have_seconds_without_colons() {
+    assert_parsed("2026-11-07 10:00 +053015", "2026-11-07T04:29:45Z[UTC]");
+}
+
+#[test]
+fn a_fraction_of_a_timestamp_has_its_sign() {
+    assert_parsed("@-1.5", "1969-12-31T23:59:58Z[UTC]");
+    assert_parsed("@1792600000.75 +600000 usec", "2026-10-21T16:26:41Z[UTC]");
+}
+
+#[test]
+fn a_year_may_be_negative() {
+    assert_parsed("-0044-03-15", "-000044-03-15T00:00[Europe/Paris]");
+}
+
+#[test]
+fn an_hour_after_a_weekday_is_not_a_duration() {
+    assert_parsed("+2 days monday 18h", "2026-10-28T18:00[Europe/Paris]");
+}
+
+#[test]
+fn a_range_has_a_time_on_both_sides() {
+    assert_not_understood(&[("14 - 18h", "", "14")]);
+}

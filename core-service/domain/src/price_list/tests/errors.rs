@@ -68,6 +68,7 @@ const WRONG_CONDITIONS: &[(&str, usize, &str)] = &[
         "an address has no field \"city\"",
     ),
     ("distance.x == 1", 9, "this has no field \"x\""),
+    ("distanse.x == 1", 1, "unknown variable \"distanse\""),
     ("distance", 1, "not true or false"),
     ("distance + 1", 10, "not true or false"),
     ("distance < 0 && weight", 17, "not true or false"),
@@ -133,6 +134,7 @@ fn the_size_of_conditions_is_limited() {
         ("-".repeat(65) + "1 > 1", deep),
         ("1".to_owned() + &" + 1".repeat(1000) + " > 1", deep),
         ("1".to_owned() + &" + 1".repeat(40) + " > 1", deep),
+        ("1 in [".to_owned() + &"1 + ".repeat(30) + "1]", deep),
         ("pickup".to_owned() + &".a".repeat(1000), deep),
         ("true ? true : ".repeat(200) + "true", deep),
         (
@@ -155,6 +157,8 @@ fn the_size_of_conditions_is_limited() {
         "distance == 1 || ".repeat(200) + "true",
         format!("store in [{}\"\"]", "\"75002\", ".repeat(400)),
         "true".to_owned() + &" ".repeat(4092),
+        // As many operators and decimal points as are allowed, and as deep.
+        "1.5 + ".repeat(30) + "1.5 >= 1.5",
     ] {
         assert!(parse("first", &rule(&when, "1")).is_ok(), "{when}");
     }
@@ -204,6 +208,54 @@ fn the_volume_of_a_package_is_limited() {
         let expected = vec!["5:17: a volume must be from 0 to 1000000000".to_owned()];
         assert_eq!(messages, (!is_valid).then_some(expected), "{volume}");
     }
+}
+
+#[test]
+fn the_position_of_an_error_in_a_string_with_escapes_is_that_of_the_string() {
+    let text = rule("true", "1").replace("'''true'''", "\"\\u0020distanse < 1\"");
+    let mistakes = parse("first", &text).err().unwrap_or_default();
+
+    let positions: Vec<_> = mistakes.iter().map(|m| (m.line, m.column)).collect();
+    assert_eq!(positions, [(9, 8)]);
+}
+
+#[test]
+fn a_quote_expires_within_seven_days() {
+    let expiry = |text| {
+        let definition = BANDS.replacen('\n', &format!("\nquote_expiry = \"{text}\"\n"), 1);
+        PriceList::parse(&definition, &Zones::default()).map_err(|mistakes| mistakes.len())
+    };
+
+    assert!(expiry("168 hours").is_ok());
+    for text in ["0 minutes", "169 hours"] {
+        assert_eq!(expiry(text).err(), Some(1), "{text}");
+    }
+}
+
+#[test]
+fn a_list_has_at_most_a_mebibyte() {
+    let text = rule("true", "1");
+    let padded = |length: usize| format!("{text}{}", " ".repeat(length - text.len()));
+    // The lines before the rules.
+    let header = parse("sum", &padded(1_048_576)).err().unwrap()[0]
+        .message
+        .clone();
+    let header: usize = header.rsplit(' ').next().unwrap().parse::<usize>().unwrap() - 1_048_576;
+
+    assert!(parse("sum", &padded(1_048_576 - header)).is_ok());
+    assert!(parse("sum", &padded(1_048_577 - header)).is_err());
+}
+
+#[test]
+fn the_condition_of_a_rule_for_tasks_is_true_or_false() {
+    let text = rule("task.address", "1") + "for = \"task\"\n";
+    let mistakes = parse("sum", &text).err().unwrap_or_default();
+
+    let messages: Vec<_> = mistakes.iter().map(|m| m.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["this is not true or false; compare it with a value"]
+    );
 }
 
 #[test]

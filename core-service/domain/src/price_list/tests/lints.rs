@@ -58,6 +58,12 @@ fn likely_mistakes_cause_warnings() {
             vec!["\"R1\" and \"R0\" overlap for distance 3000"],
         ),
         ("sum", vec!["distance >= 0", "distance <= 3000"], vec![]),
+        ("sum", vec!["distance <= 3000", "distance <= 5000"], vec![]),
+        (
+            "first",
+            vec!["distance < 3000", "distance >= 3000", "distance <= 3000"],
+            vec!["\"R2\" never matches: earlier rules match every distance in its bounds"],
+        ),
         (
             "first",
             vec!["distance < 10 && time_slot", "distance > 100"],

@@ -48,6 +48,17 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn the_settings_that_operators_see_are_those_of_the_definition() {
+    for days in [true, false] {
+        let text = SAMPLE.replace("only = false", &format!("only = {days}"));
+        let time_slot = TimeSlot::parse(&text, "FR").unwrap();
+        assert_eq!(time_slot.working_days_only(), days);
+        assert_eq!(time_slot.capacity(), Some(10));
+        assert_eq!(time_slot.display_name(), "Tour");
+    }
+}
+
+#[test]
 fn a_capacity_implies_that_only_offered_slots_are_accepted() {
     let minimal = "name = \"T\"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"\n";
     for (more, expected) in [
@@ -172,6 +183,11 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
             "1:8: name: it is blank",
         ),
         (
+            minimal("24/7", "1 day", "").replacen("\"T\"", &format!("\"{}\"", "é".repeat(101)), 1),
+            "FR",
+            "1:8: name: write one line of at most 100 characters",
+        ),
+        (
             "name = \"T\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),
             "FR",
             "2:17: opening_hours: write 1 to 32 entries, not 0",
@@ -186,6 +202,25 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with(expected), "{found:?}, not {expected}");
     }
+}
+
+#[test]
+fn a_thousand_slots_start_within_an_interval_at_most() {
+    let definition = |days: u32| {
+        format!(
+            "name = \"T\"\nopening_hours = [\"Mo-Su 00:00-20:00\"]\n\
+             interval = \"{days} days\"\nslot_length = \"1 hour\""
+        )
+    };
+
+    assert!(TimeSlot::parse(&definition(50), "FR").is_ok());
+    assert_eq!(
+        mistakes(&definition(51), "FR"),
+        [
+            "3:12: interval: 1020 slots would start within 51 days, at most 1000 are allowed: \
+             shorten the interval or lengthen the slots"
+        ]
+    );
 }
 
 #[test]

@@ -54,6 +54,11 @@ fn a_rejection_has_a_reason_and_the_next_available_slot() {
         ),
         (
             "",
+            "2020-04-03 12:00-13:00",
+            "the store offers no slot with this start and end; the next available slot is 2020-04-03 12:00-14:00",
+        ),
+        (
+            "",
             "2020-04-01 12:00-14:00",
             "it has already started; the next available slot is 2020-04-02 12:00-14:00",
         ),
