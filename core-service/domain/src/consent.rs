@@ -23,3 +23,15 @@ pub const FAILURE_MEMORY: SignedDuration = SignedDuration::from_hours(1);
 pub fn proof_lost_since(now: Timestamp) -> Timestamp {
     now.saturating_sub(PROOF_LIMIT).unwrap_or(Timestamp::MIN)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proof_is_lost_by_a_minute_of_failed_attempts() {
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5);
+
+        assert_eq!(proof_lost_since(now), now - SignedDuration::from_mins(1));
+    }
+}

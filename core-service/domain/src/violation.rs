@@ -148,5 +148,7 @@ mod tests {
         ] {
             assert_eq!(violations.has_violation_in(field), expected, "{field}");
         }
+        let fields: Vec<_> = violations.into_iter().map(|found| found.field).collect();
+        assert_eq!(fields, ["dropoff.before"]);
     }
 }

@@ -172,5 +172,20 @@ mod tests {
                 "00:00-00:00 2027-01-01/2027-01-01",
             ]
         );
+        let working_days = r#"
+            name = "Tour"
+            opening_hours = ["Mo-Fr 12:00-14:00"]
+            interval = "2 weeks"
+            working_days_only = true
+            closed = ["2026-12-26/2026-12-28"]
+        "#;
+        assert_eq!(
+            rows(working_days, "2026-12-26T09:00[Europe/Paris]"),
+            [
+                "12:00-14:00 Monday,Tuesday,Wednesday,Thursday,Friday",
+                "00:00-00:00 2026-12-28/2026-12-28",
+                "00:00-00:00 2027-01-01/2027-01-01",
+            ]
+        );
     }
 }

@@ -280,8 +280,10 @@ fn a_fraction_of_a_timestamp_has_its_sign() {
 }
 
 #[test]
-fn a_year_may_be_negative() {
+fn a_year_is_read_with_its_sign_and_its_digits() {
     assert_parsed("-0044-03-15", "-000044-03-15T00:00[Europe/Paris]");
+    assert_parsed("0085-03-15", "0085-03-15T00:00[Europe/Paris]");
+    assert_parsed("85-03-15", "1985-03-15T00:00[Europe/Paris]");
 }
 
 #[test]

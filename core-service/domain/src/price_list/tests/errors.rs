@@ -68,6 +68,7 @@ const WRONG_CONDITIONS: &[(&str, usize, &str)] = &[
         "an address has no field \"city\"",
     ),
     ("distance.x == 1", 9, "this has no field \"x\""),
+    ("dropoff.weekday.x == 1", 16, "this has no field \"x\""),
     ("distanse.x == 1", 1, "unknown variable \"distanse\""),
     ("distance", 1, "not true or false"),
     ("distance + 1", 10, "not true or false"),
@@ -211,12 +212,15 @@ fn the_volume_of_a_package_is_limited() {
 }
 
 #[test]
-fn the_position_of_an_error_in_a_string_with_escapes_is_that_of_the_string() {
+fn the_position_of_an_error_follows_from_the_form_of_the_string() {
     let text = rule("true", "1").replace("'''true'''", "\"\\u0020distanse < 1\"");
     let mistakes = parse("first", &text).err().unwrap_or_default();
 
     let positions: Vec<_> = mistakes.iter().map(|m| (m.line, m.column)).collect();
     assert_eq!(positions, [(9, 8)]);
+    let mistakes = parse("first", &rule("\ndistanse < 1", "1")).err();
+    let mistake = &mistakes.unwrap_or_default()[0];
+    assert_eq!((mistake.line, mistake.column), (10, 1));
 }
 
 #[test]

@@ -60,6 +60,11 @@ fn likely_mistakes_cause_warnings() {
         ("sum", vec!["distance >= 0", "distance <= 3000"], vec![]),
         ("sum", vec!["distance <= 3000", "distance <= 5000"], vec![]),
         (
+            "sum",
+            vec!["distance <= 5000", "distance >= 3000 && distance <= 5000"],
+            vec![],
+        ),
+        (
             "first",
             vec!["distance < 3000", "distance >= 3000", "distance <= 3000"],
             vec!["\"R2\" never matches: earlier rules match every distance in its bounds"],

@@ -55,6 +55,7 @@ fn the_settings_that_operators_see_are_those_of_the_definition() {
         assert_eq!(time_slot.working_days_only(), days);
         assert_eq!(time_slot.capacity(), Some(10));
         assert_eq!(time_slot.display_name(), "Tour");
+        assert_eq!(time_slot.prior_notice(), CalendarDuration::parse("1 hour"));
     }
 }
 
@@ -201,6 +202,19 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         let found = mistakes(&definition, country);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with(expected), "{found:?}, not {expected}");
+    }
+}
+
+#[test]
+fn a_limit_itself_is_accepted() {
+    for definition in [
+        format!("{SAMPLE}{}", " ".repeat(MAX_BYTES - SAMPLE.len())),
+        SAMPLE.replace("Tour", &"é".repeat(100)),
+        "name = \"T\"\nopening_hours = [\"24/7\"]\ninterval = \"3 months\"\nslot_length = \"1 day\""
+            .to_owned(),
+    ] {
+        let parsed = TimeSlot::parse(&definition, "FR");
+        assert!(parsed.is_ok(), "{parsed:?}");
     }
 }
 
