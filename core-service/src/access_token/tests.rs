@@ -188,3 +188,16 @@ fn a_new_key_signs_a_minute_after_its_creation_and_the_old_key_still_verifies() 
     assert_eq!(signing_key(941), key_set.keys[1].0.id());
     assert_eq!(signing_key(940), key_set.keys[0].0.id());
 }
+
+#[test]
+fn the_key_of_a_token_is_in_the_set_and_public() {
+    let key_set = key_set();
+    let header = part(&token(&key_set), 0);
+    let id = header["kid"].as_str().unwrap();
+
+    assert!(key_set.contains(id));
+    assert!(!key_set.contains("another"));
+    let public = serde_json::to_value(key_set.public(at(1000))).unwrap();
+    assert_eq!(public["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(public["keys"][0]["kid"], id);
+}

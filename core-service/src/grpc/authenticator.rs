@@ -245,3 +245,33 @@ fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
         _ => Err(Error::Unauthenticated(Unauthenticated::NotBearer)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_from_one_header_of_the_bearer_scheme() {
+        let read = |values: &[&'static str]| {
+            let mut metadata = MetadataMap::new();
+            for value in values {
+                metadata.append("authorization", value.parse().unwrap());
+            }
+            match bearer_token(&metadata) {
+                Ok(token) => Ok(token.to_owned()),
+                Err(Error::Unauthenticated(why)) => Err(why),
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+
+        for header in ["Bearer  a.b.c ", "bearer a.b.c"] {
+            assert_eq!(read(&[header]), Ok("a.b.c".to_owned()));
+        }
+        assert_eq!(read(&[]), Err(Unauthenticated::NoToken));
+        for other in ["Basic a.b.c", "a.b.c", ""] {
+            assert_eq!(read(&[other]), Err(Unauthenticated::NotBearer));
+        }
+        let twice = read(&["Bearer a", "Bearer a"]);
+        assert_eq!(twice, Err(Unauthenticated::InvalidToken));
+    }
+}

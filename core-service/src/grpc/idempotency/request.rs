@@ -210,4 +210,26 @@ mod tests {
             assert!(decrypted(other).is_err(), "{other:?}");
         }
     }
+
+    #[test]
+    fn a_key_has_1_to_255_printable_ascii_characters() {
+        let longest = "a".repeat(255);
+        for key in ["a", " ~", longest.as_str()] {
+            assert!(is_valid_key(key), "{key:?}");
+        }
+        let too_long = "a".repeat(256);
+        for key in ["", "é", "a\nb", "\u{7f}", too_long.as_str()] {
+            assert!(!is_valid_key(key), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_hashed_with_its_operation() {
+        let hash = key_hash("POST /a", "key");
+
+        assert_eq!(key_hash("POST /a", "key"), hash);
+        for (operation, key) in [("POST /b", "key"), ("POST /a", "kez"), ("POST /", "akey")] {
+            assert_ne!(key_hash(operation, key), hash, "{operation} {key}");
+        }
+    }
 }

@@ -287,3 +287,16 @@ fn any_text_is_either_denied_or_a_safe_url() {
     let (cases, accepted) = (cases.get(), accepted.get());
     assert!(3 * accepted >= cases, "{accepted} of {cases} accepted");
 }
+
+#[test]
+fn the_host_and_port_of_a_url_have_one_form() {
+    for (url, expected) in [
+        ("https://Shop.example./a", "shop.example:443"),
+        ("http://shop.example", "shop.example:80"),
+        ("https://0x7f.1:8443", "127.0.0.1:8443"),
+        ("https://[::ffff:127.0.0.1]", "127.0.0.1:443"),
+        ("https://[2001:db8:0:0::1]", "[2001:db8::1]:443"),
+    ] {
+        assert_eq!(host_and_port(&url.parse().unwrap()), expected, "{url}");
+    }
+}
