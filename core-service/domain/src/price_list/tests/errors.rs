@@ -99,6 +99,7 @@ const WRONG_CONDITIONS: &[(&str, usize, &str)] = &[
     ("task.type == \"PICKUP\"", 1, "for = \"task\""),
     ("distance < 99999999999999999", 12, "too large"),
     ("store == r\"\\\"", 1, "without backslashes"),
+    ("store == \"\"\"a\"\"\"", 1, "without backslashes"),
     ("store == \"a", 10, "not closed"),
 ];
 

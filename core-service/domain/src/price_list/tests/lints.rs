@@ -51,6 +51,11 @@ fn likely_mistakes_cause_warnings() {
             vec!["true", "distance < 1"],
             vec!["\"R1\" never matches: \"R0\" always does"],
         ),
+        (
+            "first",
+            vec!["distance == 0", "distance > 1"],
+            vec!["no rule has a price for distance 1"],
+        ),
         ("sum", vec!["true", "distance > 3000"], vec![]),
         (
             "sum",
