@@ -2,6 +2,7 @@
 
 mod conditions;
 mod errors;
+mod limits;
 mod lints;
 mod prices;
 mod properties;
