@@ -24,6 +24,10 @@ pub use database_url::{
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 
+/// Each migration is one transaction with its record, over SQLite too: after a crash in it, the next
+/// start applies it again.
+const IN_TRANSACTION: Option<bool> = Some(true);
+
 /// All migrations, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Migrator;

@@ -14,6 +14,10 @@ pub(crate) struct Migration;
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
+    fn use_transaction(&self) -> Option<bool> {
+        crate::IN_TRANSACTION
+    }
+
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let groups = [
             (stores::tables(), Vec::new()),

@@ -80,6 +80,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_migration_that_is_not_recorded_is_applied_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/d?mode=rwc", directory.path().display());
+        let mut database = Database::connect(&url).await.unwrap();
+        Migrator::install(&database).await.unwrap();
+        for migration in Migrator::migrations() {
+            let fail = format!(
+                "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations WHEN NEW.version = '{}' BEGIN SELECT RAISE(ABORT, 'crash'); END",
+                migration.name()
+            );
+            database.execute_unprepared(&fail).await.unwrap();
+            Migrator::up(&database, None).await.unwrap_err();
+            // As a crash, which loses the connection.
+            database.close().await.unwrap();
+            database = Database::connect(&url).await.unwrap();
+            let mend = "DROP TRIGGER fails";
+            database.execute_unprepared(mend).await.unwrap();
+        }
+
+        Migrator::up(&database, None).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn only_the_owner_has_access_to_the_files_of_sqlite() {
         use std::os::unix::fs::PermissionsExt as _;
 
