@@ -11,8 +11,7 @@ pub struct GrpcTlsConfig {
     /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for new
     /// connections. Default: none. Example: `/etc/delivery/grpc.pem`
     ///
-    /// The platform's own services and the operator's commands with --data-dir then use another
-    /// port, without TLS, on loopback.
+    /// The operator's commands with --data-dir then use another port, without TLS, on loopback.
     #[arg(
         long,
         env = "DELIVERY_GRPC_TLS_CERTIFICATE",

@@ -1,4 +1,4 @@
-//! The all-in-one: core, gateway and dispatcher in one process, over real sockets on loopback.
+//! The all-in-one: core, gateway and dispatcher in one process; the two call core over memory.
 //! Only this crate depends on all three services; they depend neither on it nor on each other.
 
 mod data_dir;
@@ -44,7 +44,7 @@ pub struct Platform {
     pub base_url: String,
     /// URL of the gRPC API: `http://127.0.0.1:<port>`, or `https`.
     pub grpc_url: String,
-    /// The same API without TLS, on loopback: for the platform's own services and commands.
+    /// The same API without TLS, on loopback: for the operator's commands.
     pub core_url: String,
     /// The demo store and its API client, unless there is no demo.
     pub demo: Option<Demo>,
@@ -319,7 +319,7 @@ fn sqlite_url(file: &Path) -> anyhow::Result<String> {
 
 /// The URL of core for this machine: that of the gRPC API or, if the API is served over TLS, that
 /// of another listener without TLS. So the API's certificate need not name this machine, and the
-/// platform's own services need no client certificate.
+/// operator's commands need no client certificate.
 async fn own_listener(
     settings: &Settings,
     grpc_url: &str,
@@ -329,7 +329,7 @@ async fn own_listener(
     }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .await
-        .context("cannot listen on a port of 127.0.0.1 for the platform's own services")?;
+        .context("cannot listen on a port of 127.0.0.1 for the operator's commands")?;
     Ok((local_url("http", listener.local_addr()?), Some(listener)))
 }
 

@@ -66,7 +66,18 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         Some(directory) => directory.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
+    let is_closed_at_once = match cause {
+        // The first byte of a TLS connection that was closed.
+        sqlx::Error::Protocol(error) => error.contains("SSLRequest: 0x00"),
+        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+        _ => false,
+    };
     let message = match cause {
+        _ if is_closed_at_once => {
+            format!(
+                "what answers at {server} closes the connection at once: it is not PostgreSQL, or a proxy without a primary; check the proxy's servers, or correct the database's URL"
+            )
+        }
         sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
             format!(
                 "PostgreSQL at {server} does not respond: check that it runs, and that the network lets this host through"
@@ -80,11 +91,6 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         sqlx::Error::Tls(error) => {
             format!(
                 "PostgreSQL at {server} fails the TLS handshake ({error}): check sslmode and sslrootcert in the database's URL"
-            )
-        }
-        sqlx::Error::Protocol(_) => {
-            format!(
-                "what answers at {server} is not PostgreSQL, or a proxy without a primary: check the proxy's servers, or correct the database's URL"
             )
         }
         sqlx::Error::Database(error) => {

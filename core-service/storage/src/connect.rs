@@ -150,8 +150,9 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+    use super::*;
     use crate::Storage;
 
     #[tokio::test]
@@ -205,22 +206,45 @@ mod tests {
 
     #[tokio::test]
     async fn a_proxy_without_a_primary_is_explained() {
-        let proxy = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let addr = proxy.local_addr().unwrap();
-        let closing = tokio::spawn(async move {
-            let (mut connection, _) = proxy.accept().await.unwrap();
-            connection.read_exact(&mut [0; 8]).await.unwrap();
-        });
+        for sslmode in ["require", "disable"] {
+            let proxy = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let addr = proxy.local_addr().unwrap();
+            let closing = tokio::spawn(async move {
+                let (mut connection, _) = proxy.accept().await.unwrap();
+                connection.read_exact(&mut [0; 8]).await.unwrap();
+                connection.shutdown().await.unwrap();
+                // Closing a socket with unread bytes would reset the connection.
+                connection.read_to_end(&mut Vec::new()).await.unwrap();
+            });
 
-        let url = format!("postgres://delivery:secret@{addr}/delivery?sslmode=require");
-        let error = Storage::connect(&url, 1).await.unwrap_err();
+            let url = format!("postgres://delivery:secret@{addr}/delivery?sslmode={sslmode}");
+            let error = Storage::connect(&url, 1).await.unwrap_err();
 
-        closing.await.unwrap();
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "what answers at {addr} is not PostgreSQL, or a proxy without a primary: check the proxy's servers, or correct the database's URL"
-            )
+            closing.await.unwrap();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "what answers at {addr} closes the connection at once: it is not PostgreSQL, or a proxy without a primary; check the proxy's servers, or correct the database's URL"
+                )
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn sqlite_is_compiled_with_the_flags_of_this_repository() {
+        let (_directory, storage) = crate::fixture::sqlite().await;
+        let rows = storage.reader().query_all_raw(Statement::from_string(
+            DbBackend::Sqlite,
+            "PRAGMA compile_options",
+        ));
+        let rows = rows.await.unwrap().into_iter();
+        let options: Vec<String> = rows.map(|row| row.try_get_by_index(0).unwrap()).collect();
+
+        let has = |option: &str| options.iter().any(|found| found == option);
+        assert!(
+            has("ENABLE_QPSG") && has("DEFAULT_MEMSTATUS=0"),
+            "{options:?}"
         );
+        assert!(!has("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
     }
 }

@@ -16,6 +16,7 @@ use sea_orm::{
     QuerySelect, QueryTrait, RelationDef, Select,
     sea_query::{CommonTableExpression, WithClause},
 };
+use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error,
@@ -72,17 +73,22 @@ pub(super) async fn read(
         .to((delivery::Column::StoreId, delivery::Column::Id))
         .into();
     let query = query
-        .join(JoinType::InnerJoin, task_of_delivery.rev())
+        .join(JoinType::LeftJoin, task_of_delivery.rev())
         .select_also(task::Entity);
     let columns_of_delivery = delivery::Column::iter().count();
     let mut deliveries = BTreeMap::new();
     for row in connection.query_all(&query.into_query()).await? {
-        let task = task::Model::at(&row, columns_of_delivery)?;
-        let (_, tasks) = match deliveries.entry(task.delivery_id) {
+        let id: Uuid = row.try_get_by_index(delivery::Column::Id as usize)?;
+        let (_, tasks) = match deliveries.entry(id) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert((delivery::Model::at(&row, 0)?, Vec::new())),
         };
-        tasks.push(task);
+        // Null if the delivery has no task, for which `assemble` fails.
+        let task: Option<Uuid> =
+            row.try_get_by_index(columns_of_delivery + task::Column::Id as usize)?;
+        if task.is_some() {
+            tasks.push(task::Model::at(&row, columns_of_delivery)?);
+        }
     }
     let deliveries = deliveries.into_values();
     deliveries

@@ -172,4 +172,26 @@ mod tests {
             assert!(!plan.concat().contains("SCAN"), "{filter:?}: {plan:?}");
         }
     }
+
+    #[tokio::test]
+    async fn a_page_with_a_delivery_without_its_tasks_fails() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let store_id = StoreId::new();
+        let delivery = fixture::delivery(store_id, Timestamp::UNIX_EPOCH);
+        storage.insert_delivery(delivery).await.unwrap();
+        let first_page = async || {
+            let page = (Start::Newest, 30);
+            read(storage.reader(), store_id, &Filter::default(), page).await
+        };
+        assert_eq!(first_page().await.unwrap().0.len(), 1);
+
+        storage
+            .reader()
+            .execute_unprepared("DELETE FROM tasks")
+            .await
+            .unwrap();
+
+        let error = first_page().await.unwrap_err().to_string();
+        assert!(error.contains("a delivery without both tasks"), "{error}");
+    }
 }
