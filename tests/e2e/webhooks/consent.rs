@@ -77,6 +77,7 @@ on_both_databases! {
         deliver_at_once(&shop, &courier, 50).await;
 
         proven.wait_for("/proven", 51).await;
+        host.wait_for_any().await;
         assert_eq!(host.count("/first") + host.count("/second"), 1);
         host.hold_responses(false);
         host.wait_for("/first", 50).await;

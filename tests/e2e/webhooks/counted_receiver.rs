@@ -90,6 +90,14 @@ impl CountedReceiver {
         assert!(reached.is_ok(), "{path} had {} requests", self.count(path));
     }
 
+    /// Waits until any path has had a request.
+    pub(super) async fn wait_for_any(&self) {
+        let mut counts = self.counts.subscribe();
+        let reached = counts.wait_for(|counts| !counts.is_empty());
+        let reached = tokio::time::timeout(TIMEOUT, reached).await;
+        assert!(reached.is_ok(), "no request arrived");
+    }
+
     async fn respond(
         &self,
         request: Request<Incoming>,

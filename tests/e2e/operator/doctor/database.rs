@@ -32,7 +32,7 @@ fn a_wrong_or_missing_master_key_is_a_failure() {
 
         fs::remove_file(&key).unwrap();
         let report = Report::of(&data_dir, &flags);
-        report.assert("master key", "failure", "does not exist; restore it");
+        report.assert("master key", "failure", "does not exist: restore it");
         assert!(!key.exists());
     });
 }
