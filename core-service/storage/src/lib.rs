@@ -7,6 +7,7 @@ pub mod backup;
 pub mod created_bytes;
 pub mod deliveries;
 pub mod delivery_pages;
+mod delivery_rows;
 mod entity;
 pub mod events;
 pub mod geocodes;

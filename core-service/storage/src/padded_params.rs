@@ -1,6 +1,6 @@
-//! Parameter lists in a few lengths. Databases and drivers identify a statement by its
-//! text: a text for every list length would be parsed and planned again each time, and would evict
-//! all other statements from the caches of prepared statements.
+//! Parameter lists in a few lengths. Databases and drivers identify a statement by its text: a text
+//! for every list length would be parsed and planned again each time, and would evict all other
+//! statements from the caches of prepared statements.
 
 /// The list, extended to the next power of two by repeating its last element, which does not
 /// change the meaning of a set.
