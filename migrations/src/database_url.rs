@@ -43,7 +43,7 @@ pub enum RefusedUrl {
         "the database's host {host} would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database"
     )]
     Unverified { host: String },
-    /// The driver would take the names of several hosts for one, and ignore the attribute.
+    /// The driver would take the names of several hosts for one, and ignore `target_session_attrs`.
     #[error(
         "the database URL has {0}, which is not supported: name one host that always leads to the primary, such as a virtual address, or a proxy that follows it (HAProxy with Patroni)"
     )]
@@ -89,7 +89,8 @@ impl DatabaseServerVerification {
     }
 }
 
-/// What of a URL is for several hosts. Reads the text: with a port for each host it is no URL.
+/// The part of a URL that is meant for several hosts. Searches the text, since a URL with a port for
+/// each host cannot be parsed.
 fn several_hosts(url: &str) -> Option<&'static str> {
     let (_, rest) = url.split_once("://")?;
     let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));

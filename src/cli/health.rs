@@ -39,7 +39,12 @@ impl Health {
         let response = tokio::time::timeout(TIMEOUT, http_probe::get(&url)).await;
         let response =
             response.with_context(|| format!("{url} does not respond within {TIMEOUT:?}"))??;
-        let (status, reason) = (response.status, response.body);
+        let (status, body) = (response.status, response.body);
+        let reason = if body.is_empty() {
+            "no reason in the response"
+        } else {
+            &body
+        };
         ensure!(status == 200, "not ready: {reason} ({status} from {url})");
         Ok(())
     }

@@ -113,7 +113,7 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     for failure in &failures {
         assert!(failure.is_retryable(), "{failure}");
     }
-    // Requested during the outage, without an acknowledgement.
+    // Its completion was requested during the outage, and not acknowledged.
     acknowledged.requested.insert(task);
     acknowledged.created(EXISTING, existing);
     acknowledged.created(&created_key, created);

@@ -111,7 +111,7 @@ fn a_wrong_address_is_unhealthy_with_the_reason() {
     assert_health(
         &mut health(&["--url", &url]),
         1,
-        &format!("not ready:  (404 from {url}/readyz)\n"),
+        &format!("not ready: no reason in the response (404 from {url}/readyz)\n"),
     );
     // Accepts connections, and does not respond.
     let _silent = responses.join().unwrap();

@@ -76,7 +76,7 @@ impl Metrics {
     }
 }
 
-/// Core stores failures under these names.
+/// The index of a failure in [`OUTCOMES`]. Core stores failures under the names there.
 fn outcome(failure: Failure) -> usize {
     match failure {
         Failure::Unspecified => 0,

@@ -24,7 +24,7 @@ pub(crate) struct Connection {
     info: ConnectionInfo,
     response_check: Interval,
     response_timeout: Duration,
-    /// Counts it against the limit of connections, unless it is one of this process.
+    /// Counts it against the limit of connections; `None` for one in memory, within this process.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -69,9 +69,9 @@ pub(crate) struct ConnectionInfo {
     pub(crate) unread: UnreadResponses,
 }
 
-/// The responses that the client has not read to their end, each with the instant at which it
-/// began. A client may answer pings but grant no flow-control window, and the HTTP library would
-/// keep its responses in memory.
+/// The responses, except those of streams, that the client has not read to their end, each with the
+/// instant at which it began. A client may answer pings but grant no flow-control window, and the HTTP
+/// library would keep its responses in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadResponses(Arc<Mutex<Unread>>);
 

@@ -75,7 +75,7 @@ async fn a_body_that_is_not_an_object_has_that_one_violation() {
 }
 
 #[tokio::test]
-async fn a_repeated_key_is_reported_under_the_clients_name() {
+async fn a_repeated_key_is_reported_under_the_clients_property_path() {
     let violations = violations(
         r#"{"pickup": {"metadata": {"my_own": "1", "my_own": "2"}, "doneBefore": "", "doneBefore": ""},
             "pickup": {}}"#,

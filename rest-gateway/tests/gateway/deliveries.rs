@@ -37,7 +37,7 @@ async fn a_created_delivery_is_201_with_its_location_and_both_tasks() {
 }
 
 #[tokio::test]
-async fn all_violations_are_returned_with_the_clients_names() {
+async fn all_violations_are_returned_with_the_clients_property_paths() {
     let platform = Platform::start().await;
     let violation = |field: &str| FieldViolation {
         field: field.to_owned(),

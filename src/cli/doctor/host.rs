@@ -47,8 +47,16 @@ pub(super) async fn check(data_dir: Option<&'static Path>) -> Vec<Check> {
 pub(super) fn running(data_dir: &Path) -> Option<anyhow::Result<ReadyFile>> {
     match ReadyFile::read(data_dir) {
         Err(error) if is_missing(&error) => None,
+        Ok(ready) if has_ended(ready.pid) => None,
         ready => Some(ready),
     }
+}
+
+/// Whether no process has the id of a platform that wrote `ready.json`, or only this one, as in a
+/// container: a platform that is killed leaves the file.
+fn has_ended(pid: u32) -> bool {
+    let exists = |pid: &str| Path::new("/proc").join(pid).exists();
+    pid == std::process::id() || exists("self") && !exists(&pid.to_string())
 }
 
 fn data_directory(path: &Path) -> Finding {
@@ -169,10 +177,18 @@ fn compare_zone_data(compiled: &str, system: Option<&str>) -> Finding {
 
 /// Whether what runs in the data directory is ready.
 async fn platform(data_dir: Option<&Path>) -> Finding {
-    let ready = match data_dir.and_then(running) {
-        None => return Finding::skipped("none runs in a data directory"),
-        Some(Ok(ready)) => ready,
+    let none = || Finding::skipped("none runs in a data directory");
+    let ready = match data_dir.map(ReadyFile::read) {
+        None => return none(),
+        Some(Err(error)) if is_missing(&error) => return none(),
         Some(Err(error)) => return Finding::error(error),
+        Some(Ok(ready)) if has_ended(ready.pid) => {
+            return Finding::warning(
+                format!("process {} ended without a shutdown", ready.pid),
+                "start `delivery` again",
+            );
+        }
+        Some(Ok(ready)) => ready,
     };
     let url = match ready
         .base_url
@@ -193,7 +209,7 @@ async fn platform(data_dir: Option<&Path>) -> Finding {
         ),
         Err(error) => Finding::failure(
             format!("process {}: {}", ready.pid, error_message(&error)),
-            "start `delivery` again: it ended without a shutdown, or does not respond",
+            "restart `delivery`: it does not respond",
         ),
     }
 }

@@ -54,7 +54,7 @@ on_both_databases! {
         mismatches.assert_none();
     }
 
-    async fn a_list_is_filtered_by_the_dropoffs_before(platform: &Platform) {
+    async fn a_list_is_filtered_by_dropoff_time(platform: &Platform) {
         let client = platform.client().await;
         let mut ids = Vec::new();
         for before in ["2020-04-03 10:00", "2020-04-03 12:00", "2020-04-04 12:00"] {

@@ -246,7 +246,7 @@ impl Reports {
         self.unread.pop_front().unwrap()
     }
 
-    /// The next outcome of a test, whose report is answered.
+    /// The next outcome of a test send. Its report needs no [`Reports::acknowledge`].
     pub(crate) async fn next_test_outcome(&mut self) -> TestOutcome {
         let next = with_timeout(async { self.test_outcomes.lock().await.recv().await }).await;
         next.unwrap()

@@ -11,9 +11,9 @@ use super::{
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
 
 /// Factors of the confidence: the query has neither the town nor the postcode of a street that was
-/// searched in the area.
+/// found with [`Scope::Area`].
 const NEAREST_TOWN: f64 = 0.9;
-/// The same for a street that was not searched in the area.
+/// The same for a street found with another scope.
 const OUTSIDE_AREA: f64 = 0.7;
 /// The house number is interpolated.
 const INTERPOLATED: f64 = 0.9;
@@ -94,7 +94,7 @@ impl Search<'_> {
             matches!(candidate.mismatch, Some(Mismatch::Contradiction { .. }))
         };
         if elsewhere.iter().any(is_contradiction) {
-            // The streets of other places are irrelevant.
+            // Streets with another mismatch are irrelevant.
             elsewhere.retain(is_contradiction);
         }
         elsewhere.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
