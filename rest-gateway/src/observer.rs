@@ -51,7 +51,7 @@ fn trace<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<Tr
         return None;
     }
     let name = format_args!("{} {}", series.method, series.route);
-    let trace = TraceSpan::of_request(name, request.headers())?;
+    let trace = TraceSpan::of_client_request(name, request.headers())?;
     trace.set(|| {
         let (scheme, _) = public_url.split_once(':').unwrap_or_default();
         [

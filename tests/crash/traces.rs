@@ -223,6 +223,23 @@ async fn without_an_endpoint_nothing_is_exported_and_the_context_is_passed_on() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_cannot_have_more_traces_exported_than_the_configured_share() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let collector = Collector::start().await;
+    let flags = vec![collector.flag(), "--trace-sampling=0".to_owned()];
+    let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| flags).await;
+    let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
+
+    let received = deliver(&shop, &board).await;
+
+    let (trace, _) = ids(COMPLETION);
+    assert_eq!(ids(&received).0, trace);
+    assert!(received.ends_with("-00"), "{received}");
+    assert!(platform.server.terminate().await.success());
+    assert_eq!(collector.exports(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_collector_that_hangs_delays_neither_requests_nor_shutdown() {
     const REQUESTS: u32 = 20;
 

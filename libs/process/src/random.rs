@@ -17,6 +17,12 @@ pub fn token<const N: usize>() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes::<N>())
 }
 
+/// A random number from 0 to 1, without 1.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+pub fn fraction() -> f64 {
+    below(1 << 53) as f64 / (1_u64 << 53) as f64
+}
+
 /// A random number below a limit; 0 for the limit 0. The bias of the remainder is negligible for
 /// jitter.
 pub fn below(limit: u64) -> u64 {

@@ -16,8 +16,8 @@ pub struct TraceConfig {
     )]
     pub otlp_endpoint: Option<Url>,
 
-    /// Share of the traces that begin here which are exported, from 0 to 1. Of others, what their
-    /// `traceparent` says. Example: `0.1`
+    /// Share of the traces that is exported, from 0 to 1: of those that begin here and, in a gateway,
+    /// of those that a client's `traceparent` samples. Example: `0.1`
     #[arg(
         long,
         env = "DELIVERY_TRACE_SAMPLING",

@@ -37,15 +37,23 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Limit for exporting the last spans at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One per process, as the logs.
-static TRACER: OnceLock<SdkTracer> = OnceLock::new();
+/// One per process, as the logs, and the share of traces that is exported.
+static TRACER: OnceLock<(SdkTracer, f64)> = OnceLock::new();
 
 static LOST: LazyLock<Counters> =
     LazyLock::new(|| Counters::new("reason", &["queue_full", "export", "shutdown"]));
 
 /// None unless spans are exported.
 pub(super) fn tracer() -> Option<&'static SdkTracer> {
-    TRACER.get()
+    TRACER.get().map(|(tracer, _)| tracer)
+}
+
+/// Whether a trace that a client wants to be sampled is in the share that is exported. Random: the
+/// client chooses its id.
+pub(super) fn is_selected() -> bool {
+    TRACER
+        .get()
+        .is_some_and(|(_, sampling)| random::fraction() < *sampling)
 }
 
 /// Registers the metrics of traces.
@@ -86,7 +94,9 @@ pub fn start(config: &TraceConfig, program: &'static str) -> anyhow::Result<Trac
         .with_resource(resource)
         .with_span_processor(Queue(spans))
         .build();
-    let is_first = TRACER.set(provider.tracer("delivery")).is_ok();
+    let is_first = TRACER
+        .set((provider.tracer("delivery"), config.trace_sampling))
+        .is_ok();
     ensure!(is_first, "traces are exported already");
     let stop = CancellationToken::new();
     let task = tokio::spawn(export(queue, exporter, stop.clone()));

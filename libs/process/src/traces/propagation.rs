@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::{
     Context,
     propagation::{Extractor, Injector, TextMapPropagator as _},
-    trace::TraceContextExt as _,
+    trace::{SpanContext, TraceContextExt as _, TraceFlags},
 };
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 
@@ -20,6 +20,19 @@ pub(super) fn from_headers(headers: &HeaderMap) -> Option<Context> {
         return None;
     }
     extract(&Headers(headers))
+}
+
+/// The same span, as one that its sender does not sample.
+pub(super) fn unsampled(context: &Context) -> Context {
+    let span = context.span();
+    let span = span.span_context();
+    Context::new().with_remote_span_context(SpanContext::new(
+        span.trace_id(),
+        span.span_id(),
+        TraceFlags::NOT_SAMPLED,
+        true,
+        span.trace_state().clone(),
+    ))
 }
 
 /// The span that a `traceparent` names, if it is valid.

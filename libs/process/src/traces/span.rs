@@ -20,6 +20,16 @@ use super::{export, propagation};
 pub struct TraceSpan(Context);
 
 impl TraceSpan {
+    /// The span of a request from outside the platform, of whose traces the configured share is exported
+    /// at most: a child of its client's, or the first of a trace.
+    pub fn of_client_request(name: fmt::Arguments<'_>, headers: &HeaderMap) -> Option<Self> {
+        let mut parent = propagation::from_headers(headers);
+        if export::tracer().is_some() && !export::is_selected() {
+            parent = parent.as_ref().map(propagation::unsampled);
+        }
+        Self::continued(SpanKind::Server, name, parent)
+    }
+
     /// The span of a request with these headers: a child of its sender's, or the first of a trace.
     pub fn of_request(name: fmt::Arguments<'_>, headers: &HeaderMap) -> Option<Self> {
         Self::continued(SpanKind::Server, name, propagation::from_headers(headers))
