@@ -389,10 +389,8 @@ fn date(random: &mut Random) -> Piece {
             return Piece::time(format!("{year}-{month:02}-{day:02}T{time}"), time);
         }
         31 => {
-            return Piece::time(
-                format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}"),
-                time,
-            );
+            let date = format!("{year}{month:02}{day:02}T{hour:02}{minute:02}{second:02}");
+            return Piece::time(date, time);
         }
         32 => return Piece::time(format!("{day}/{short}/{year}:{time} +0200"), time),
         _ => return Piece::time(format!("{year}:{month:02}:{day:02} {time}"), time),
