@@ -1,4 +1,4 @@
-//! Whether this program can migrate a database.
+//! Whether this program can use a database's schema, and which migrations it lacks.
 
 use sea_orm_migration::{
     SchemaManager,
@@ -26,17 +26,19 @@ pub enum Unusable {
     Database(#[from] DbErr),
 }
 
-/// Fails if the database accepts no writes, or has migrations that this program does not know.
-pub async fn check(connection: &impl ConnectionTrait) -> Result<(), Unusable> {
+/// The names of the migrations to be applied. Fails if the database accepts no writes, or if this
+/// program cannot use its schema.
+pub async fn check(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
     if connection.get_database_backend() == DbBackend::Postgres {
         check_writable(connection).await?;
     }
     let applied = Migrator::get_migration_models(connection).await?;
-    check_known(applied.into_iter().map(|migration| migration.version))
+    let applied: Vec<_> = applied.into_iter().map(|applied| applied.version).collect();
+    pending_after(&applied)
 }
 
-/// The names of the migrations that have not been applied. Fails if the database has ones that this
-/// program does not know. Changes nothing; some migration has been applied.
+/// The names of the migrations to be applied. Fails if this program cannot use the schema. Changes
+/// nothing; some migration has been applied.
 pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
     // `Migrator` creates its table first.
     let select = format!("SELECT version FROM {}", Migrator::migration_table_name());
@@ -45,17 +47,26 @@ pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, U
     let applied = rows
         .map(|row| row.try_get_by_index(0))
         .collect::<Result<Vec<String>, _>>()?;
-    check_known(applied.iter().cloned())?;
-    let known = Migrator::migrations().into_iter();
-    let names = known.map(|migration| migration.name().to_owned());
-    Ok(names.filter(|name| !applied.contains(name)).collect())
+    pending_after(&applied)
 }
 
-fn check_known(mut applied: impl Iterator<Item = String>) -> Result<(), Unusable> {
-    let known = Migrator::migrations();
-    let is_known = |version: &String| known.iter().any(|migration| migration.name() == version);
-    let unknown = applied.find(|version| !is_known(version));
-    unknown.map_or(Ok(()), |version| Err(Unusable::Newer(version)))
+/// The migrations that have not been applied. Fails if others have been, unless they only add and
+/// none is missing: then this program is older than the schema, and ignores the additions.
+fn pending_after(applied: &[String]) -> Result<Vec<String>, Unusable> {
+    let known = Migrator::migrations().into_iter();
+    let known: Vec<_> = known.map(|migration| migration.name().to_owned()).collect();
+    let mut unknown = applied.iter().filter(|name| !known.contains(name));
+    let pending = known.iter().filter(|name| !applied.contains(name));
+    let pending: Vec<_> = pending.cloned().collect();
+    match unknown.find(|name| !pending.is_empty() || !only_adds(name)) {
+        Some(unknown) => Err(Unusable::Newer(unknown.clone())),
+        None => Ok(pending),
+    }
+}
+
+/// Whether a migration's name says that it only adds: `m0003_add_…`.
+fn only_adds(name: &str) -> bool {
+    name.split('_').nth(1) == Some("add")
 }
 
 /// Whether no migration has been applied to the database yet.

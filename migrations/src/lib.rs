@@ -1,9 +1,15 @@
 //! The database schema, one migration per module, applied in order.
 //!
 //! How to write a migration: add `m000N_verb_noun.rs` after the last one; never change a released
-//! migration. Cores of the previous version keep running while a new core migrates, so a migration
-//! may only add (tables, nullable columns, columns with a default, indexes). Columns that are no
-//! longer used are dropped one version later (expand/contract).
+//! migration. Programs of the previous release serve over the new schema during an upgrade, and
+//! start over it after a rollback (docs/operations.md). The verb says what they can do:
+//!
+//! - `add`: programs that do not know the migration start over it. It only adds what they can
+//!   ignore: tables, indexes that are not unique, columns that are nullable or have a default. They
+//!   write rows without its values, and the new release works with those.
+//! - any other, such as `drop`: programs that do not know the migration refuse to start, so that
+//!   its release cannot be rolled back. It only removes what the previous release no longer uses
+//!   (expand/contract), because cores of that release serve until they are replaced.
 //!
 //! Conventions: both engines have the same tables. Instants are `BIGINT` microseconds since
 //! 1970 (comparable and exact on both); ids are UUIDs; JSON is `jsonb` on `PostgreSQL`, text on

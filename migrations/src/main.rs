@@ -67,17 +67,18 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         migrations::explain_connect_error(&url, &error)
             .map_or_else(|| error.into(), anyhow::Error::msg)
     })?;
-    migrations::check(&database).await?;
-
-    let pending = Migrator::get_pending_migrations(&database).await?;
+    let pending = migrations::check(&database).await?;
     for migration in &pending {
-        eprintln!("{}", migration.name());
+        eprintln!("{migration}");
     }
     if arguments.dry_run {
         eprintln!("{} to apply", pending.len());
         return Ok(());
     }
-    Migrator::up(&database, None).await?;
+    // `Migrator` refuses migrations that it does not know.
+    if !pending.is_empty() {
+        Migrator::up(&database, None).await?;
+    }
     eprintln!("{} applied", pending.len());
     Ok(())
 }

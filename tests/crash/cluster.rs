@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::{
     caller::Caller,
     postgres::Postgres,
-    program::{self, PROGRAMS},
+    program::{self, PROGRAMS, Programs},
     server::{Server, reserve_addr},
 };
 
@@ -70,6 +70,8 @@ pub(crate) struct Cluster {
     /// The shop's id.
     store: String,
     directory: TempDir,
+    /// With which it was started.
+    programs: &'static Programs,
 }
 
 impl Cluster {
@@ -83,6 +85,15 @@ impl Cluster {
 
     /// Starts a cluster on a running PostgreSQL, which it reaches by a URL.
     pub(crate) async fn start_on(postgres: Postgres, database_url: &str) -> Self {
+        Self::start_programs(&PROGRAMS, postgres, database_url).await
+    }
+
+    /// As [`Cluster::start_on`], with other programs.
+    pub(crate) async fn start_programs(
+        programs: &'static Programs,
+        postgres: Postgres,
+        database_url: &str,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let core_arguments = vec![
             format!("--database-url={database_url}"),
@@ -91,7 +102,7 @@ impl Cluster {
             format!("--gazetteer-file={}", path(&directory, "addresses.sqlite")),
         ];
         let clients = program::json(
-            program::command(&PROGRAMS.core)
+            program::command(&programs.core)
                 .arg("bootstrap")
                 .args(&core_arguments),
         );
@@ -110,7 +121,7 @@ impl Cluster {
             let name = format!("core {number}");
             // The text that it prints when it is ready, and how many times.
             let ready = ("serving", 1);
-            Server::new(&name, &PROGRAMS.core, arguments, ready)
+            Server::new(&name, &programs.core, arguments, ready)
         });
         let gateways = [0, 1].map(|number| {
             let mut arguments = core_url_flags.to_vec();
@@ -120,7 +131,7 @@ impl Cluster {
             arguments.push(format!("--public-url={PUBLIC_URL}"));
             let name = format!("gateway {number}");
             let ready = ("serving the REST API", 1);
-            Server::new(&name, &PROGRAMS.gateway, arguments, ready)
+            Server::new(&name, &programs.gateway, arguments, ready)
         });
         let dispatchers = [0, 1].map(|number| {
             let mut arguments = core_url_flags.to_vec();
@@ -129,7 +140,7 @@ impl Cluster {
             arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
             let name = format!("dispatcher {number}");
             let ready = ("stream from core is open", 2);
-            Server::new(&name, &PROGRAMS.dispatcher, arguments, ready)
+            Server::new(&name, &programs.dispatcher, arguments, ready)
         });
 
         let operator_client = credentials(&clients["operator_client"]);
@@ -145,6 +156,7 @@ impl Cluster {
             operator_client,
             dispatcher_client,
             directory,
+            programs,
         };
         for server in cluster.servers() {
             server.start().await;
@@ -208,7 +220,7 @@ impl Cluster {
 
     fn operator(&self, arguments: &[&str]) -> Value {
         program::json(
-            program::command(&PROGRAMS.delivery)
+            program::command(&self.programs.delivery)
                 .args(arguments)
                 .args(["--json", "--core-url", &self.core_urls[0]])
                 .env("DELIVERY_OPERATOR_KEY", &self.operator_client.api_key)

@@ -87,6 +87,7 @@ mod startup_errors;
 mod startup_postgres;
 mod tls;
 mod traces;
+mod upgrade;
 mod webhooks;
 
 /// What a busy machine may add to a guaranteed time.

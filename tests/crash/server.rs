@@ -71,6 +71,11 @@ impl Server {
         self.arguments.push(argument.to_owned());
     }
 
+    /// Sets the program of its next start.
+    pub(crate) fn set_program(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -45,12 +45,17 @@ pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc
 /// A new `PostgreSQL` database; `None`, with a message on stderr, without a `PostgreSQL`
 /// installation.
 pub async fn postgres() -> Option<Arc<Storage>> {
-    let url = postgres_cluster::create_database()?;
+    let url = postgres_url()?;
     Some(Arc::new(
         Storage::connect(&url, DEFAULT_DATABASE_CONNECTIONS)
             .await
             .unwrap(),
     ))
+}
+
+/// A new, empty `PostgreSQL` database, as in [`postgres`].
+pub fn postgres_url() -> Option<String> {
+    postgres_cluster::create_database()
 }
 
 pub async fn open(directory: &TempDir) -> Storage {

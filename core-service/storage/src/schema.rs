@@ -24,7 +24,9 @@ pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error
     let mut tries = 1;
     loop {
         let applied = match migrations::check(connection).await {
-            Ok(()) => Migrator::up(connection, None).await.map_err(Error::from),
+            // `Migrator` refuses migrations that it does not know.
+            Ok(pending) if pending.is_empty() => Ok(()),
+            Ok(_) => Migrator::up(connection, None).await.map_err(Error::from),
             Err(unusable) => Err(unusable.into()),
         };
         match applied {
@@ -177,27 +179,69 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn an_empty_schema_is_migrated_to_this_version_and_a_newer_one_is_rejected() {
+    /// A new database of each engine that is installed, with this version's schema.
+    async fn migrated() -> (tempfile::TempDir, Vec<DatabaseConnection>) {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("delivery.sqlite");
-        let url = format!("sqlite://{}?mode=rwc", file.display());
-        let connection = Database::connect(url).await.unwrap();
-        Migrator::install(&connection).await.unwrap();
+        let urls = std::iter::once(crate::fixture::url(&directory));
+        let mut databases = Vec::new();
+        for url in urls.chain(crate::fixture::postgres_url()) {
+            let database = Database::connect(url).await.unwrap();
+            Migrator::install(&database).await.unwrap();
+            migrate(&database).await.unwrap();
+            assert_eq!(migrations::pending(&database).await.unwrap(), [""; 0]);
+            databases.push(database);
+        }
+        (directory, databases)
+    }
 
-        migrate(&connection).await.unwrap();
+    async fn record(database: &DatabaseConnection, migration: &str) {
+        let insert = format!("INSERT INTO seaql_migrations VALUES ('{migration}', 0)");
+        database.execute_unprepared(&insert).await.unwrap();
+    }
 
-        let pending = Migrator::get_pending_migrations(&connection).await.unwrap();
-        assert_eq!(pending.len(), 0);
-        connection
-            .execute_unprepared(
-                "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)",
-            )
-            .await
-            .unwrap();
-        assert_eq!(
-            migrate(&connection).await.unwrap_err().to_string(),
-            "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one"
-        );
+    /// Asserts that the schema is used, or refused for a migration.
+    async fn assert_refused_for(migration: Option<&str>, database: &DatabaseConnection) {
+        let message = migration.map(|migration| format!("the schema is newer than this program, which does not know the migration {migration}: start the version that applied it, or a later one"));
+        let migrated = migrate(database).await.err();
+        assert_eq!(migrated.map(|error| error.to_string()), message);
+        let pending = migrations::pending(database).await.err();
+        assert_eq!(pending.map(|error| error.to_string()), message);
+    }
+
+    #[tokio::test]
+    async fn a_schema_to_which_later_versions_have_only_added_is_used() {
+        let (_directory, databases) = migrated().await;
+        for database in databases {
+            record(&database, "m9998_add_column").await;
+            record(&database, "m9999_add_index").await;
+            assert_refused_for(None, &database).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_schema_from_which_a_later_version_may_have_removed_is_refused() {
+        let (_directory, databases) = migrated().await;
+        for database in databases {
+            for migration in ["m9999_drop_add_column", "m9999", "m9999_added_column"] {
+                record(&database, "m9998_add_column").await;
+                record(&database, migration).await;
+                assert_refused_for(Some(migration), &database).await;
+                let delete = "DELETE FROM seaql_migrations WHERE version LIKE 'm999%'";
+                database.execute_unprepared(delete).await.unwrap();
+            }
+        }
+    }
+
+    /// As of a version that was made from another one.
+    #[tokio::test]
+    async fn a_schema_with_an_unknown_addition_is_not_migrated() {
+        let (_directory, databases) = migrated().await;
+        for database in databases {
+            record(&database, "m9999_add_column").await;
+            let last = Migrator::migrations().pop().unwrap().name().to_owned();
+            let delete = format!("DELETE FROM seaql_migrations WHERE version = '{last}'");
+            database.execute_unprepared(&delete).await.unwrap();
+            assert_refused_for(Some("m9999_add_column"), &database).await;
+        }
     }
 }

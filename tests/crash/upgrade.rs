@@ -1,0 +1,188 @@
+//! Upgrades and rollbacks under load: the programs of an earlier commit beside the present ones,
+//! over one database.
+//!
+//! `DELIVERY_TEST_PREVIOUS` names the directory of the earlier programs. Without it the present
+//! ones take their place, and a statement adds to the schema what a later release could.
+
+use std::time::Duration;
+
+use crate::{
+    ONE_AT_A_TIME,
+    all_in_one::AllInOne,
+    caller::{Caller, Failure},
+    cluster::Cluster,
+    load::Load,
+    oracle::{self, Figures},
+    postgres::Postgres,
+    program::{PREVIOUS, PROGRAMS, Programs},
+    receiver::Receiver,
+};
+
+/// The number of workers that create deliveries, and of those that complete their tasks.
+const WORKERS: usize = 6;
+
+/// The number of successful requests between two steps: enough to use both gateways and both cores.
+const REQUESTS_BETWEEN_STEPS: u64 = 60;
+
+/// Shorter than a lease: a notification that a process left leased is not settled in time.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Counts the applied migrations that prevent a rollback by their verb.
+const NOT_ADDING: &str =
+    "SELECT count(*) FROM seaql_migrations WHERE version NOT LIKE 'm_____add%'";
+
+const RECORD_LATER: &str =
+    "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_add_later', 0)";
+
+fn previous() -> &'static Programs {
+    PREVIOUS.as_ref().unwrap_or(&PROGRAMS)
+}
+
+/// The documented orders of an upgrade and of a rollback, then an upgrade in the order of the
+/// rollback, in which new gateways and dispatchers call old cores.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_and_its_rollback_under_load_lose_and_repeat_nothing_and_fail_no_request() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(postgres) = Postgres::start() else {
+        return;
+    };
+    let url = postgres.url();
+    let mut cluster = Cluster::start_programs(previous(), postgres, &url).await;
+    let board = cluster.dispatch_board().await;
+    let test = UpgradeTest::start(cluster.shop().await, &board).await;
+    let not_adding = cluster.postgres.query(NOT_ADDING);
+
+    let cores_first = [Kind::Core, Kind::Gateway, Kind::Dispatcher];
+    let cores_last = [Kind::Dispatcher, Kind::Gateway, Kind::Core];
+    test.replace(&mut cluster, &PROGRAMS, cores_first).await;
+    let can_roll_back = cluster.postgres.query(NOT_ADDING) == not_adding;
+    if can_roll_back {
+        if PREVIOUS.is_none() {
+            add_column_to_each_table(&cluster.postgres);
+        }
+        test.replace(&mut cluster, previous(), cores_last).await;
+        test.replace(&mut cluster, &PROGRAMS, cores_last).await;
+    }
+
+    let query = |statement: &str| cluster.postgres.query(statement);
+    let (figures, failures) = test.finish("PostgreSQL", can_roll_back, query).await;
+    assert!(failures.is_empty(), "{failures:#?}");
+    figures.assert_nothing_lost();
+    assert_eq!(figures.repeats, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_and_its_rollback_of_the_all_in_one_lose_and_repeat_nothing() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let mut platform = AllInOne::start_under(&previous().delivery, |_| Vec::new()).await;
+    let board = platform.dispatch_board().await;
+    let test = UpgradeTest::start(platform.shop().await, &board).await;
+    let not_adding = platform.sql(NOT_ADDING);
+
+    test.replace_all_in_one(&mut platform, &PROGRAMS).await;
+    let can_roll_back = platform.sql(NOT_ADDING) == not_adding;
+    if can_roll_back {
+        if PREVIOUS.is_none() {
+            platform.sql("ALTER TABLE deliveries ADD COLUMN added_later TEXT");
+            platform.sql(RECORD_LATER);
+        }
+        test.replace_all_in_one(&mut platform, previous()).await;
+        test.replace_all_in_one(&mut platform, &PROGRAMS).await;
+    }
+
+    let query = |statement: &str| platform.sql(statement);
+    let (figures, failures) = test.finish("SQLite", can_roll_back, query).await;
+    for failure in &failures {
+        assert!(failure.is_expected_after_a_kill(), "{failure}");
+    }
+    figures.assert_nothing_lost();
+    assert_eq!(figures.repeats, 0);
+}
+
+/// As a migration of a later release, which this one does not know.
+fn add_column_to_each_table(postgres: &Postgres) {
+    let tables = postgres.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
+    for table in tables.lines() {
+        postgres.sql(&format!("ALTER TABLE {table} ADD COLUMN added_later text"));
+    }
+    postgres.sql(RECORD_LATER);
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Core,
+    Gateway,
+    Dispatcher,
+}
+
+/// Load on a platform and a receiver of its notifications.
+struct UpgradeTest {
+    shop: Caller,
+    receiver: Receiver,
+    load: Load,
+}
+
+impl UpgradeTest {
+    async fn start(shop: Caller, board: &Caller) -> Self {
+        let receiver = Receiver::start().await;
+        shop.subscribe(receiver.url()).await;
+        let load = Load::start(WORKERS, &shop, board);
+        load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+        Self {
+            shop,
+            receiver,
+            load,
+        }
+    }
+
+    /// Replaces one process after the other, while the rest serve.
+    async fn replace(&self, cluster: &mut Cluster, by: &Programs, order: [Kind; 3]) {
+        for kind in order {
+            let (servers, program) = match kind {
+                Kind::Core => (&mut cluster.cores, &by.core),
+                Kind::Gateway => (&mut cluster.gateways, &by.gateway),
+                Kind::Dispatcher => (&mut cluster.dispatchers, &by.dispatcher),
+            };
+            for server in servers {
+                let status = server.terminate().await;
+                assert_eq!(status.code(), Some(0), "{}", server.name());
+                server.set_program(program);
+                server.start().await;
+                self.load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+            }
+        }
+    }
+
+    async fn replace_all_in_one(&self, platform: &mut AllInOne, by: &Programs) {
+        assert!(platform.server.terminate().await.success());
+        platform.server.set_program(&by.delivery);
+        platform.server.start().await;
+        self.load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+    }
+
+    /// Verifies the platform, and reports what was tested.
+    async fn finish(
+        self,
+        database: &str,
+        rolled_back: bool,
+        query: impl Fn(&str) -> String,
+    ) -> (Figures, Vec<Failure>) {
+        let (acknowledged, failures) = self.load.finish().await;
+        let figures =
+            oracle::verify(&acknowledged, &self.shop, &self.receiver, query, TIMEOUT).await;
+        let from = match &*PREVIOUS {
+            Some(programs) => programs.delivery.display().to_string(),
+            None => "the present programs (DELIVERY_TEST_PREVIOUS names no others)".to_owned(),
+        };
+        let steps = if rolled_back {
+            "upgrade, rollback, upgrade"
+        } else {
+            "upgrade without rollback, which a migration prevents"
+        };
+        crate::report(&format!(
+            "{steps} from {from} over {database}; failed requests: {}; {figures}",
+            failures.len()
+        ));
+        (figures, failures)
+    }
+}
