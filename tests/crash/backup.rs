@@ -1,4 +1,4 @@
-//! Backups: taken under load, restored elsewhere, and copies that are not backups.
+//! Backups over SQLite: taken under load, restored elsewhere, and copies that are not backups.
 
 use std::{
     fs,
@@ -14,7 +14,6 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::{Caller, Failure, iri},
-    cluster::{Cluster, EXPIRE_LEASES},
     event_log::EventLog,
     load::{Acknowledged, Load},
     oracle::{self, RECOVERY_TIMEOUT},
@@ -23,10 +22,10 @@ use crate::{
 };
 
 /// The requests before the backup, and between its end and the loss of the platform.
-const REQUESTS: u64 = 150;
+pub(crate) const REQUESTS: u64 = 150;
 
 /// The number of creators and completers.
-const WORKERS: usize = 6;
+pub(crate) const WORKERS: usize = 6;
 
 fn delivery(arguments: &[&str]) -> Output {
     program::output(program::command(&PROGRAMS.delivery).args(arguments))
@@ -40,7 +39,7 @@ fn refusal(output: Output) -> String {
     errors
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -105,67 +104,9 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_restored_elsewhere(
     ));
 }
 
-/// The same by PostgreSQL's own tools, as `docs/postgresql.md` describes.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_before_a_dump_of_postgresql_under_load_is_restored_elsewhere() {
-    let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(mut cluster) = Cluster::start().await else {
-        return;
-    };
-    let receiver = Receiver::start().await;
-    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    shop.subscribe(receiver.url()).await;
-    receiver.set_responding(false);
-    let load = Load::start(WORKERS, &shop, &board);
-    load.wait_for_successes(REQUESTS).await;
-
-    let elsewhere = tempfile::tempdir().unwrap();
-    let file = elsewhere.path().join("platform.dump");
-    let before = load.acknowledged();
-    let run = |program: &str, arguments: &[&str]| {
-        let output = program::output(cluster.postgres.program(program).args(arguments));
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program}: {errors}");
-    };
-    run(
-        "pg_dump",
-        &["--format=custom", "--file", text(&file), "postgres"],
-    );
-    run("createdb", &["restored"]);
-    run(
-        "pg_restore",
-        &["--exit-on-error", "--dbname=restored", text(&file)],
-    );
-    load.wait_for_successes(REQUESTS).await;
-    receiver.set_responding(true);
-    receiver
-        .wait(RECOVERY_TIMEOUT, |received| received.total > 0)
-        .await;
-    drop(load);
-    for server in cluster.servers() {
-        server.kill();
-    }
-    cluster.postgres.terminate_backends();
-    for (from, to) in [("postgres", "lost"), ("restored", "postgres")] {
-        let rename = format!("ALTER DATABASE {from} RENAME TO {to}");
-        let arguments = ["--dbname=template1", "--command", &rename];
-        let output = program::output(cluster.postgres.program("psql").args(arguments));
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{errors}");
-    }
-    for server in cluster.servers() {
-        server.start().await;
-    }
-    // The leases of the lost dispatchers expire after a minute.
-    cluster.postgres.query(EXPIRE_LEASES);
-
-    let query = |statement: &str| cluster.postgres.query(statement);
-    verify_restored(&before, &cluster.shop().await, &receiver, query).await;
-}
-
 /// Asserts that a restored platform has what was acknowledged before the backup, that every completion
 /// is notified, none under two ids, and that it serves.
-async fn verify_restored(
+pub(crate) async fn verify_restored(
     before: &Acknowledged,
     shop: &Caller,
     receiver: &Receiver,

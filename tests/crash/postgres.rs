@@ -16,16 +16,17 @@ bin=$1
 settings=$2
 environment=$3
 directory=$(mktemp -d /tmp/delivery-crash.XXXXXX)
+data=$directory/data
 postgres=0
 trap 'rm -rf "$directory"' EXIT
-"$bin/initdb" --pgdata="$directory/data" --username=delivery --auth=trust --encoding=UTF8 \
+"$bin/initdb" --pgdata="$data" --username=delivery --auth=trust --encoding=UTF8 \
     --locale=C --no-sync >"$directory/log" 2>&1 || { cat "$directory/log" >&2; exit 1; }
 start() {
     tries=0
     until [ "$postgres" -gt 0 ] && "$bin/pg_isready" --quiet --host="$directory"; do
         # Children of the previous server may still use its shared memory.
         if [ "$postgres" -eq 0 ] || ! kill -0 "$postgres" 2>/dev/null; then
-            env $environment "$bin/postgres" -D "$directory/data" -k "$directory" \
+            env $environment "$bin/postgres" -D "$data" -k "$directory" \
                 -c listen_addresses= $settings >>"$directory/log" 2>&1 </dev/null &
             postgres=$!
         fi
@@ -52,10 +53,19 @@ while read -r command; do
         start) start ;;
         kill) kill -KILL "$postgres"; reap ;;
         fast | immediate)
-            "$bin/pg_ctl" stop --silent --no-wait --mode="$command" --pgdata="$directory/data"
+            "$bin/pg_ctl" stop --silent --no-wait --mode="$command" --pgdata="$data"
             reap ;;
         pause) signal STOP ;;
         resume) signal CONT ;;
+        back_up)
+            "$bin/pg_basebackup" --host="$directory" --username=delivery \
+                --pgdata="$directory/backup" --wal-method=stream --checkpoint=fast
+            "$bin/pg_verifybackup" --quiet "$directory/backup" ;;
+        restore)
+            kill -KILL "$postgres"; reap
+            rm -r "$data"
+            data=$directory/backup
+            start ;;
     esac
     echo "done"
 done
@@ -141,6 +151,16 @@ impl Postgres {
     /// Restarts it and waits until it accepts connections.
     pub(crate) fn restart(&mut self) {
         self.resource_script.execute("start");
+    }
+
+    /// `pg_basebackup` with the write-ahead log of its duration, and `pg_verifybackup`.
+    pub(crate) fn back_up(&mut self) {
+        self.resource_script.execute("back_up");
+    }
+
+    /// Loses the server and its data directory, and starts another on the backup.
+    pub(crate) fn restore(&mut self) {
+        self.resource_script.execute("restore");
     }
 
     /// Restarts it as a standby without a primary: it accepts reads only.

@@ -1,0 +1,103 @@
+//! Backups by PostgreSQL's own tools, as `docs/postgresql.md` describes.
+
+use std::time::Instant;
+
+use crate::{
+    ONE_AT_A_TIME,
+    backup::{REQUESTS, WORKERS, text, verify_restored},
+    cluster::{Cluster, EXPIRE_LEASES},
+    load::Load,
+    oracle::RECOVERY_TIMEOUT,
+    postgres::Postgres,
+    program,
+    receiver::Receiver,
+    report,
+};
+
+/// Backs up a platform under load, loses it later, and restores it: everything acknowledged before
+/// the backup is in it, every completion before it is notified, and none under two ids.
+async fn drill(
+    name: &str,
+    backup: impl FnOnce(&mut Postgres),
+    restore: impl FnOnce(&mut Postgres),
+) {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    shop.subscribe(receiver.url()).await;
+    // A backlog: nothing is delivered before the backup.
+    receiver.set_responding(false);
+    let load = Load::start(WORKERS, &shop, &board);
+    load.wait_for_successes(REQUESTS).await;
+
+    let before = load.acknowledged();
+    let started = Instant::now();
+    backup(&mut cluster.postgres);
+    let took = started.elapsed();
+    load.wait_for_successes(REQUESTS).await;
+    receiver.set_responding(true);
+    receiver
+        .wait(RECOVERY_TIMEOUT, |received| received.total > 0)
+        .await;
+    drop(load);
+    for server in cluster.servers() {
+        server.kill();
+    }
+    restore(&mut cluster.postgres);
+    for server in cluster.servers() {
+        server.start().await;
+    }
+    // The leases of the lost dispatchers expire after a minute.
+    cluster.postgres.query(EXPIRE_LEASES);
+
+    let query = |statement: &str| cluster.postgres.query(statement);
+    verify_restored(&before, &cluster.shop().await, &receiver, query).await;
+    report(&format!(
+        "{name} under the load of {WORKERS} creators and completers in {} ms; before it {} creates, \
+         {} completions",
+        took.as_millis(),
+        before.created.len(),
+        before.done.len(),
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_before_a_dump_under_load_is_restored_elsewhere() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = elsewhere.path().join("platform.dump");
+    let run = |postgres: &Postgres, program: &str, arguments: &[&str]| {
+        let output = program::output(postgres.program(program).args(arguments));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program}: {errors}");
+    };
+    let dump = |postgres: &mut Postgres| {
+        let arguments = ["--format=custom", "--file", text(&file), "postgres"];
+        run(postgres, "pg_dump", &arguments);
+    };
+    let restore = |postgres: &mut Postgres| {
+        postgres.terminate_backends();
+        let rename = "ALTER DATABASE postgres RENAME TO lost";
+        run(
+            postgres,
+            "psql",
+            &["--dbname=template1", "--command", rename],
+        );
+        run(
+            postgres,
+            "createdb",
+            &["--maintenance-db=template1", "postgres"],
+        );
+        let arguments = ["--exit-on-error", "--dbname=postgres", text(&file)];
+        run(postgres, "pg_restore", &arguments);
+    };
+    drill("pg_dump", dump, restore).await;
+}
+
+/// The copy of the files has the write-ahead log of the time in which they were copied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_before_a_base_backup_under_load_is_restored_elsewhere() {
+    drill("pg_basebackup", Postgres::back_up, Postgres::restore).await;
+}
