@@ -57,9 +57,11 @@ use response::Response;
 
 mod across_cores;
 mod backup;
+mod backup_postgres;
 mod bootstrap;
 mod capacity_refill;
 mod clock;
+mod dashboard;
 mod database_outage;
 mod disk_failures;
 mod docs_page;

@@ -32,7 +32,7 @@ const IDS: usize = 200;
 
 const MAY_BE_ABSENT: [&str; 1] = ["delivery_database_connections_refused_total"];
 
-async fn all_in_one(flags: Vec<String>) -> (AllInOne, SocketAddr) {
+pub(crate) async fn all_in_one(flags: Vec<String>) -> (AllInOne, SocketAddr) {
     let addr = reserve_addr();
     let flag = format!("--health-listen={addr}");
     let flags = [vec![flag], flags].concat();
@@ -199,7 +199,7 @@ async fn exposed() -> BTreeMap<String, Family> {
 }
 
 /// A core with a health listener.
-async fn core_on(postgres: &Postgres, flags: &[&str]) -> (Files, Server, SocketAddr) {
+pub(crate) async fn core_on(postgres: &Postgres, flags: &[&str]) -> (Files, Server, SocketAddr) {
     let files = Files::new();
     let addr = reserve_addr();
     let mut arguments = vec![
