@@ -60,7 +60,6 @@ impl Dispatcher {
         });
         let request = ReportOutcomesRequest {
             outcomes: outcomes.collect(),
-            ..ReportOutcomesRequest::default()
         };
         let report = self
             .client

@@ -26,7 +26,7 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::{resolver::Resolver, trace::Trace};
+use crate::{attempt::Attempt, resolver::Resolver};
 
 /// Delay before the next address is tried concurrently (RFC 8305 section 5).
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -36,8 +36,6 @@ const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 pub(crate) struct AddressGuard {
     policy: Arc<Policy>,
     resolver: Resolver,
-    /// Records the progress of connections, for test sends.
-    trace: Option<Arc<Trace>>,
 }
 
 /// Why no connection was opened.
@@ -56,29 +54,6 @@ impl AddressGuard {
         Self {
             policy: Arc::new(policy),
             resolver,
-            trace: None,
-        }
-    }
-
-    /// The same guard, recording the progress of connections.
-    pub(crate) fn traced(&self, trace: Arc<Trace>) -> Self {
-        Self {
-            trace: Some(trace),
-            ..self.clone()
-        }
-    }
-
-    async fn resolve_and_connect(&self, uri: &Uri) -> Result<TcpStream, Error> {
-        let addrs = resolve(uri, &self.resolver).await.map_err(Error::Dns)?;
-        self.record(Trace::record_resolved);
-        let stream = self.connect(&addrs).await?;
-        self.record(Trace::record_connected);
-        Ok(stream)
-    }
-
-    fn record(&self, phase: fn(&Trace)) {
-        if let Some(trace) = &self.trace {
-            phase(trace);
         }
     }
 
@@ -104,8 +79,12 @@ impl Service<Uri> for AddressGuard {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let guard = self.clone();
+        let attempt = Attempt::current();
         Box::pin(async move {
-            let stream = guard.resolve_and_connect(&uri).await?;
+            let addrs = resolve(&uri, &guard.resolver).await.map_err(Error::Dns)?;
+            attempt.record(|phases, elapsed| phases.resolved = Some(elapsed));
+            let stream = guard.connect(&addrs).await?;
+            attempt.record(|phases, elapsed| phases.connected = Some(elapsed));
             Ok(TokioIo::new(GuardedStream {
                 stream,
                 usage: Usage::default(),

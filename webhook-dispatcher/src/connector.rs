@@ -11,20 +11,17 @@ use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
-use crate::address_guard::{self, AddressGuard, GuardedStream};
+use crate::{
+    address_guard::{self, AddressGuard, GuardedStream},
+    attempt::Attempt,
+};
 
 /// The maximum number of connections that are still being opened after their attempt has ended. An
 /// attempt abandons the connection that it opens if another one becomes idle first; once open, the
 /// abandoned connection serves a later attempt.
 const MAX_ABANDONED: usize = 64;
-
-tokio::task_local! {
-    /// Cancelled at the end of the attempt that this task makes.
-    static ATTEMPT_ENDED: CancellationToken;
-}
 
 /// Opens connections to receivers.
 #[derive(Clone)]
@@ -47,13 +44,6 @@ pub(crate) enum Error {
     /// [`MAX_ABANDONED`] other connections are already abandoned.
     #[error("too many abandoned connections")]
     TooManyAbandoned,
-}
-
-/// Runs an attempt. At its end, abandons the connections that it was opening.
-pub(crate) async fn run_attempt<F: Future>(attempt: F) -> F::Output {
-    let ended = CancellationToken::new();
-    let _end_on_return = ended.clone().drop_guard();
-    ATTEMPT_ENDED.scope(ended, attempt).await
 }
 
 impl Connector {
@@ -83,15 +73,20 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = tokio::time::timeout(self.timeout, self.https.call(uri));
         let timeout = self.timeout;
+        let attempt = Attempt::current();
+        let ended = attempt.ended.clone();
         let connecting = async move {
-            match connecting.await {
-                Ok(connected) => connected.map_err(Error::from_boxed),
-                Err(_) => Err(Error::Timeout(timeout)),
+            let connected = connecting.await.map_err(|_| Error::Timeout(timeout))?;
+            let stream = connected.map_err(Error::from_boxed)?;
+            if let MaybeHttpsStream::Https(stream) = &stream {
+                let (_, session) = stream.inner().get_ref();
+                attempt.record(|phases, elapsed| {
+                    phases.handshake_completed = Some(elapsed);
+                    phases.tls_version = session.protocol_version();
+                });
             }
+            Ok(stream)
         };
-        let ended = ATTEMPT_ENDED
-            .try_with(CancellationToken::clone)
-            .unwrap_or_default();
         let abandoned = Arc::clone(&self.abandoned);
         Box::pin(async move {
             let mut connecting = pin!(connecting);

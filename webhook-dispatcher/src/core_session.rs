@@ -15,13 +15,12 @@ use tonic::Status;
 
 use crate::{
     backoff::Backoff,
-    connections::{Connection, Connections},
+    connections::Connections,
     in_flight::InFlight,
     readiness::OpenStreams,
-    reporter::{Completed, Reporter, report_test},
+    reporter::{Completed, Reporter},
     sender::Sender,
     stream_opener::{NotificationStream, OpenError, StreamOpener},
-    test_send::send_sample,
 };
 
 /// How long core may take to end a stream that is half-closed, or that it closes itself.
@@ -40,11 +39,10 @@ pub(crate) struct CoreSession {
     /// The capacity granted on the current stream and not used yet.
     granted: usize,
     sends: JoinSet<()>,
-    test_sends: JoinSet<()>,
+    tests_in_flight: InFlight,
     outcomes: mpsc::UnboundedSender<Completed>,
-    reporter: AbortOnDropHandle<()>,
-    token_rejected: Arc<Notify>,
-    connections: Connections,
+    reporter: Arc<Reporter>,
+    reporting: AbortOnDropHandle<()>,
     backoff: Backoff,
     streams: OpenStreams,
     shutdown: CancellationToken,
@@ -75,14 +73,14 @@ impl CoreSession {
         shutdown: CancellationToken,
     ) -> Self {
         let in_flight = InFlight::counted_in(sender.metrics().in_flight.clone());
-        let token_rejected = Arc::default();
         let (outcomes, completed) = mpsc::unbounded_channel();
-        let reporter = Reporter {
+        let reporter = Arc::new(Reporter {
             core: core.addr().clone(),
-            connections: connections.clone(),
+            connections,
             in_flight: in_flight.clone(),
-            token_rejected: Arc::clone(&token_rejected),
-        };
+            token_rejected: Notify::new(),
+        });
+        let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {
             core,
             sender,
@@ -90,11 +88,10 @@ impl CoreSession {
             in_flight,
             granted: 0,
             sends: JoinSet::new(),
-            test_sends: JoinSet::new(),
+            tests_in_flight: InFlight::default(),
             outcomes,
-            reporter: AbortOnDropHandle::new(tokio::spawn(reporter.run(completed))),
-            token_rejected,
-            connections,
+            reporter,
+            reporting: AbortOnDropHandle::new(reporting),
             backoff: Backoff::default(),
             streams,
             shutdown,
@@ -120,10 +117,9 @@ impl CoreSession {
             );
             self.shutdown.run_until_cancelled(sleep(wait)).await;
         }
-        // The reporter ends when all senders of its channel are dropped.
+        // The reporter ends when all senders of its channel are dropped: each send has one.
         drop(self.outcomes);
-        let _ = self.reporter.await;
-        while self.test_sends.join_next().await.is_some() {}
+        let _ = self.reporting.await;
         self.core.addr().clone()
     }
 
@@ -140,7 +136,7 @@ impl CoreSession {
         let _open = self.streams.add();
         loop {
             tracing::info!("stream from core is open");
-            self.connections.insert(stream.connection.clone());
+            self.reporter.connections.insert(stream.connection.clone());
             let Some(next) = self.serve(stream).await? else {
                 return Ok(());
             };
@@ -159,14 +155,14 @@ impl CoreSession {
         let mut replacement = pin!(self.core.replace_at(stream.renew_at));
         let in_flight = self.in_flight.clone();
         let shutdown = self.shutdown.clone();
-        let token_rejected = Arc::clone(&self.token_rejected);
+        let reporter = Arc::clone(&self.reporter);
         let ended = loop {
             let grantable = self.grantable();
             tokio::select! {
                 response = stream.responses.message() => {
                     let response = response?.ok_or(StreamError::Ended)?;
                     self.backoff.reset();
-                    self.receive(response, &stream.connection)?;
+                    self.receive(response)?;
                 }
                 permit = stream.requests.reserve(), if grantable > 0 => match permit {
                     Ok(permit) => {
@@ -180,8 +176,8 @@ impl CoreSession {
                 Ok(()) = self.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(None),
                 // Core ends the stream too, but later.
-                () = token_rejected.notified() => match self.core.reconnect().await {
-                    Ok(connection) => self.connections.insert(connection),
+                () = reporter.token_rejected.notified() => match self.core.reconnect().await {
+                    Ok(connection) => reporter.connections.insert(connection),
                     Err(error) => tracing::warn!(
                         error = &error as &dyn std::error::Error,
                         "the access token could not be renewed"
@@ -213,13 +209,12 @@ impl CoreSession {
         let NotificationStream {
             requests,
             mut responses,
-            connection,
             ..
         } = stream;
         drop(requests);
         let reading = async {
             while let Some(response) = responses.message().await? {
-                self.receive(response, &connection)?;
+                self.receive(response)?;
             }
             Ok(())
         };
@@ -230,13 +225,10 @@ impl CoreSession {
 
     /// Sends what core has leased or, while shutting down, returns it: each notification to a
     /// receiver that hangs would delay the shutdown.
-    fn receive(
-        &mut self,
-        response: ReceiveResponse,
-        connection: &Connection,
-    ) -> Result<(), StreamError> {
-        while self.sends.try_join_next().is_some() || self.test_sends.try_join_next().is_some() {}
-        let sent = response.notifications.len();
+    fn receive(&mut self, response: ReceiveResponse) -> Result<(), StreamError> {
+        while self.sends.try_join_next().is_some() {}
+        let notifications = response.notifications;
+        let sent = notifications.iter().filter(|sent| !sent.test).count();
         let capacity = self.granted;
         self.granted = capacity
             .checked_sub(sent)
@@ -245,11 +237,8 @@ impl CoreSession {
         if returns && sent > 0 {
             tracing::info!(count = sent, "notifications returned while shutting down");
         }
-        for notification in response.notifications {
+        for notification in notifications {
             self.start(notification, returns);
-        }
-        for test in response.tests {
-            self.start_test(test, connection.clone());
         }
         Ok(())
     }
@@ -259,35 +248,39 @@ impl CoreSession {
         let lease_expires_at = lease
             .and_then(Result::ok)
             .and_then(|lease| Instant::now().checked_add(lease));
-        let (sender, outcomes) = (Arc::clone(&self.sender), self.outcomes.clone());
-        let guard = self.in_flight.add();
+        let is_test = notification.test;
+        if is_test && self.tests_in_flight.count() >= MAX_TEST_SENDS {
+            tracing::error!(
+                notification.name,
+                "test send rejected: too many are running"
+            );
+            return;
+        }
+        let in_flight = if is_test {
+            &self.tests_in_flight
+        } else {
+            &self.in_flight
+        };
+        let guard = in_flight.add();
+        let sender = Arc::clone(&self.sender);
+        let (reporter, outcomes) = (Arc::clone(&self.reporter), self.outcomes.clone());
         self.sends.spawn(async move {
-            let outcome = if returns {
+            let outcome = if returns && !is_test {
                 not_sent(notification)
             } else {
                 sender.send(notification).await
             };
-            // Fails only after the session was aborted.
-            let _ = outcomes.send(Completed {
+            let completed = Completed {
                 outcome,
                 lease_expires_at,
                 guard,
-            });
-        });
-    }
-
-    /// Sends a sample and reports it to the core that sent it, where its caller waits.
-    fn start_test(&mut self, test: Notification, connection: Connection) {
-        if self.test_sends.len() >= MAX_TEST_SENDS {
-            tracing::error!(test.name, "test send rejected: too many are running");
-            return;
-        }
-        let sender = Arc::clone(&self.sender);
-        let connections = self.connections.clone();
-        let token_rejected = Arc::clone(&self.token_rejected);
-        self.test_sends.spawn(async move {
-            let outcome = send_sample(&sender, test).await;
-            report_test(outcome, connection, &connections, &token_rejected).await;
+            };
+            if is_test {
+                reporter.report_test(completed).await;
+            } else {
+                // Fails only after the session was aborted.
+                let _ = outcomes.send(completed);
+            }
         });
     }
 

@@ -2,6 +2,7 @@
 //! reports the outcomes.
 
 mod address_guard;
+mod attempt;
 mod backoff;
 mod config;
 mod connections;
@@ -20,7 +21,6 @@ mod service;
 mod signature;
 mod stream_opener;
 mod test_send;
-mod trace;
 #[cfg(test)]
 mod unresponsive_listener;
 

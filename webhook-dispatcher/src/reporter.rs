@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use core_client::CoreAddr;
-use proto::{Outcome, ReportOutcomesRequest, TestOutcome};
+use proto::{Outcome, ReportOutcomesRequest};
 use tokio::{
     sync::{Notify, mpsc::UnboundedReceiver},
-    time::{Duration, Instant, sleep, sleep_until, timeout},
+    time::{Duration, Instant, sleep, sleep_until},
 };
-use tonic::{Code, Status};
+use tonic::Code;
 
 use crate::{
     backoff::Backoff,
-    connections::{Connection, Connections},
+    connections::Connections,
     in_flight::{InFlight, InFlightGuard},
 };
 
@@ -41,9 +41,6 @@ pub(crate) struct Completed {
 /// core that rejects every token is not asked for many.
 const MAX_RENEWALS: u32 = 8;
 
-/// How long a rejected token may take to be replaced, for the outcome of a test.
-const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Reports the outcomes of one session.
 pub(crate) struct Reporter {
     /// The session's core.
@@ -51,12 +48,12 @@ pub(crate) struct Reporter {
     pub connections: Connections,
     pub in_flight: InFlight,
     /// Signalled when the session's core rejects its access token.
-    pub token_rejected: Arc<Notify>,
+    pub token_rejected: Notify,
 }
 
 impl Reporter {
     /// Runs until no more outcomes can come and all are reported.
-    pub(crate) async fn run(self, mut outcomes: UnboundedReceiver<Completed>) {
+    pub(crate) async fn run(self: Arc<Self>, mut outcomes: UnboundedReceiver<Completed>) {
         let mut more_due = false;
         while let Some(first) = outcomes.recv().await {
             let window = if more_due {
@@ -65,8 +62,13 @@ impl Reporter {
                 BATCH_WINDOW
             };
             let batch = self.batch(first, &mut outcomes, window).await;
-            more_due = self.report(batch).await;
+            more_due = self.report(batch, false).await;
         }
+    }
+
+    /// Reports the outcome of a test to the core that sent it, where its caller waits.
+    pub(crate) async fn report_test(&self, completed: Completed) {
+        self.report(vec![completed], true).await;
     }
 
     /// Waits for more outcomes until the batch is full, nothing is in flight that could be added,
@@ -92,20 +94,20 @@ impl Reporter {
         batch
     }
 
-    /// Reports until a core has recorded the outcomes or their leases have expired. Returns whether
-    /// more is due.
-    async fn report(&self, mut batch: Vec<Completed>) -> bool {
+    /// Reports until a core, or only the session's own, has recorded the outcomes or their leases
+    /// have expired. Returns whether more is due.
+    async fn report(&self, mut batch: Vec<Completed>, only_own: bool) -> bool {
         let mut connections = self.connections.subscribe();
         let mut backoff = Backoff::default();
         let mut renewals = 0;
         while remove_expired(&mut batch) {
             let mut open = connections.borrow_and_update().clone();
+            open.retain(|connection| !only_own || connection.core == self.core);
             open.sort_by_key(|connection| connection.core != self.core);
             for connection in open {
                 let outcomes = batch.iter().map(|completed| completed.outcome.clone());
                 let request = ReportOutcomesRequest {
                     outcomes: outcomes.collect(),
-                    ..ReportOutcomesRequest::default()
                 };
                 match connection.report(request).await {
                     Ok(response) => return response.more_due,
@@ -140,40 +142,4 @@ fn remove_expired(batch: &mut Vec<Completed>) -> bool {
     let now = Instant::now();
     batch.retain(|completed| completed.lease_expires_at.is_none_or(|expiry| now < expiry));
     !batch.is_empty()
-}
-
-/// Reports the outcome of a test to the core that sent it, again with a new token if core rejects
-/// the first.
-pub(crate) async fn report_test(
-    outcome: TestOutcome,
-    connection: Connection,
-    connections: &Connections,
-    token_rejected: &Notify,
-) {
-    let request = ReportOutcomesRequest {
-        test_outcomes: vec![outcome],
-        ..ReportOutcomesRequest::default()
-    };
-    let mut reported = connection.report(request.clone()).await;
-    let is_renewed = |open: &Connection| {
-        open.core == connection.core && open.authorization != connection.authorization
-    };
-    let is_rejected = |status: &Status| status.code() == Code::Unauthenticated;
-    if reported.as_ref().is_err_and(is_rejected) {
-        token_rejected.notify_one();
-        let mut changes = connections.subscribe();
-        let renewed = changes.wait_for(|open| open.iter().any(is_renewed));
-        let renewed = timeout(RENEWAL_TIMEOUT, renewed).await.ok();
-        let renewed =
-            renewed.and_then(|open| open.ok()?.iter().find(|open| is_renewed(open)).cloned());
-        if let Some(renewed) = renewed {
-            reported = renewed.report(request).await;
-        }
-    }
-    if let Err(status) = reported {
-        tracing::warn!(
-            error = &status as &dyn std::error::Error,
-            "a test send could not be reported"
-        );
-    }
 }

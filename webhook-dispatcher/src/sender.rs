@@ -2,7 +2,6 @@
 
 use std::{
     error::Error as _,
-    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -13,7 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{
         self, Client,
-        connect::{CaptureConnection, Connect, capture_connection},
+        connect::{CaptureConnection, capture_connection},
     },
     rt::{TokioExecutor, TokioTimer},
 };
@@ -24,12 +23,13 @@ use rustls::client::Resumption;
 use crate::{
     Config, ConfigError,
     address_guard::{self, AddressGuard, Usage},
+    attempt::Attempt,
     connector::{self, Connector},
     metrics::Metrics,
     request::{RequestError, RequestTemplate},
     resolver::Resolver,
     response::ReceiverResponse,
-    trace::Trace,
+    test_send,
 };
 
 /// How long idle connections stay open. Shorter than the five seconds of common servers, so that
@@ -41,14 +41,14 @@ const BUFFER_SIZE: u32 = 64 * 1024;
 /// Time reserved before lease expiry for reporting the outcome to core.
 const REPORT_TIME: Duration = Duration::from_secs(10);
 
-/// An HTTP client that opens connections with the connector `C`.
-pub(crate) type HttpClient<C> = Client<C, Full<Bytes>>;
+type HttpClient = Client<Connector, Full<Bytes>>;
 
 /// Sends notifications. Reuses connections and TLS sessions.
 pub(crate) struct Sender {
-    client: HttpClient<Connector>,
-    guard: AddressGuard,
-    tls: rustls::ClientConfig,
+    client: HttpClient,
+    /// Opens a connection for each test, without TLS session resumption: a test completes every
+    /// phase, and the certificate is verified each time.
+    test_client: HttpClient,
     template: RequestTemplate,
     timeout: Duration,
     clock: fn() -> SystemTime,
@@ -130,18 +130,20 @@ impl Sender {
             signature_header: config.signature_header()?,
         };
         let guard = AddressGuard::new(template.policy.clone(), resolver);
+        let timeout = config.send_timeout;
+        let mut test_tls = tls.clone();
+        test_tls.resumption = Resumption::disabled();
+        // As many idle connections as concurrent attempts: all webhooks may have the same host.
+        let max_idle = usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX);
         Ok(Self {
             client: client(
-                Connector::new(guard.clone(), tls.clone(), config.send_timeout),
-                // As many idle connections as concurrent attempts: all webhooks may have the same
-                // host.
-                usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX),
-                config.send_timeout,
+                Connector::new(guard.clone(), tls, timeout),
+                max_idle,
+                timeout,
             ),
-            guard,
-            tls,
+            test_client: client(Connector::new(guard, test_tls, timeout), 0, timeout),
             template,
-            timeout: config.send_timeout,
+            timeout,
             clock: SystemTime::now,
             metrics: Metrics::default(),
         })
@@ -151,48 +153,28 @@ impl Sender {
         &self.metrics
     }
 
-    /// The longest one attempt may take.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
-        let send_request = |request| connector::run_attempt(self.send_request(request));
         let trace = trace(&notification);
+        let is_test = notification.test;
         let started = Instant::now();
-        let attempt = self.attempt(notification, send_request);
-        let (outcome, _) = traces::within(trace.as_ref(), attempt).await;
-        self.metrics
-            .count_attempt(outcome.failure(), started.elapsed());
+        let outcome = traces::within(trace.as_ref(), self.attempt(notification)).await;
+        if !is_test {
+            self.metrics
+                .count_attempt(outcome.failure(), started.elapsed());
+        }
         if let Some(trace) = trace {
             end(trace, &outcome);
         }
         outcome
     }
 
-    /// A connector with the same address guard that records the progress of connections. It
-    /// resumes no TLS sessions, so that the certificate is verified each time.
-    pub(crate) fn traced(&self, trace: &Arc<Trace>) -> Connector {
-        let mut tls = self.tls.clone();
-        tls.resumption = Resumption::disabled();
-        Connector::new(self.guard.traced(Arc::clone(trace)), tls, self.timeout)
-    }
-
-    /// Makes one attempt with a function that sends the request. Returns the outcome, and the
-    /// error if it failed.
-    pub(crate) async fn attempt<F>(
-        &self,
-        notification: Notification,
-        send_request: impl FnOnce(Request<Full<Bytes>>) -> F,
-    ) -> (Outcome, Option<Error>)
-    where
-        F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
-    {
+    async fn attempt(&self, notification: Notification) -> Outcome {
         let started = Instant::now();
+        let attempt = Attempt::start();
         let timeout = self.timeout_of(&notification);
         let mut response = ReceiverResponse::default();
-        let post = self.post(&notification, send_request, &mut response);
+        let post = attempt.run(self.post(&notification, &mut response));
         let result = tokio::time::timeout(timeout, post)
             .await
             .unwrap_or(Err(Error::Timeout(timeout)));
@@ -219,8 +201,13 @@ impl Sender {
             retry_after: response
                 .retry_after
                 .and_then(|wait| prost_types::Duration::try_from(wait).ok()),
+            ..Outcome::default()
         };
-        (outcome, result.err())
+        if notification.test {
+            test_send::describe(outcome, attempt.phases(), result.as_ref().err())
+        } else {
+            outcome
+        }
     }
 
     /// The configured timeout, reduced to end before the lease expires: after that, another
@@ -235,17 +222,18 @@ impl Sender {
             })
     }
 
-    async fn post<F>(
+    async fn post(
         &self,
         notification: &Notification,
-        send_request: impl FnOnce(Request<Full<Bytes>>) -> F,
         received: &mut ReceiverResponse,
-    ) -> Result<(), Error>
-    where
-        F: Future<Output = Result<Response<Incoming>, legacy::Error>>,
-    {
+    ) -> Result<(), Error> {
         let request = self.template.build(notification, (self.clock)())?;
-        let response = send_request(request).await.map_err(Error::NoResponse)?;
+        let response = if notification.test {
+            self.test_client.request(request).await
+        } else {
+            self.send_request(request).await
+        }
+        .map_err(Error::NoResponse)?;
 
         let (head, body) = response.into_parts();
         received.read_head(head.status, &head.headers, (self.clock)());
@@ -278,10 +266,7 @@ impl Sender {
 /// A client with at most `max_idle` idle connections per host. HTTP/2 connections are pinged after
 /// a third of the timeout and closed after another third without an answer: otherwise all requests
 /// to a host would share a dead connection and fail until TCP closes it.
-pub(crate) fn client<C>(connector: C, max_idle: usize, timeout: Duration) -> HttpClient<C>
-where
-    C: Connect + Clone,
-{
+fn client(connector: Connector, max_idle: usize, timeout: Duration) -> HttpClient {
     let ping_timeout = timeout / 3;
     Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())

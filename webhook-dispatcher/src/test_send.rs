@@ -1,44 +1,20 @@
-//! Test sends of webhooks: sends a sample over a separate connection and measures each phase.
+//! What the outcome of a test send has besides that of any attempt: its phases, and why it failed.
 
-use std::{error::Error as _, iter, sync::Arc, time::Duration};
+use std::{error::Error as _, iter, time::Duration};
 
 use egress::Denied;
-use futures_util::FutureExt as _;
-use http::Uri;
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
-use proto::{Notification, TestOutcome};
+use proto::Outcome;
 use rustls::ProtocolVersion;
-use tower::{ServiceExt as _, service_fn};
 
-use crate::{
-    address_guard::{self, GuardedStream},
-    connector::{self, Connector},
-    sender::{self, Error, Sender},
-    trace::Trace,
-};
+use crate::{address_guard, attempt::Phases, sender::Error};
 
-/// Sends a sample and measures its phases.
-pub(crate) async fn send_sample(sender: &Sender, test: Notification) -> TestOutcome {
-    let trace = Arc::new(Trace::start());
-    let connector = sender.traced(&trace);
-    let traced = service_fn({
-        let trace = Arc::clone(&trace);
-        move |uri| connect(connector.clone(), uri, Arc::clone(&trace)).boxed()
-    });
-    let client = sender::client(traced, 0, sender.timeout());
-
-    let (outcome, error) = sender
-        .attempt(test, |request| client.request(request))
-        .await;
-
-    let phases = trace.phases();
+/// Adds the phases of an attempt, and its error if it failed.
+pub(crate) fn describe(outcome: Outcome, phases: Phases, error: Option<&Error>) -> Outcome {
     let elapsed = |from: Option<Duration>, to: Option<Duration>| {
         prost_types::Duration::try_from(to?.checked_sub(from?)?).ok()
     };
-    TestOutcome {
-        outcome: Some(outcome),
-        detail: error.as_ref().map(detail).unwrap_or_default(),
+    Outcome {
+        detail: error.map(detail).unwrap_or_default(),
         dns: elapsed(Some(Duration::ZERO), phases.resolved),
         connect: elapsed(phases.resolved, phases.connected),
         tls: elapsed(phases.connected, phases.handshake_completed),
@@ -49,6 +25,7 @@ pub(crate) async fn send_sample(sender: &Sender, test: Notification) -> TestOutc
             Some(_) | None => "",
         }
         .to_owned(),
+        ..outcome
     }
 }
 
@@ -72,20 +49,6 @@ fn detail(error: &Error) -> String {
     }
 }
 
-/// Connects as for notifications, and records the TLS handshake.
-async fn connect(
-    connector: Connector,
-    uri: Uri,
-    trace: Arc<Trace>,
-) -> Result<MaybeHttpsStream<TokioIo<GuardedStream>>, connector::Error> {
-    let stream = connector.oneshot(uri).await?;
-    if let MaybeHttpsStream::Https(stream) = &stream {
-        let (_, session) = stream.inner().get_ref();
-        trace.record_handshake(session.protocol_version());
-    }
-    Ok(stream)
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -94,13 +57,15 @@ mod tests {
     };
 
     use egress::Policy;
-    use proto::outcome::Failure;
+    use proto::{Notification, outcome::Failure};
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::*;
     use crate::{
         Config,
-        sender::tests::{LookupResult, sample},
+        sender::{
+            self, Sender,
+            tests::{LookupResult, sample},
+        },
     };
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -118,13 +83,20 @@ mod tests {
         sender::tests::sender(&config, move || Box::pin(std::future::ready(result())))
     }
 
+    fn test(url: String) -> Notification {
+        Notification {
+            test: true,
+            ..sample(url)
+        }
+    }
+
     #[tokio::test]
     async fn a_dns_failure_is_reported_with_its_cause() {
         let sender = sender_with(|| Err(io::Error::other("there is no such name")));
 
-        let test = send_sample(&sender, sample("http://shop.example/".to_owned())).await;
+        let test = sender.send(test("http://shop.example/".to_owned())).await;
 
-        assert_eq!(test.outcome.unwrap().failure(), Failure::Dns);
+        assert_eq!(test.failure(), Failure::Dns);
         assert_eq!(test.detail, "no response: there is no such name");
         assert_eq!([test.dns, test.connect, test.tls], [None, None, None]);
     }
@@ -136,11 +108,10 @@ mod tests {
         let sender = sender_with(|| Ok(vec![LOOPBACK]));
 
         let url = format!("http://shop.example:{}/", addr.port());
-        let test = send_sample(&sender, sample(url)).await;
+        let test = sender.send(test(url)).await;
 
-        let outcome = test.outcome.unwrap();
-        assert_eq!(outcome.failure(), Failure::AddressRefused);
-        assert_eq!(outcome.status, None);
+        assert_eq!(test.failure(), Failure::AddressRefused);
+        assert_eq!(test.status, None);
         assert_eq!(test.detail, "the host has an address that is not allowed");
         assert!(test.dns.is_some() && test.connect.is_none());
         // The sender did not connect: the first connection is this test's own.

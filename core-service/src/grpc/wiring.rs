@@ -110,7 +110,7 @@ pub(crate) fn wire(
     let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
     let (attempt_log, attempts) = attempt_log();
-    let test_sends = TestSends::default();
+    let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
     let secrets = Arc::new(WebhookSecrets {
         secret_box: Arc::clone(&secret_box),
         clock: clock.clone(),
@@ -144,11 +144,11 @@ pub(crate) fn wire(
         streams: Arc::clone(&streams),
         outcomes: Arc::clone(&outcomes),
         leases: Arc::clone(&leases),
-        test_sends: test_sends.clone(),
+        test_sends: Arc::clone(&test_sends),
     });
     let stream_server = Arc::new(StreamServer {
         streams,
-        test_sends: test_sends.clone(),
+        test_sends: Arc::clone(&test_sends),
         pusher: Pusher {
             clock: clock.clone(),
             claims,

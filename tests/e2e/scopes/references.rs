@@ -55,10 +55,6 @@ const REFERENCES: &[(&str, Collection)] = &[
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
     ("Notifications/ReportOutcomes outcomes.name", Notifications),
-    (
-        "Notifications/ReportOutcomes test_outcomes.outcome.name",
-        Notifications,
-    ),
     ("PersonalData/EraseDeliveries delivery", Deliveries),
     ("PriceLists/ApplyPriceList store", Stores),
     (
@@ -102,10 +98,6 @@ const EXCEPTIONS: &[(&str, Access)] = &[
     ("Events/GetEvent name", OwnStore),
     ("Events/ListEvents store", AdminOnly),
     ("Notifications/ReportOutcomes outcomes.name", Ignored),
-    (
-        "Notifications/ReportOutcomes test_outcomes.outcome.name",
-        Ignored,
-    ),
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
     (
         "RetailPrices/CalculateRetailPrice delivery.retail_price",

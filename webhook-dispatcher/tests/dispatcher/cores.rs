@@ -11,7 +11,7 @@ use std::{
 
 use crate::harness::{
     CoreStream, Dispatcher, FakeCore, GatedReceiver, NameServer, OK, capacity, config,
-    in_isolated_network, notification, responding,
+    in_isolated_network, notification, responding, sample,
 };
 
 /// Two cores, a dispatcher, and its streams to them.
@@ -101,6 +101,33 @@ async fn an_outcome_acknowledged_by_another_core_is_not_reported_again() {
     drop((reopened, stream));
     dispatcher.exited().await;
     assert!(failing.reports.is_empty().await);
+}
+
+/// Its caller waits there.
+#[tokio::test]
+async fn a_test_whose_report_fails_is_reported_again_and_only_to_its_own_core() {
+    let Platform {
+        cores: [own, other],
+        dispatcher,
+        streams: [mut stream, mut of_other],
+    } = Platform::start().await;
+    let (url, mut received) = responding(OK).await;
+    stream.send(vec![sample(1, &url)]).await;
+    let mut failing = own.reports.clone();
+    let reported = failing.next_outcome().await;
+
+    drop(failing);
+
+    assert_eq!(stream.next_outcome().await, reported);
+    stream.acknowledge(&reported);
+    dispatcher.shut_down();
+    stream.remaining_requests().await;
+    of_other.remaining_requests().await;
+    drop((stream, of_other));
+    dispatcher.exited().await;
+    assert!(other.reports.is_empty().await);
+    assert!(received.try_recv().is_ok());
+    assert!(received.try_recv().is_err(), "it was sent once");
 }
 
 /// When the send completes, no stream is open any more.

@@ -1,11 +1,11 @@
 //! Test sends: which phases a sample completes, and that it passes the same address guard as
 //! notifications.
 
-use proto::{Outcome, TestOutcome, outcome::Failure};
+use proto::{Outcome, outcome::Failure};
 
 use crate::harness::{
-    Canary, Dispatcher, FakeCore, OK, config, delivered, failed, notification, receiver,
-    responding, short_timeout, with_timeout,
+    Canary, Dispatcher, FakeCore, OK, config, delivered, failed, receiver, responding, sample,
+    short_timeout, with_timeout,
 };
 
 /// Sends a sample. Returns its outcome without durations, and whether DNS, connect and TLS were
@@ -13,29 +13,35 @@ use crate::harness::{
 pub(crate) async fn test_with(
     configure: impl FnOnce(&mut webhook_dispatcher::Config),
     url: &str,
-) -> (TestOutcome, [bool; 3]) {
+) -> (Outcome, [bool; 3]) {
     let mut core = FakeCore::start().await;
     let mut config = config(&[&core]);
     configure(&mut config);
     let dispatcher = Dispatcher::start(&config);
     let mut stream = core.stream().await;
 
-    stream.send_test(notification(1, url)).await;
-    let test = stream.next_test_outcome().await;
+    stream.send(vec![sample(1, url)]).await;
+    let test = stream.next_outcome().await;
+    stream.acknowledge(&test);
 
     dispatcher.shut_down_with(stream).await;
     let completed = [&test.dns, &test.connect, &test.tls].map(Option::is_some);
-    let outcome = test.outcome.map(|outcome| Outcome {
+    let test = Outcome {
         duration: None,
-        ..outcome
-    });
-    let test = TestOutcome {
-        outcome,
-        detail: test.detail,
-        tls_version: test.tls_version,
-        ..TestOutcome::default()
+        dns: None,
+        connect: None,
+        tls: None,
+        ..test
     };
     (test, completed)
+}
+
+/// The outcome of the first sample, instead of the first notification.
+pub(crate) fn of_test(outcome: Outcome) -> Outcome {
+    Outcome {
+        lease_token: sample(1, "").lease_token,
+        ..outcome
+    }
 }
 
 #[tokio::test]
@@ -44,11 +50,7 @@ async fn a_sample_is_sent_and_reported_without_capacity() {
 
     let (test, completed) = test_with(|_| {}, &url).await;
 
-    let expected = TestOutcome {
-        outcome: Some(delivered("thanks")),
-        ..TestOutcome::default()
-    };
-    assert_eq!(test, expected);
+    assert_eq!(test, of_test(delivered("thanks")));
     assert_eq!(completed, [true, true, false]);
     let sample = received.try_recv().unwrap();
     assert!(sample.header("Webhook-Signature").is_some());
@@ -65,9 +67,12 @@ async fn a_sample_is_not_sent_to_a_private_address() {
         let (test, completed) =
             test_with(|config| config.egress.allowed_networks.clear(), &url).await;
 
-        let denied = failed(Failure::AddressRefused, None);
-        assert_eq!(test.outcome, Some(denied), "{host}");
         assert!(test.detail.contains("public internet"), "{}", test.detail);
+        let denied = Outcome {
+            detail: test.detail.clone(),
+            ..of_test(failed(Failure::AddressRefused, None))
+        };
+        assert_eq!(test, denied, "{host}");
         assert_eq!(completed, [false; 3], "{host}");
     }
     assert!(canary.has_no_connections().await);
@@ -83,10 +88,9 @@ async fn a_sample_times_out() {
 
     let (test, completed) = test_with(short_timeout, &format!("http://{addr}/")).await;
 
-    let expected = TestOutcome {
-        outcome: Some(failed(Failure::Timeout, None)),
+    let expected = Outcome {
         detail: "no complete response within 1s".to_owned(),
-        ..TestOutcome::default()
+        ..of_test(failed(Failure::Timeout, None))
     };
     assert_eq!(test, expected);
     assert_eq!(completed, [true, true, false]);
@@ -112,14 +116,15 @@ async fn a_shutdown_reports_test_sends() {
     })
     .await;
     stream
-        .send_test(notification(1, &format!("http://{addr}/")))
+        .send(vec![sample(1, &format!("http://{addr}/"))])
         .await;
     with_timeout(arrivals.recv()).await.unwrap();
 
     dispatcher.shut_down();
     permits.add_permits(1);
 
-    let test = stream.next_test_outcome().await;
-    assert_eq!(test.outcome.unwrap().status, Some(200));
+    let test = stream.next_outcome().await;
+    assert_eq!(test.status, Some(200));
+    stream.acknowledge(&test);
     dispatcher.shut_down_with(stream).await;
 }

@@ -201,6 +201,7 @@ impl Claims {
             object: Collection::Deliveries.name(claimed.delivery_id),
             attempt: claimed.attempts.saturating_add(1),
             traceparent: claimed.traceparent.unwrap_or_default(),
+            test: false,
         })
     }
 }

@@ -21,7 +21,7 @@ pub(in crate::grpc) struct OutcomeReports {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) outcomes: Arc<Outcomes>,
     pub(in crate::grpc) leases: Arc<Leases>,
-    pub(in crate::grpc) test_sends: TestSends,
+    pub(in crate::grpc) test_sends: Arc<TestSends>,
 }
 
 impl OutcomeReports {
@@ -31,12 +31,11 @@ impl OutcomeReports {
         &self,
         request: proto::ReportOutcomesRequest,
     ) -> Result<proto::ReportOutcomesResponse, Error> {
-        self.test_sends.complete(request.test_outcomes);
-        let reports: Vec<_> = request
-            .outcomes
-            .iter()
-            .filter_map(reports::report)
-            .collect();
+        let outcomes = request.outcomes.into_iter();
+        let (of_tests, outcomes): (Vec<_>, Vec<_>) =
+            outcomes.partition(|outcome| outcome.lease_token.is_empty());
+        self.test_sends.complete(of_tests);
+        let reports: Vec<_> = outcomes.iter().filter_map(reports::report).collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
         let leases: Vec<_> = reports.iter().map(Report::lease).collect();
         let stream = self.streams.complete(&leases);
@@ -91,7 +90,6 @@ impl OutcomeReports {
         };
         drop(permit.send(Ok(proto::ReceiveResponse {
             notifications: batch.notifications,
-            ..proto::ReceiveResponse::default()
         })));
         if may_be_more {
             stream.claim_now.notify_one();

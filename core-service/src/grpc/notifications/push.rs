@@ -120,7 +120,6 @@ impl Pusher {
     async fn send(&self, permit: mpsc::Permit<'_, Response>, batch: OutgoingBatch) {
         permit.send(Ok(proto::ReceiveResponse {
             notifications: batch.notifications,
-            ..proto::ReceiveResponse::default()
         }));
         self.outcomes.record_unsendable(&batch.unsendable).await;
     }

@@ -3,13 +3,13 @@
 use std::{pin::Pin, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 
 use super::{
     leases::Leases,
     push::Pusher,
     streams::{DispatcherStream, Responses, Streams},
-    test_sends::{TestSends, TestStream},
+    test_sends::TestSends,
 };
 
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::error::Error;
 /// Serves dispatcher streams.
 pub(in crate::grpc) struct StreamServer {
     pub(in crate::grpc) streams: Arc<Streams>,
-    pub(in crate::grpc) test_sends: TestSends,
+    pub(in crate::grpc) test_sends: Arc<TestSends>,
     pub(in crate::grpc) pusher: Pusher,
     pub(in crate::grpc) leases: Arc<Leases>,
     /// Ends the streams.
@@ -35,13 +35,15 @@ impl StreamServer {
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
         let (stream, mut pre_leased) = self.streams.open(responses);
-        let tests = self.test_sends.open(responses);
         let closed = self.shutdown.child_token();
         let receiving = async {
-            closed
-                .run_until_cancelled(receive(requests, &stream, tests))
-                .await;
+            let received = closed.run_until_cancelled(receive(requests, &stream));
+            let is_half_closed = matches!(received.await, Some(Ok(())));
             closed.cancel();
+            self.streams.close(&stream);
+            if !is_half_closed {
+                self.test_sends.fail(&stream);
+            }
         };
         let pushing = async {
             let pushed = self
@@ -57,7 +59,6 @@ impl StreamServer {
             revoked.map_or(Ok(()), Err)
         };
         let ((), pushed, watched) = tokio::join!(receiving, pushing, watching);
-        self.streams.close(&stream);
         // What a claim together with outcomes has found is sent before the stream ends.
         drop(stream.claiming.write().await);
         pre_leased.close();
@@ -70,20 +71,14 @@ impl StreamServer {
     }
 }
 
-/// Receives capacity until the dispatcher half-closes or disconnects.
+/// Receives capacity until the dispatcher half-closes. Fails if it disconnects.
 async fn receive(
     mut requests: Streaming<proto::ReceiveRequest>,
     stream: &DispatcherStream,
-    tests: TestStream,
-) {
-    loop {
-        match requests.message().await {
-            Ok(Some(request)) => {
-                stream.flow_control().grant(request.capacity);
-                stream.claim_now.notify_one();
-            }
-            Ok(None) => return tests.half_close(),
-            Err(_) => return,
-        }
+) -> Result<(), Status> {
+    while let Some(request) = requests.message().await? {
+        stream.flow_control().grant(request.capacity);
+        stream.claim_now.notify_one();
     }
+    Ok(())
 }

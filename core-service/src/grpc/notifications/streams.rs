@@ -110,6 +110,22 @@ impl Streams {
         stream.flow_control().close();
     }
 
+    /// The stream with the least load, round robin among equals, and its send queue.
+    pub(super) fn least_loaded(
+        &self,
+        load: impl Fn(&Arc<DispatcherStream>) -> usize,
+    ) -> Option<(Arc<DispatcherStream>, Responses)> {
+        let mut open = lock(&self.open);
+        let (index, _) = open
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, stream)| load(stream))?;
+        // The next call prefers another stream: this one's dispatcher may hang.
+        open[index..].rotate_left(1);
+        let stream = open.last()?;
+        Some((Arc::clone(stream), stream.responses()?))
+    }
+
     /// Removes notifications with an outcome from what is in flight. Returns the stream of one of
     /// them, if any is open here: a dispatcher reports the outcomes of one stream together.
     pub(super) fn complete(&self, leases: &[Lease]) -> Option<Arc<DispatcherStream>> {

@@ -1,5 +1,5 @@
-//! Test sends: registers the streams that can take sample notifications, and passes each outcome
-//! to the caller that waits for it.
+//! Test sends: sends sample notifications on the dispatchers' streams, and passes each outcome to
+//! the caller that waits for it.
 
 use std::{
     collections::HashMap,
@@ -9,13 +9,9 @@ use std::{
 
 use domain::id::StoreId;
 use proto::ReceiveResponse;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
-use uuid::Uuid;
+use tokio::{sync::oneshot, time::timeout};
 
-use super::streams::{Response, Responses};
+use super::streams::{DispatcherStream, Responses, Streams};
 
 use crate::error::Error;
 
@@ -30,67 +26,50 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_PER_STREAM: usize = 32;
 const MAX_PER_STORE: usize = 4;
 
-/// The streams that can take samples.
-#[derive(Clone, Debug, Default)]
-pub(in crate::grpc) struct TestSends(Arc<Mutex<Vec<OpenStream>>>);
-
+/// Sends samples.
 #[derive(Debug)]
-struct OpenStream {
-    id: Uuid,
-    responses: mpsc::WeakSender<Response>,
-    is_half_closed: bool,
+pub(in crate::grpc) struct TestSends {
+    streams: Arc<Streams>,
     /// By the samples' names.
-    in_flight: HashMap<String, InFlightTest>,
+    in_flight: Mutex<HashMap<String, InFlightTest>>,
 }
 
-/// A sample without an outcome yet; the sender is dropped when the stream closes.
+/// A sample without an outcome yet. Its caller fails when it is dropped.
 #[derive(Debug)]
 struct InFlightTest {
     store_id: StoreId,
-    outcome: oneshot::Sender<proto::TestOutcome>,
+    stream: Arc<DispatcherStream>,
+    outcome: oneshot::Sender<proto::Outcome>,
 }
 
-/// A stream's handle, which unregisters the stream on drop; the callers of its samples fail.
-#[derive(Debug)]
-pub(super) struct TestStream {
-    id: Uuid,
-    streams: Arc<Mutex<Vec<OpenStream>>>,
-}
-
-/// Capacity on a stream, freed on drop.
+/// A sample's place in [`TestSends::in_flight`], freed on drop.
 struct TestReservation<'a> {
     test_sends: &'a TestSends,
-    stream_id: Uuid,
-    name: String,
+    name: &'a str,
 }
 
 impl TestSends {
-    /// Registers a stream.
-    pub(super) fn open(&self, responses: &Responses) -> TestStream {
-        let id = Uuid::now_v7();
-        lock(&self.0).push(OpenStream {
-            id,
-            responses: responses.downgrade(),
-            is_half_closed: false,
-            in_flight: HashMap::new(),
-        });
-        TestStream {
-            id,
-            streams: Arc::clone(&self.0),
+    pub(in crate::grpc) fn new(streams: Arc<Streams>) -> Self {
+        Self {
+            streams,
+            in_flight: Mutex::default(),
         }
     }
 
     /// Forwards outcomes to their callers, if those still wait here.
-    pub(super) fn complete(&self, outcomes: Vec<proto::TestOutcome>) {
-        let mut streams = lock(&self.0);
+    pub(super) fn complete(&self, outcomes: Vec<proto::Outcome>) {
+        let mut in_flight = self.in_flight();
         for outcome in outcomes {
-            let reported = outcome.outcome.as_ref();
-            let name = reported.map_or("", |outcome| outcome.name.as_str());
-            let mut in_flight = streams.iter_mut().map(|stream| &mut stream.in_flight);
-            if let Some(test) = in_flight.find_map(|in_flight| in_flight.remove(name)) {
+            if let Some(test) = in_flight.remove(&outcome.name) {
                 let _ = test.outcome.send(outcome);
             }
         }
+    }
+
+    /// Fails the callers of a closed stream whose dispatcher may not report their samples.
+    pub(super) fn fail(&self, stream: &Arc<DispatcherStream>) {
+        self.in_flight()
+            .retain(|_, test| !Arc::ptr_eq(&test.stream, stream));
     }
 
     /// Sends a sample on a stream and waits for its outcome.
@@ -98,118 +77,89 @@ impl TestSends {
         &self,
         store_id: StoreId,
         sample: proto::Notification,
-    ) -> Result<proto::TestOutcome, Error> {
+    ) -> Result<proto::Outcome, Error> {
         let name = sample.name.clone();
-        let (reservation, responses, outcome) = self.reserve(store_id, name)?;
+        let (_reservation, responses, outcome) = self.reserve(store_id, &name)?;
         let permit = timeout(SEND_TIMEOUT, responses.reserve_owned()).await;
         let Ok(Ok(permit)) = permit else {
             return Err(Error::NoDispatcher);
         };
         // The sender that `send` returns would keep the stream open.
         drop(permit.send(Ok(ReceiveResponse {
-            tests: vec![sample],
-            ..ReceiveResponse::default()
+            notifications: vec![sample],
         })));
-        let result = timeout(OUTCOME_TIMEOUT, outcome).await;
-        drop(reservation);
-        match result {
+        match timeout(OUTCOME_TIMEOUT, outcome).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_)) | Err(_) => Err(Error::NoDispatcher),
         }
     }
 
-    /// Reserves capacity on the stream with the fewest samples in flight, round robin among equals.
-    fn reserve(
-        &self,
+    /// Reserves a place on the stream with the fewest samples in flight.
+    fn reserve<'a>(
+        &'a self,
         store_id: StoreId,
-        name: String,
+        name: &'a str,
     ) -> Result<
         (
-            TestReservation<'_>,
+            TestReservation<'a>,
             Responses,
-            oneshot::Receiver<proto::TestOutcome>,
+            oneshot::Receiver<proto::Outcome>,
         ),
         Error,
     > {
-        let mut streams = lock(&self.0);
-        let of_store = streams
-            .iter()
-            .flat_map(|stream| stream.in_flight.values())
-            .filter(|test| test.store_id == store_id)
-            .count();
-        let least_loaded = streams
-            .iter()
-            .enumerate()
-            .filter(|(_, stream)| !stream.is_half_closed)
-            .filter_map(|(index, stream)| Some((index, stream.responses.upgrade()?, stream)))
-            .min_by_key(|(_, _, stream)| stream.in_flight.len());
-        let Some((index, responses, _)) = least_loaded else {
-            return Err(Error::NoDispatcher);
+        // Held until the sample is in flight: a stream that closes meanwhile fails it.
+        let mut in_flight = self.in_flight();
+        let count_on = |stream: &Arc<DispatcherStream>| {
+            let tests = in_flight.values();
+            tests
+                .filter(|test| Arc::ptr_eq(&test.stream, stream))
+                .count()
         };
-        // The next sample prefers another stream: this one's dispatcher may hang.
-        let last = streams.len() - 1;
-        streams[index..].rotate_left(1);
-        let stream = &mut streams[last];
-        if of_store >= MAX_PER_STORE || stream.in_flight.len() >= MAX_PER_STREAM {
+        let stream = self.streams.least_loaded(count_on);
+        let (stream, responses) = stream.ok_or(Error::NoDispatcher)?;
+        let of_store = in_flight.values().filter(|test| test.store_id == store_id);
+        if of_store.count() >= MAX_PER_STORE || count_on(&stream) >= MAX_PER_STREAM {
             return Err(storage::Error::Overloaded.into());
         }
         let (sender, outcome) = oneshot::channel();
         let test = InFlightTest {
             store_id,
+            stream,
             outcome: sender,
         };
-        stream.in_flight.insert(name.clone(), test);
+        in_flight.insert(name.to_owned(), test);
         let reservation = TestReservation {
             test_sends: self,
-            stream_id: stream.id,
             name,
         };
         Ok((reservation, responses, outcome))
+    }
+
+    /// A poisoned lock is usable: no code that holds it panics halfway through a change.
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<String, InFlightTest>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for TestReservation<'_> {
     fn drop(&mut self) {
-        lock(&self.test_sends.0).retain_mut(|stream| {
-            if stream.id == self.stream_id {
-                stream.in_flight.remove(&self.name);
-            }
-            !(stream.is_half_closed && stream.in_flight.is_empty())
-        });
+        self.test_sends.in_flight().remove(self.name);
     }
-}
-
-impl TestStream {
-    /// Takes no more samples. The outcomes of those in flight are still reported.
-    pub(super) fn half_close(self) {
-        for stream in lock(&self.streams).iter_mut() {
-            if stream.id == self.id {
-                stream.is_half_closed = true;
-            }
-        }
-    }
-}
-
-impl Drop for TestStream {
-    fn drop(&mut self) {
-        let is_kept = |stream: &OpenStream| {
-            let is_needed = stream.is_half_closed && !stream.in_flight.is_empty();
-            stream.id != self.id || is_needed
-        };
-        lock(&self.streams).retain(is_kept);
-    }
-}
-
-/// A poisoned lock is usable: no code that holds it panics halfway through a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
+    use tokio::sync::mpsc;
 
-    use super::*;
+    use super::{super::streams::Response, *};
+
+    fn test_sends() -> TestSends {
+        let (streams, _unsent_leases) = Streams::new();
+        TestSends::new(Arc::new(streams))
+    }
 
     fn sample(name: &str) -> proto::Notification {
         proto::Notification {
@@ -218,38 +168,36 @@ mod tests {
         }
     }
 
-    fn outcome(name: &str) -> proto::TestOutcome {
-        proto::TestOutcome {
-            outcome: Some(proto::Outcome {
-                name: name.to_owned(),
-                ..proto::Outcome::default()
-            }),
-            ..proto::TestOutcome::default()
+    fn outcome(name: &str) -> proto::Outcome {
+        proto::Outcome {
+            name: name.to_owned(),
+            ..proto::Outcome::default()
         }
     }
 
     fn sent(response: Response) -> Vec<String> {
-        let tests = response.unwrap().tests.into_iter();
+        let tests = response.unwrap().notifications.into_iter();
         tests.map(|test| test.name).collect()
     }
 
     #[tokio::test]
     async fn a_test_fails_without_an_open_stream() {
-        let test_sends = TestSends::default();
+        let test_sends = test_sends();
         let result = test_sends.run(StoreId::new(), sample("a")).await;
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
 
-        let (responses, _stream) = mpsc::channel(4);
-        drop(test_sends.open(&responses));
+        let (responses, _sent) = mpsc::channel(4);
+        let (stream, _pre_leased) = test_sends.streams.open(&responses);
+        test_sends.streams.close(&stream);
         let result = test_sends.run(StoreId::new(), sample("a")).await;
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
     }
 
     #[tokio::test]
     async fn each_caller_gets_the_outcome_of_its_own_test() {
-        let test_sends = TestSends::default();
+        let test_sends = test_sends();
         let (responses, mut stream) = mpsc::channel(4);
-        let _test_stream = test_sends.open(&responses);
+        let _open = test_sends.streams.open(&responses);
         let mut first = Box::pin(test_sends.run(StoreId::new(), sample("a")));
         let mut second = Box::pin(test_sends.run(StoreId::new(), sample("b")));
         assert!(first.as_mut().now_or_never().is_none());
@@ -266,36 +214,35 @@ mod tests {
     #[tokio::test]
     async fn a_test_fails_with_its_stream_unless_the_stream_is_half_closed() {
         for is_half_closed in [true, false] {
-            let test_sends = TestSends::default();
-            let (responses, mut stream) = mpsc::channel(4);
-            let test_stream = test_sends.open(&responses);
+            let test_sends = test_sends();
+            let (responses, mut sent) = mpsc::channel(4);
+            let (stream, _pre_leased) = test_sends.streams.open(&responses);
             let mut test = Box::pin(test_sends.run(StoreId::new(), sample("a")));
             assert!(test.as_mut().now_or_never().is_none());
-            stream.recv().await.unwrap().unwrap();
+            sent.recv().await.unwrap().unwrap();
 
+            test_sends.streams.close(&stream);
             if is_half_closed {
-                test_stream.half_close();
                 let next = Box::pin(test_sends.run(StoreId::new(), sample("b"))).await;
                 assert!(matches!(next, Err(Error::NoDispatcher)), "{next:?}");
                 test_sends.complete(vec![outcome("a")]);
                 assert_eq!(test.await.unwrap(), outcome("a"));
             } else {
-                drop(test_stream);
+                test_sends.fail(&stream);
                 let result = test.await;
                 assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
             }
-            assert!(lock(&test_sends.0).is_empty());
+            assert!(test_sends.in_flight().is_empty());
         }
     }
 
     #[tokio::test]
     async fn tests_are_balanced_over_streams_and_limited_per_store_and_stream() {
-        let test_sends = TestSends::default();
+        let test_sends = test_sends();
         let (responses, streams): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(64)).unzip();
-        let _test_streams: Vec<_> = responses
-            .iter()
-            .map(|responses| test_sends.open(responses))
-            .collect();
+        for responses in &responses {
+            test_sends.streams.open(responses);
+        }
         let mut in_flight = Vec::new();
         let mut begin = |store_id, name: String| {
             let mut test = Box::pin(test_sends.run(store_id, sample(&name)));

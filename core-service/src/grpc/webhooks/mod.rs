@@ -36,7 +36,7 @@ pub(super) struct Webhooks {
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) secrets: Arc<WebhookSecrets>,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) test_sends: TestSends,
+    pub(super) test_sends: Arc<TestSends>,
     pub(super) egress: egress::Policy,
     pub(super) notification_retention: SignedDuration,
 }

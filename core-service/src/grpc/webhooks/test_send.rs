@@ -49,6 +49,7 @@ impl Webhooks {
             event: webhook.event.as_str().to_owned(),
             object: Collection::Deliveries.name(SAMPLE_DELIVERY),
             attempt: 1,
+            test: true,
             ..proto::Notification::default()
         };
 
@@ -58,8 +59,7 @@ impl Webhooks {
     }
 }
 
-fn message(webhook: &Webhook, id: NotificationId, test: proto::TestOutcome) -> proto::WebhookTest {
-    let outcome = test.outcome.unwrap_or_default();
+fn message(webhook: &Webhook, id: NotificationId, outcome: proto::Outcome) -> proto::WebhookTest {
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let failure = notifications::failure(outcome.failure, status);
     proto::WebhookTest {
@@ -69,11 +69,11 @@ fn message(webhook: &Webhook, id: NotificationId, test: proto::TestOutcome) -> p
         event: webhook.event.as_str().to_owned(),
         object: Collection::Deliveries.name(SAMPLE_DELIVERY),
         failure: failure.map_or("", Failure::as_str).to_owned(),
-        detail: test.detail,
-        dns: test.dns,
-        connect: test.connect,
-        tls: test.tls,
-        tls_version: test.tls_version,
+        detail: outcome.detail,
+        dns: outcome.dns,
+        connect: outcome.connect,
+        tls: outcome.tls,
+        tls_version: outcome.tls_version,
         duration: outcome.duration,
         status: outcome.status,
         response_body: outcome.response_body,

@@ -12,7 +12,6 @@ use std::{
 use proto::{
     AccessToken, IssueTokenRequest, ListPublicKeysRequest, ListPublicKeysResponse, Notification,
     Outcome, ReceiveRequest, ReceiveResponse, ReportOutcomesRequest, ReportOutcomesResponse,
-    TestOutcome,
     notifications_server::{Notifications, NotificationsServer},
     tokens_server::{Tokens, TokensServer},
 };
@@ -77,10 +76,8 @@ impl FakeCore {
         let (streams_tx, streams) = mpsc::unbounded_channel();
         let (token_requests_tx, token_requests) = mpsc::unbounded_channel();
         let (reports_tx, reports) = mpsc::unbounded_channel();
-        let (test_outcomes_tx, test_outcomes) = mpsc::unbounded_channel();
         let reports = Reports {
             incoming: Arc::new(Mutex::new(reports)),
-            test_outcomes: Arc::new(Mutex::new(test_outcomes)),
             unanswered: Vec::new(),
             unread: VecDeque::new(),
         };
@@ -88,7 +85,6 @@ impl FakeCore {
             streams: streams_tx,
             reports: reports.clone(),
             incoming: reports_tx,
-            test_outcomes: test_outcomes_tx,
             rejected: format!("Bearer {token}"),
         };
         let token_failures = Arc::default();
@@ -171,29 +167,13 @@ impl CoreStream {
         self.reports.next_outcome().await
     }
 
-    /// See [`Reports::next_test_outcome`].
-    pub(crate) async fn next_test_outcome(&mut self) -> TestOutcome {
-        self.reports.next_test_outcome().await
-    }
-
     /// See [`Reports::acknowledge`].
     pub(crate) fn acknowledge(&mut self, outcome: &Outcome) {
         self.reports.acknowledge(outcome);
     }
 
     pub(crate) async fn send(&self, notifications: Vec<Notification>) {
-        let response = ReceiveResponse {
-            notifications,
-            ..ReceiveResponse::default()
-        };
-        self.responses.send(Ok(response)).await.unwrap();
-    }
-
-    pub(crate) async fn send_test(&self, test: Notification) {
-        let response = ReceiveResponse {
-            tests: vec![test],
-            ..ReceiveResponse::default()
-        };
+        let response = ReceiveResponse { notifications };
         self.responses.send(Ok(response)).await.unwrap();
     }
 
@@ -210,7 +190,6 @@ type Report = (Vec<Outcome>, oneshot::Sender<()>);
 #[derive(Debug)]
 pub(crate) struct Reports {
     incoming: Arc<Mutex<UnboundedReceiver<Report>>>,
-    test_outcomes: Arc<Mutex<UnboundedReceiver<TestOutcome>>>,
     unanswered: Vec<Report>,
     /// Of the last report, for [`Reports::next_outcome`].
     unread: VecDeque<Outcome>,
@@ -221,7 +200,6 @@ impl Clone for Reports {
     fn clone(&self) -> Self {
         Self {
             incoming: Arc::clone(&self.incoming),
-            test_outcomes: Arc::clone(&self.test_outcomes),
             unanswered: Vec::new(),
             unread: VecDeque::new(),
         }
@@ -246,12 +224,6 @@ impl Reports {
         self.unread.pop_front().unwrap()
     }
 
-    /// The next outcome of a test send. Its report needs no [`Reports::acknowledge`].
-    pub(crate) async fn next_test_outcome(&mut self) -> TestOutcome {
-        let next = with_timeout(async { self.test_outcomes.lock().await.recv().await }).await;
-        next.unwrap()
-    }
-
     /// Answers the reports of an outcome.
     pub(crate) fn acknowledge(&mut self, outcome: &Outcome) {
         for (_, answer) in self
@@ -272,7 +244,6 @@ struct FakeNotifications {
     streams: UnboundedSender<CoreStream>,
     reports: Reports,
     incoming: UnboundedSender<Report>,
-    test_outcomes: UnboundedSender<TestOutcome>,
     rejected: String,
 }
 
@@ -307,19 +278,11 @@ impl Notifications for FakeNotifications {
         request: Request<ReportOutcomesRequest>,
     ) -> Result<Response<ReportOutcomesResponse>, Status> {
         let ended = |_| Status::unavailable("the test has ended");
-        let request = request.into_inner();
-        for test in request.test_outcomes {
-            self.test_outcomes
-                .send(test)
-                .map_err(|_| Status::unavailable("the test has ended"))?;
-        }
-        if !request.outcomes.is_empty() {
-            let (answer, answered) = oneshot::channel();
-            self.incoming
-                .send((request.outcomes, answer))
-                .map_err(|_| Status::unavailable("the test has ended"))?;
-            answered.await.map_err(ended)?;
-        }
+        let (answer, answered) = oneshot::channel();
+        self.incoming
+            .send((request.into_inner().outcomes, answer))
+            .map_err(|_| Status::unavailable("the test has ended"))?;
+        answered.await.map_err(ended)?;
         Ok(Response::new(ReportOutcomesResponse::default()))
     }
 }

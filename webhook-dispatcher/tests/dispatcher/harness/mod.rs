@@ -141,6 +141,15 @@ pub(crate) fn notification(number: u8, url: &str) -> Notification {
     }
 }
 
+/// As [`notification`], but the sample of a test.
+pub(crate) fn sample(number: u8, url: &str) -> Notification {
+    Notification {
+        lease_token: String::new(),
+        test: true,
+        ..notification(number, url)
+    }
+}
+
 /// The outcome of the first notification.
 pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
     Outcome {

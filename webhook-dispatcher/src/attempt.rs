@@ -1,0 +1,70 @@
+//! The attempt that a task makes, for its connector: whether it has ended, and its phases.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rustls::ProtocolVersion;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+tokio::task_local! {
+    static CURRENT: Attempt;
+}
+
+/// One attempt. Clones share its phases.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// Cancelled at the end of the attempt.
+    pub ended: CancellationToken,
+    started: Instant,
+    phases: Arc<Mutex<Phases>>,
+}
+
+/// Time from the start of the attempt to the end of each phase; `None` if it was not completed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Phases {
+    pub resolved: Option<Duration>,
+    pub connected: Option<Duration>,
+    pub handshake_completed: Option<Duration>,
+    pub tls_version: Option<ProtocolVersion>,
+}
+
+impl Attempt {
+    pub(crate) fn start() -> Self {
+        Self {
+            ended: CancellationToken::new(),
+            started: Instant::now(),
+            phases: Arc::default(),
+        }
+    }
+
+    /// The attempt that this task makes; a new one outside of an attempt.
+    pub(crate) fn current() -> Self {
+        CURRENT
+            .try_with(Self::clone)
+            .unwrap_or_else(|_| Self::start())
+    }
+
+    /// Runs the attempt. At its end, abandons the connections that it was opening.
+    pub(crate) async fn run<F: Future>(&self, attempt: F) -> F::Output {
+        let _end_on_return = self.ended.clone().drop_guard();
+        CURRENT.scope(self.clone(), attempt).await
+    }
+
+    /// Records a phase with the time since the start.
+    pub(crate) fn record(&self, set: impl FnOnce(&mut Phases, Duration)) {
+        let elapsed = self.started.elapsed();
+        set(&mut self.lock(), elapsed);
+    }
+
+    pub(crate) fn phases(&self) -> Phases {
+        *self.lock()
+    }
+
+    /// Ignores poisoning of the mutex: no update can panic halfway.
+    fn lock(&self) -> MutexGuard<'_, Phases> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
