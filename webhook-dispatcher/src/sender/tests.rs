@@ -8,9 +8,12 @@ use std::{
 
 use egress::Policy;
 use futures_util::future::BoxFuture;
+use process::metrics::Exposition;
 
 use super::*;
-use crate::{root_certificates, unresponsive_listener::UnresponsiveListener};
+use crate::{
+    readiness::OpenStreams, root_certificates, unresponsive_listener::UnresponsiveListener,
+};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -128,4 +131,32 @@ async fn an_unresponsive_address_times_out() {
     let failures = failures(short_timeout, unresponsive.addr.port(), to_loopback).await;
 
     assert_eq!(failures, [Failure::Timeout; 2]);
+}
+
+/// What shops test says nothing about the notifications of the platform.
+#[tokio::test]
+async fn an_attempt_is_counted_unless_it_is_a_test() {
+    let sender = sender(&Config::default(), to_loopback);
+    for test in [true, false, true] {
+        let notification = Notification {
+            test,
+            ..sample("https://shop.example/".to_owned())
+        };
+        sender.send(notification).await;
+    }
+
+    let mut exposition = Exposition::default();
+    let registry = exposition.registry();
+    sender
+        .metrics()
+        .register(1, OpenStreams::default(), registry);
+    let metrics = exposition.render().await;
+
+    let counts: Vec<_> = metrics
+        .lines()
+        .filter(|line| line.contains("_count{"))
+        .collect();
+    let expected =
+        r#"delivery_notification_attempt_duration_seconds_count{outcome="address_refused"} 1"#;
+    assert_eq!(counts, [expected]);
 }

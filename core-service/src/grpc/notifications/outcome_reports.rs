@@ -99,3 +99,49 @@ impl OutcomeReports {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use domain::id::StoreId;
+    use futures_util::FutureExt as _;
+    use tokio::sync::mpsc;
+
+    use super::{
+        super::{claims::tests::claims, push::tests::pusher},
+        *,
+    };
+
+    #[tokio::test]
+    async fn the_reported_outcome_of_a_test_is_that_of_its_caller() {
+        let (_directory, claims) = claims().await;
+        let (streams, _unsent_leases) = Streams::new();
+        let streams = Arc::new(streams);
+        let pusher = pusher(&claims);
+        let reports = OutcomeReports {
+            streams: Arc::clone(&streams),
+            outcomes: pusher.outcomes,
+            leases: pusher.leases,
+            test_sends: Arc::new(TestSends::new(Arc::clone(&streams))),
+        };
+        let (responses, _sent) = mpsc::channel(1);
+        let _open = streams.open(&responses);
+        let sample = proto::Notification::default();
+        let mut test = pin!(reports.test_sends.run(StoreId::new(), sample));
+        assert!(test.as_mut().now_or_never().is_none());
+        let outcome = |lease_token: &str| proto::Outcome {
+            lease_token: lease_token.to_owned(),
+            ..proto::Outcome::default()
+        };
+        let report = |lease_token| proto::ReportOutcomesRequest {
+            outcomes: vec![outcome(lease_token)],
+        };
+
+        reports.record(report("lease-1")).await.unwrap();
+        assert!(test.as_mut().now_or_never().is_none(), "not its outcome");
+        reports.record(report("")).await.unwrap();
+
+        assert_eq!(test.await.unwrap(), outcome(""));
+    }
+}

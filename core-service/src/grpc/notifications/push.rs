@@ -155,7 +155,7 @@ async fn reserve<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use jiff::SignedDuration;
     use uuid::Uuid;
 
@@ -169,7 +169,7 @@ mod tests {
     };
     use crate::metrics::Metrics;
 
-    fn pusher(claims: &Arc<Claims>) -> Pusher {
+    pub(in super::super) fn pusher(claims: &Arc<Claims>) -> Pusher {
         let (storage, clock) = (Arc::clone(&claims.storage), claims.clock.clone());
         let notifications_ready = watch::Sender::new(());
         let outcomes = Outcomes {

@@ -2,8 +2,9 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use futures_util::{Stream, TryStreamExt as _};
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 use super::{
     leases::Leases,
@@ -30,7 +31,7 @@ impl StreamServer {
     /// everything claimed is sent.
     pub(super) async fn serve(
         &self,
-        requests: Streaming<proto::ReceiveRequest>,
+        requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
@@ -73,12 +74,79 @@ impl StreamServer {
 
 /// Receives capacity until the dispatcher half-closes. Fails if it disconnects.
 async fn receive(
-    mut requests: Streaming<proto::ReceiveRequest>,
+    mut requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
     stream: &DispatcherStream,
 ) -> Result<(), Status> {
-    while let Some(request) = requests.message().await? {
+    while let Some(request) = requests.try_next().await? {
         stream.flow_control().grant(request.capacity);
         stream.claim_now.notify_one();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, pin::pin};
+
+    use domain::id::StoreId;
+    use futures_util::FutureExt as _;
+    use tokio::sync::mpsc;
+    use tokio_stream::wrappers::ReceiverStream;
+
+    use super::{
+        super::{claims::tests::claims, push::tests::pusher},
+        *,
+    };
+
+    /// Its dispatcher still reports the tests of a stream that it has half-closed.
+    #[tokio::test]
+    async fn the_tests_of_a_stream_fail_when_it_ends_before_it_is_half_closed() {
+        let (_directory, claims) = claims().await;
+        let (streams, _unsent_leases) = Streams::new();
+        let streams = Arc::new(streams);
+        let pusher = pusher(&claims);
+        let server = StreamServer {
+            streams: Arc::clone(&streams),
+            test_sends: Arc::new(TestSends::new(streams)),
+            leases: Arc::clone(&pusher.leases),
+            pusher,
+            shutdown: CancellationToken::new(),
+        };
+        for is_half_closed in [true, false] {
+            let (requests, incoming) = mpsc::channel(1);
+            let (responses, mut sent) = mpsc::channel(4);
+            let mut revoked = pin!(pending::<Error>());
+            let incoming = ReceiverStream::new(incoming);
+            let mut serving = pin!(server.serve(incoming, &responses, revoked.as_mut()));
+            let sample = proto::Notification::default();
+            let mut test = pin!(server.test_sends.run(StoreId::new(), sample));
+            tokio::select! {
+                biased;
+                ended = &mut serving => panic!("the stream ends: {ended:?}"),
+                result = &mut test => panic!("the test ends: {result:?}"),
+                response = sent.recv() => drop(response.unwrap().unwrap()),
+            }
+
+            if is_half_closed {
+                drop(requests);
+            } else {
+                let disconnected = Err(Status::unavailable("the connection is lost"));
+                requests.send(disconnected).await.unwrap();
+            }
+            serving.await.unwrap();
+
+            let result = test.as_mut().now_or_never();
+            if is_half_closed {
+                assert!(result.is_none(), "{result:?}");
+                let outcome = proto::Outcome::default();
+                server.test_sends.complete(vec![outcome.clone()]);
+                assert_eq!(test.await.unwrap(), outcome);
+            } else {
+                assert!(
+                    matches!(result, Some(Err(Error::NoDispatcher))),
+                    "{result:?}"
+                );
+            }
+        }
+    }
 }
