@@ -200,7 +200,8 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
         all_in_one: true,
         gazetteer_file: in_data_dir("addresses.sqlite"),
         geocoding: settings.geocoding.clone(),
-        ..core_service::Config::new(String::new(), in_data_dir(MASTER_KEY))
+        master_key_file: in_data_dir(MASTER_KEY),
+        ..core_service::Config::default()
     })
 }
 

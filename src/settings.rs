@@ -1,9 +1,6 @@
 //! The settings of the all-in-one, each with a flag, an environment variable and a default.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
-};
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 use core_service::{
@@ -191,39 +188,6 @@ impl Settings {
             // With a public URL, a proxy on this machine makes the listeners public.
             && self.public_url.as_ref().is_none_or(is_loopback)
     }
-
-    /// The defaults, but with free loopback ports and another data directory.
-    pub fn on_free_ports(data_dir: &Path) -> Self {
-        let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self {
-            data_dir: data_dir.to_owned(),
-            no_demo: false,
-            rest_listen: free_port,
-            tls: TlsConfig::default(),
-            core_listen: free_port,
-            grpc_tls: GrpcTlsConfig::default(),
-            database_url: None,
-            database_url_file: None,
-            database_server_verification: DatabaseServerVerification::default(),
-            database_connections: DEFAULT_DATABASE_CONNECTIONS,
-            allow_plaintext: false,
-            health_listen: None,
-            public_url: None,
-            platform_name: "Service".to_owned(),
-            currency: Currency::EUR,
-            map_center: LatLng::default(),
-            geocoding: GeocodingConfig::default(),
-            platform: PlatformConfig::default(),
-            router: RouterConfig::default(),
-            webhooks: WebhookConfig::default(),
-            deliveries: DeliveryConfig::default(),
-            logs: LogConfig::default(),
-            traces: TraceConfig::default(),
-            reflection: false,
-            egress: Policy::default(),
-            rate_limits: None,
-        }
-    }
 }
 
 /// Whether a URL is one of this machine.
@@ -246,21 +210,6 @@ mod tests {
     struct CommandLine {
         #[command(flatten)]
         settings: Settings,
-    }
-
-    #[test]
-    fn only_the_ports_differ_from_the_defaults() {
-        let directory = Path::new(DEFAULT_DATA_DIR);
-        let arguments = [
-            "delivery",
-            "--rest-listen=127.0.0.1:0",
-            "--core-listen=127.0.0.1:0",
-        ];
-
-        let parsed = CommandLine::parse_from(arguments).settings;
-
-        let settings = Settings::on_free_ports(directory);
-        assert_eq!(format!("{parsed:?}"), format!("{settings:?}"));
     }
 
     #[test]

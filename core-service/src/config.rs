@@ -8,7 +8,7 @@ use egress::Policy;
 use geocoding::GeocodingConfig;
 use jiff::SignedDuration;
 use process::{
-    command_line::{DATABASE_URL, SecretFlag},
+    command_line::{self, DATABASE_URL, SecretFlag},
     duration,
     logs::LogConfig,
     number,
@@ -245,11 +245,12 @@ impl WebhookConfig {
     }
 }
 
-impl Default for WebhookConfig {
+impl Default for Config {
+    /// The flags' defaults, and no database.
     fn default() -> Self {
         Self {
-            webhook_disable_after: DAY * 5,
-            notification_retention: DAY * 30,
+            database_url: None,
+            ..command_line::settings(&["--database-url=none"])
         }
     }
 }
@@ -318,36 +319,6 @@ impl Config {
             instead: "set DELIVERY_OSRM_URL",
         },
     ];
-
-    /// The default settings, without rate limits.
-    pub fn new(database_url: String, master_key_file: PathBuf) -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 50051)),
-            tls: TlsConfig::default(),
-            allow_plaintext: false,
-            health_listen: None,
-            database_url: Some(database_url.into()),
-            database_url_file: None,
-            database_server_verification: DatabaseServerVerification::default(),
-            database_connections: DEFAULT_DATABASE_CONNECTIONS,
-            master_key_file,
-            gazetteer_file: PathBuf::from("addresses.sqlite"),
-            geocoding: GeocodingConfig::default(),
-            public_url: "http://127.0.0.1:8080".to_owned(),
-            platform: PlatformConfig::default(),
-            router: RouterConfig::default(),
-            token_lifetime: Duration::from_hours(1),
-            rate_limits: RateLimitConfig::off(),
-            deliveries: DeliveryConfig::default(),
-            egress: Policy::default(),
-            webhooks: WebhookConfig::default(),
-            event_retention: DAY * 30,
-            logs: LogConfig::default(),
-            traces: TraceConfig::default(),
-            reflection: false,
-            all_in_one: false,
-        }
-    }
 
     /// The database URL, password included.
     pub(crate) fn database_url(&self) -> Result<String, StartError> {

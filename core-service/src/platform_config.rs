@@ -31,13 +31,3 @@ fn locale(tag: &str) -> Result<String, String> {
         .map(|_| tag.to_owned())
         .map_err(|_| format!("{tag:?} is not a language; give a BCP 47 tag, such as en or fr-BE"))
 }
-
-impl Default for PlatformConfig {
-    fn default() -> Self {
-        Self {
-            timezone: parse_time_zone("Europe/Paris").expect("time zones are compiled in"),
-            locale: "en".to_owned(),
-            country: "FR".parse().expect("FR is a country code"),
-        }
-    }
-}

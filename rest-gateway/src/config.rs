@@ -1,13 +1,10 @@
 //! All settings of the gateway: flags, environment variables, defaults and help.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use process::{duration, logs::LogConfig, number, traces::TraceConfig};
+use process::{command_line, duration, logs::LogConfig, number, traces::TraceConfig};
 use url::Url;
 
 use crate::{
@@ -22,7 +19,7 @@ use crate::{
 )]
 pub struct Config {
     /// Address to serve the REST API on; port 0 chooses a free one. Example: `0.0.0.0:8080`
-    #[arg(long, env = "DELIVERY_REST_LISTEN", default_value_t = Config::default().listen)]
+    #[arg(long, env = "DELIVERY_REST_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
     /// Address of `/healthz`, `/readyz` and `/metrics` over HTTP, apart from the REST API. Default:
@@ -39,7 +36,7 @@ pub struct Config {
         long,
         env = "DELIVERY_CORE_URL",
         value_delimiter = ',',
-        default_values_t = Config::default().core_url
+        default_value = "http://127.0.0.1:50051"
     )]
     pub core_url: Vec<CoreUrl>,
 
@@ -52,7 +49,7 @@ pub struct Config {
     pub public_url: Option<Url>,
 
     /// The platform's name, shown to people. Example: `Coop`
-    #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value_t = Config::default().platform_name)]
+    #[arg(long, env = "DELIVERY_PLATFORM_NAME", default_value = "Service")]
     pub platform_name: String,
 
     #[command(flatten)]
@@ -126,7 +123,7 @@ pub struct Config {
         long,
         env = "DELIVERY_REST_MAX_BODY",
         value_name = "BYTES",
-        default_value_t = Config::default().max_body,
+        default_value_t = 1 << 20,
         value_parser = number::at_least(1_usize, 1 << 20),
         hide_short_help = true
     )]
@@ -137,7 +134,7 @@ pub struct Config {
         long,
         env = "DELIVERY_REST_MAX_REQUESTS",
         value_name = "NUMBER",
-        default_value_t = Config::default().max_requests,
+        default_value_t = 1024,
         value_parser = number::at_least(1_usize, 1024),
         hide_short_help = true
     )]
@@ -148,7 +145,7 @@ pub struct Config {
         long,
         env = "DELIVERY_REST_MAX_CONNECTIONS",
         value_name = "NUMBER",
-        default_value_t = Config::default().max_connections,
+        default_value_t = 8192,
         value_parser = number::at_least(1_usize, 8192),
         hide_short_help = true
     )]
@@ -172,37 +169,9 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            listen: (Ipv4Addr::LOCALHOST, 8080).into(),
-            health_listen: None,
-            tls: TlsConfig::default(),
-            core_url: vec![
-                DEFAULT_CORE_URL
-                    .parse()
-                    .expect("the default is a valid URL"),
-            ],
-            core: CoreConfig::default(),
-            public_url: None,
-            platform_name: "Service".to_owned(),
-            platform: PlatformConfig::default(),
-            rate_limits: RateLimitConfig::default(),
-            logs: LogConfig::default(),
-            traces: TraceConfig::default(),
-            request_timeout: Duration::from_secs(30),
-            read_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_mins(1),
-            drain_grace: Duration::from_secs(1),
-            drain_timeout: Duration::from_secs(30),
-            max_body: 1 << 20,
-            max_requests: 1024,
-            max_connections: 8192,
-            demo_courier: None,
-        }
+        command_line::settings(&[])
     }
 }
-
-/// Where a core listens by default.
-const DEFAULT_CORE_URL: &str = "http://127.0.0.1:50051";
 
 const MAX_DURATION: Duration = Duration::from_hours(24);
 
@@ -213,13 +182,6 @@ fn duration_up_to_a_day(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn default_equals_the_flags_defaults() {
-        let parsed = Config::try_parse_from(["rest-gateway"]).unwrap();
-
-        assert_eq!(parsed, Config::default());
-    }
 
     #[test]
     fn an_address_beyond_loopback_is_exposed_without_tls_and_trusted_proxies() {

@@ -15,7 +15,7 @@ pub struct PlatformConfig {
         env = "DELIVERY_TIMEZONE",
         value_name = "ZONE",
         value_parser = time_zone,
-        default_value_t = Self::default().timezone
+        default_value = "Europe/Paris"
     )]
     pub timezone: String,
 
@@ -24,7 +24,7 @@ pub struct PlatformConfig {
         long,
         env = "DELIVERY_LOCALE",
         value_parser = locale,
-        default_value_t = Self::default().locale
+        default_value = "en"
     )]
     pub locale: String,
 
@@ -34,7 +34,7 @@ pub struct PlatformConfig {
         env = "DELIVERY_COUNTRY",
         value_name = "CODE",
         value_parser = country,
-        default_value_t = Self::default().country
+        default_value = "FR"
     )]
     pub country: String,
 
@@ -56,18 +56,6 @@ pub struct PlatformConfig {
         default_value_t
     )]
     pub map_center: LatLng,
-}
-
-impl Default for PlatformConfig {
-    fn default() -> Self {
-        Self {
-            timezone: "Europe/Paris".to_owned(),
-            locale: "en".to_owned(),
-            country: "FR".to_owned(),
-            currency: Currency::EUR,
-            map_center: LatLng::default(),
-        }
-    }
 }
 
 /// A point on Earth (WGS 84), in degrees; written `48.8566,2.3522`.

@@ -1,13 +1,14 @@
 //! The settings of the dispatcher: flags, environment and defaults.
 
-use std::{fmt, io, net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::Policy;
 use http::HeaderName;
 use process::{
-    duration, logs::LogConfig, number, reloading::Reloading, secret_file, tls, traces::TraceConfig,
+    command_line, duration, logs::LogConfig, number, redacted::Redacted, reloading::Reloading,
+    secret_file, tls, traces::TraceConfig,
 };
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
@@ -48,7 +49,7 @@ pub struct Config {
 
     /// The API client's secret, if set in code; overrides the file and the environment.
     #[arg(skip)]
-    pub client_secret: Option<ClientSecret>,
+    pub client_secret: Option<Redacted<String>>,
 
     /// Name of the platform in the header `X-<Name>-Signature`. Example: `Coop`.
     #[arg(
@@ -98,10 +99,6 @@ pub struct Config {
     )]
     pub send_timeout: Duration,
 }
-
-/// The secret of the dispatcher's API client. `Debug` does not print it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ClientSecret(String);
 
 /// Why the dispatcher cannot start with a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +155,7 @@ impl Config {
         if let Some(path) = self.client_secret_file.clone() {
             let read = {
                 let path = path.clone();
-                move || ClientSecret::parse(&secret_file::read(&path)?)
+                move || client_secret(&secret_file::read(&path)?)
             };
             let file = Reloading::open(vec![path], read)?;
             return Ok(SecretSource::File(Arc::new(file)));
@@ -166,41 +163,27 @@ impl Config {
         let text = std::env::var_os(CLIENT_SECRET)
             .and_then(|text| text.into_string().ok())
             .ok_or(ConfigError::NoClientSecret)?;
-        Ok(SecretSource::Fixed(ClientSecret::parse(&text)?))
+        Ok(SecretSource::Fixed(client_secret(&text)?))
     }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            core_urls: Vec::new(),
-            core: CoreConfig::default(),
-            health_listen: None,
-            client_key: None,
-            client_secret_file: None,
-            client_secret: None,
-            platform_name: "Service".to_owned(),
-            egress: Policy::default(),
-            logs: LogConfig::default(),
-            traces: TraceConfig::default(),
-            webhook_ca_files: Vec::new(),
-            max_in_flight: Self::MAX_IN_FLIGHT,
-            send_timeout: Duration::from_secs(15),
-        }
+        command_line::settings(&[])
     }
 }
 
 /// Where the secret of the dispatcher's API client is read.
 #[derive(Clone, Debug)]
 pub(crate) enum SecretSource {
-    Fixed(ClientSecret),
+    Fixed(Redacted<String>),
     /// Read again when the file changes.
-    File(Arc<Reloading<ClientSecret, ConfigError>>),
+    File(Arc<Reloading<Redacted<String>, ConfigError>>),
 }
 
 impl SecretSource {
     /// The secret to authenticate with now.
-    pub(crate) fn current(&self) -> ClientSecret {
+    pub(crate) fn current(&self) -> Redacted<String> {
         match self {
             Self::Fixed(secret) => secret.clone(),
             Self::File(file) => (*file.current()).clone(),
@@ -208,28 +191,10 @@ impl SecretSource {
     }
 }
 
-impl ClientSecret {
-    fn parse(text: &str) -> Result<Self, ConfigError> {
-        match text.trim() {
-            "" => Err(ConfigError::NoClientSecret),
-            secret => Ok(Self(secret.to_owned())),
-        }
-    }
-
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for ClientSecret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for ClientSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientSecret(…)")
+fn client_secret(text: &str) -> Result<Redacted<String>, ConfigError> {
+    match text.trim() {
+        "" => Err(ConfigError::NoClientSecret),
+        secret => Ok(secret.to_owned().into()),
     }
 }
 
@@ -238,14 +203,6 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-
-    #[test]
-    fn the_default_equals_the_settings_without_flags() {
-        assert_eq!(
-            Config::try_parse_from(["webhook-dispatcher"]).unwrap(),
-            Config::default()
-        );
-    }
 
     #[test]
     fn flags_set_their_settings() {
@@ -338,9 +295,9 @@ mod tests {
         let (key, secret) = config.credentials().unwrap();
 
         assert_eq!(
-            (key.as_str(), secret.current().expose()),
+            (key.as_str(), secret.current().expose().as_str()),
             ("key", "hunter2")
         );
-        assert_eq!(format!("{:?}", secret.current()), "ClientSecret(…)");
+        assert_eq!(format!("{:?}", secret.current()), "…");
     }
 }

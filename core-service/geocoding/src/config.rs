@@ -36,12 +36,3 @@ pub struct GeocodingConfig {
     )]
     pub address_precision: Precision,
 }
-
-impl Default for GeocodingConfig {
-    fn default() -> Self {
-        Self {
-            geocoders: vec![GeocoderSpec::Gazetteer],
-            address_precision: Precision::Interpolated,
-        }
-    }
-}

@@ -90,35 +90,19 @@ impl RouterConfig {
     }
 }
 
-impl Default for RouterConfig {
-    fn default() -> Self {
-        Self {
-            osrm_url: None,
-            osrm_profile: "bike".to_owned(),
-            osrm_timeout: Duration::from_secs(2),
-            osrm_concurrency: 32,
-            osrm_fallback: Fallback::StraightLine,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_unsupported_url_is_rejected_at_startup() {
-        let config = |url: &str| RouterConfig {
-            osrm_url: Some(url.parse().unwrap()),
-            ..RouterConfig::default()
+        let is_accepted = |flags: &[&str]| {
+            let config: RouterConfig = process::command_line::settings(flags);
+            config.open(&mut Vec::new()).is_ok()
         };
 
-        assert!(RouterConfig::default().open(&mut Vec::new()).is_ok());
-        assert!(
-            config("http://127.0.0.1:5000")
-                .open(&mut Vec::new())
-                .is_ok()
-        );
-        assert!(config("ftp://127.0.0.1").open(&mut Vec::new()).is_err());
+        assert!(is_accepted(&[]));
+        assert!(is_accepted(&["--osrm-url=http://127.0.0.1:5000"]));
+        assert!(!is_accepted(&["--osrm-url=ftp://127.0.0.1"]));
     }
 }

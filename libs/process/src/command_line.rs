@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 
 use clap::{
-    Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches,
+    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches,
     builder::{BoolishValueParser, Resettable, StyledStr},
     error::{ContextKind, ContextValue, ErrorKind},
     parser::ValueSource,
@@ -22,6 +22,19 @@ pub fn parse_without_secrets_in<T: CommandFactory + FromArgMatches>(secrets: &[S
         T::from_arg_matches(&matches)
     });
     parsed.unwrap_or_else(|error| error.exit())
+}
+
+/// Settings by their flags, and the defaults of the other flags: no environment variable counts.
+///
+/// # Panics
+/// If the flags are not valid.
+pub fn settings<T: Args>(flags: &[&str]) -> T {
+    let command = T::augment_args(Command::new("settings").no_binary_name(true))
+        .mut_args(|argument| argument.env(Resettable::Reset));
+    command
+        .try_get_matches_from(flags)
+        .and_then(|matches| T::from_arg_matches(&matches))
+        .expect("the flags should be valid")
 }
 
 /// Makes empty environment variables unset, and lets booleans be `1`, `yes`, `on` or `true`, and

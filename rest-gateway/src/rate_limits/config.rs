@@ -1,9 +1,8 @@
 //! Settings of the rate limits and the trusted proxies.
 
-use std::{num::NonZeroU32, time::Duration};
-
 use clap::Args;
 use egress::Network;
+use process::command_line;
 use rate_limits::RateLimit;
 
 /// Rate limits and trusted proxies.
@@ -15,7 +14,7 @@ pub struct RateLimitConfig {
         long = "rate-limit-client",
         env = "DELIVERY_RATE_LIMIT_CLIENT",
         value_name = "LIMIT",
-        default_value_t = RateLimitConfig::default().client,
+        default_value = "6000/1m",
         hide_short_help = true
     )]
     pub client: RateLimit,
@@ -25,7 +24,7 @@ pub struct RateLimitConfig {
         long = "rate-limit-token-address",
         env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS",
         value_name = "LIMIT",
-        default_value_t = RateLimitConfig::default().token_address,
+        default_value = "600/1m",
         hide_short_help = true
     )]
     pub token_address: RateLimit,
@@ -35,7 +34,7 @@ pub struct RateLimitConfig {
         long = "rate-limit-token-client",
         env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT",
         value_name = "LIMIT",
-        default_value_t = RateLimitConfig::default().token_credentials,
+        default_value = "60/1m",
         hide_short_help = true
     )]
     pub token_credentials: RateLimit,
@@ -54,16 +53,7 @@ pub struct RateLimitConfig {
 
 impl Default for RateLimitConfig {
     fn default() -> Self {
-        let per_minute = |requests| RateLimit::PerWindow {
-            requests,
-            window: Duration::from_mins(1),
-        };
-        Self {
-            client: NonZeroU32::new(6000).map_or(RateLimit::Off, per_minute),
-            token_address: NonZeroU32::new(600).map_or(RateLimit::Off, per_minute),
-            token_credentials: NonZeroU32::new(60).map_or(RateLimit::Off, per_minute),
-            trusted_proxies: Vec::new(),
-        }
+        command_line::settings(&[])
     }
 }
 

@@ -75,8 +75,7 @@ impl Doctor {
         if let Some(file) = master_key_file {
             core = core_service::Config {
                 all_in_one: false,
-                gazetteer_file: core_service::Config::new(String::new(), file.clone())
-                    .gazetteer_file,
+                gazetteer_file: core_service::Config::default().gazetteer_file,
                 master_key_file: file,
                 ..core
             };

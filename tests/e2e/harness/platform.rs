@@ -1,7 +1,10 @@
 //! A whole platform in this process: the all-in-one, on free ports, with a manual clock.
 
+use std::path::Path;
+
 use delivery::{Clock, Credentials, Settings};
 use jiff::{SignedDuration, Timestamp};
+use process::command_line;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +32,14 @@ impl Database {
     /// machine without PostgreSQL.
     pub(crate) fn postgres() -> Option<Self> {
         postgres::create_database().map(|url| Self { url: Some(url) })
+    }
+}
+
+/// The default settings, but with free ports and another data directory.
+pub(super) fn settings(data_dir: &Path) -> Settings {
+    Settings {
+        data_dir: data_dir.to_owned(),
+        ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
     }
 }
 
@@ -63,7 +74,7 @@ impl Platform {
         let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
         let mut settings = Settings {
             database_url: database.url.clone().map(Into::into),
-            ..Settings::on_free_ports(directory.path())
+            ..settings(directory.path())
         };
         adjust(&mut settings);
 

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use super::{ApiClient, Database, Operator, START, grpc};
+use super::{ApiClient, Database, Operator, START, grpc, platform::settings};
 
 /// One of two platforms over one database.
 pub(crate) struct Replica {
@@ -134,7 +134,7 @@ impl Replica {
                 ..Policy::default()
             },
             rate_limits: Some(RateLimitConfig::off()),
-            ..Settings::on_free_ports(directory.path())
+            ..settings(directory.path())
         };
         adjust(&mut settings);
         let platform = delivery::Platform::start(settings, clock.clone())

@@ -3,7 +3,7 @@
 use core_client::{CoreConfig, Cores};
 
 use super::*;
-use crate::{ClientSecret, Config, config::SecretSource, resolver::Resolver, root_certificates};
+use crate::{Config, config::SecretSource, resolver::Resolver, root_certificates};
 
 const LEASE: Duration = Duration::from_millis(300);
 
@@ -15,7 +15,7 @@ fn session() -> CoreSession {
     let urls = ["http://127.0.0.1:1".parse().unwrap()];
     let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
     let addr = cores.discover().addresses.borrow()[0].clone();
-    let secret = ClientSecret::from("secret".to_owned());
+    let secret = "secret".to_owned().into();
     let core = StreamOpener::new(cores, addr, "key".to_owned(), SecretSource::Fixed(secret));
     let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
     let sender = Sender::new(&Config::default(), tls, Resolver::system()).unwrap();

@@ -28,15 +28,6 @@ pub struct TraceConfig {
     pub trace_sampling: f64,
 }
 
-impl Default for TraceConfig {
-    fn default() -> Self {
-        Self {
-            otlp_endpoint: None,
-            trace_sampling: 1.0,
-        }
-    }
-}
-
 /// Without credentials: every user of the machine can read the command line.
 fn endpoint(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).ok().filter(|url| {

@@ -13,7 +13,7 @@ use egress::Policy;
 use proto::{Notification, Outcome, ReceiveRequest, outcome::Failure};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use webhook_dispatcher::{ClientSecret, Config, WebhookDispatcher};
+use webhook_dispatcher::{Config, WebhookDispatcher};
 
 pub(crate) use self::{
     fake_core::{CoreStream, FakeCore},
@@ -77,7 +77,7 @@ pub(crate) fn config(cores: &[&FakeCore]) -> Config {
     Config {
         core_urls: cores.iter().map(|core| core.url.parse().unwrap()).collect(),
         client_key: Some("key".to_owned()),
-        client_secret: Some(ClientSecret::from("secret".to_owned())),
+        client_secret: Some("secret".to_owned().into()),
         egress: Policy {
             allow_http: true,
             allowed_networks: vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()],
