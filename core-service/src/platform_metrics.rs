@@ -1,13 +1,10 @@
 //! The state of the platform as metrics, read from the database when they are scraped, at most
 //! every 15 s.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use process::{
     clock::Clock,
     logs::error_chain,
@@ -59,7 +56,7 @@ impl PlatformMetrics {
             return;
         }
         let snapshot = self.read().await;
-        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        *self.snapshot.lock() = snapshot;
         *read_at = Some(Instant::now());
     }
 
@@ -137,7 +134,7 @@ impl PlatformMetrics {
         for (name, help, read) in gauges {
             let snapshot = Arc::clone(&self.snapshot);
             let samples = Sampled::new(move || {
-                let snapshot = snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+                let snapshot = snapshot.lock();
                 snapshot.as_ref().map(read).unwrap_or_default()
             });
             registry.register(name, help, samples);

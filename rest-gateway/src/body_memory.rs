@@ -2,12 +2,9 @@
 //! half of it. When it is exhausted, the peer that holds most gives memory to one that would hold
 //! less: the largest body that it is still sending is rejected.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -54,7 +51,7 @@ impl BodyMemory {
     /// A reservation for a body of which nothing has arrived yet.
     pub(crate) fn reserve_for(self: &Arc<Self>, peer: IpAddr) -> Reservation {
         let evicted = CancellationToken::new();
-        let mut bodies = self.lock();
+        let mut bodies = self.bodies.lock();
         let id = bodies.next_id;
         bodies.next_id += 1;
         let body = Body {
@@ -70,17 +67,13 @@ impl BodyMemory {
             evicted,
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Bodies> {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Reservation {
     /// Extends the reservation to this size, in bytes. Fails if its peer may not have as much.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Error> {
         let budget = self.memory.budget;
-        let mut bodies = self.memory.lock();
+        let mut bodies = self.memory.bodies.lock();
         let body = bodies.by_id.get(&self.id).ok_or_else(Error::overloaded)?;
         let (peer, more) = (body.peer, bytes.saturating_sub(body.bytes));
         let of_peer = bodies.held_by(peer).saturating_add(more);
@@ -103,7 +96,7 @@ impl Reservation {
 
     /// Keeps the memory until the reservation is dropped: the whole body has arrived.
     pub(crate) fn complete(&mut self) {
-        if let Some(body) = self.memory.lock().by_id.get_mut(&self.id) {
+        if let Some(body) = self.memory.bodies.lock().by_id.get_mut(&self.id) {
             body.is_arriving = false;
         }
     }
@@ -142,7 +135,7 @@ impl Bodies {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.memory.lock().remove(self.id);
+        self.memory.bodies.lock().remove(self.id);
     }
 }
 
@@ -189,7 +182,7 @@ mod tests {
 
         assert!(next.grow_to(BUDGET / 201).is_ok());
         assert!(greedy.iter().any(|body| body.evicted.is_cancelled()));
-        assert!(memory.lock().total <= BUDGET);
+        assert!(memory.bodies.lock().total <= BUDGET);
     }
 
     #[test]
@@ -218,7 +211,7 @@ mod tests {
             assert_eq!(take_all(&memory, 1).1, 500);
         }
 
-        let bodies = memory.lock();
+        let bodies = memory.bodies.lock();
         assert_eq!((bodies.total, bodies.by_peer.len()), (0, 0));
         assert!(bodies.by_id.is_empty());
     }

@@ -1,10 +1,8 @@
 //! The attempt that a task makes, for its connector: whether it has ended, and its phases.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rustls::ProtocolVersion;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -56,15 +54,10 @@ impl Attempt {
     /// Records a phase with the time since the start.
     pub(crate) fn record(&self, set: impl FnOnce(&mut Phases, Duration)) {
         let elapsed = self.started.elapsed();
-        set(&mut self.lock(), elapsed);
+        set(&mut self.phases.lock(), elapsed);
     }
 
     pub(crate) fn phases(&self) -> Phases {
-        *self.lock()
-    }
-
-    /// Ignores poisoning of the mutex: no update can panic halfway.
-    fn lock(&self) -> MutexGuard<'_, Phases> {
-        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.phases.lock()
     }
 }

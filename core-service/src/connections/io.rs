@@ -5,11 +5,12 @@ use std::{
     io,
     net::IpAddr,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -90,7 +91,7 @@ struct UnreadResponse {
 impl UnreadResponses {
     /// Adds a response until the returned guard is dropped.
     pub(crate) fn add(&self) -> impl Send + 'static {
-        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unread = self.0.lock();
         let number = unread.next;
         unread.next += 1;
         unread.since.insert(number, Instant::now());
@@ -102,7 +103,7 @@ impl UnreadResponses {
 
     /// Whether the oldest has been unread for this long.
     fn is_older_than(&self, timeout: Duration) -> bool {
-        let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let unread = self.0.lock();
         let oldest = unread.since.first_key_value();
         oldest.is_some_and(|(_, since)| since.elapsed() >= timeout)
     }
@@ -110,7 +111,7 @@ impl UnreadResponses {
 
 impl Drop for UnreadResponse {
     fn drop(&mut self) {
-        let mut unread = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unread = self.all.0.lock();
         unread.since.remove(&self.number);
     }
 }

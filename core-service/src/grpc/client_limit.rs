@@ -1,12 +1,10 @@
 //! Limits the calls or streams of an API client at a core, so that no client uses up the core's
 //! capacity, database connections and memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use domain::id::ApiClientId;
+use parking_lot::Mutex;
 
 /// Counts calls or streams by client.
 #[derive(Clone, Debug)]
@@ -32,7 +30,7 @@ impl ClientLimit {
 
     /// Counts one more; `None` if the client has as many open as it may.
     pub(super) fn take(&self, client_id: ApiClientId) -> Option<ClientPermit> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         let count = counts.entry(client_id).or_default();
         if *count >= self.max {
             return None;
@@ -47,8 +45,7 @@ impl ClientLimit {
 
 impl Drop for ClientPermit {
     fn drop(&mut self) {
-        let counts = &self.limit.counts;
-        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.limit.counts.lock();
         if let Some(count) = counts.get_mut(&self.client_id) {
             *count -= 1;
             if *count == 0 {

@@ -1,12 +1,10 @@
 //! The token signing keys that a core has in memory, loaded from the database.
 
-use std::{
-    sync::{Arc, RwLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use domain::signing_key::{KEY_CACHE_MAX_AGE, KeyLifecycle};
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use tokio::{sync::Mutex, time::Instant};
 
 use process::clock::Clock;
@@ -67,10 +65,7 @@ impl KeyRing {
     }
 
     fn loaded(&self) -> LoadedKeys {
-        let loaded = self.loaded.read();
-        loaded
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .clone()
+        self.loaded.read().clone()
     }
 
     /// The keys, reloaded if they are too old: another core may have created or revoked one.
@@ -103,10 +98,7 @@ impl KeyRing {
                 keys: Arc::new(keys),
                 loaded_at: now,
             };
-            *self
-                .loaded
-                .write()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = loaded;
+            *self.loaded.write() = loaded;
         }
         Ok(())
     }

@@ -2,11 +2,9 @@
 //! open, it rejects calls without sending them; after a pause it is half-open and lets one call
 //! probe the service.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -51,12 +49,12 @@ pub(super) struct Call<'a> {
 impl CircuitBreaker {
     /// Fails if a call at `now` would be rejected.
     pub(super) fn check(&self, now: Instant) -> Result<(), Error> {
-        self.state().check(now).map_err(Error::CircuitOpen)
+        self.0.lock().check(now).map_err(Error::CircuitOpen)
     }
 
     /// Admits a call, or fails with the time until the next one may be admitted.
     pub(super) fn begin(&self, now: Instant) -> Result<Call<'_>, Error> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.check(now).map_err(Error::CircuitOpen)?;
         let is_probe = state.open_until.is_some();
         state.probe_in_flight = is_probe;
@@ -67,15 +65,11 @@ impl CircuitBreaker {
     }
 
     pub(super) fn current(&self, now: Instant) -> BreakerState {
-        match self.state().open_until {
+        match self.0.lock().open_until {
             None => BreakerState::Closed,
             Some(until) if now < until => BreakerState::Open,
             Some(_) => BreakerState::HalfOpen,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,7 +86,7 @@ impl State {
 
 impl Call<'_> {
     pub(super) fn succeeded(self) {
-        let mut state = self.breaker.state();
+        let mut state = self.breaker.0.lock();
         state.consecutive_failures = 0;
         // A call that began before the circuit opened says nothing about the service now.
         if self.is_probe {
@@ -102,7 +96,7 @@ impl Call<'_> {
 
     /// `retry_after` is the service's own `Retry-After`.
     pub(super) fn failed(self, now: Instant, retry_after: Option<Duration>) {
-        let mut state = self.breaker.state();
+        let mut state = self.breaker.0.lock();
         state.consecutive_failures = state.consecutive_failures.saturating_add(1);
         if self.is_probe || state.consecutive_failures >= FAILURE_THRESHOLD || retry_after.is_some()
         {
@@ -115,7 +109,7 @@ impl Call<'_> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if self.is_probe {
-            self.breaker.state().probe_in_flight = false;
+            self.breaker.0.lock().probe_in_flight = false;
         }
     }
 }

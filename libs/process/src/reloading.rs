@@ -1,15 +1,10 @@
 //! A value read from files and read again when they change: certificates and secrets are renewed
 //! while programs run.
 
-use std::{
-    error::Error,
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{error::Error, fs, os::unix::fs::MetadataExt as _, path::PathBuf, sync::Arc};
 
 use crate::tls;
+use parking_lot::Mutex;
 
 /// A value, the files it depends on, and the function that loads it.
 pub struct Reloading<T, E = tls::Error> {
@@ -48,7 +43,7 @@ impl<T, E: Error + 'static> Reloading<T, E> {
 
     /// The value of the current files; the previous value if they cannot be loaded.
     pub fn current(&self) -> Arc<T> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let versions = versions(&self.paths);
         if versions != state.attempted_versions {
             state.attempted_versions = versions;

@@ -1,12 +1,10 @@
 //! The response headers `RateLimit-Policy` and `RateLimit`
 //! (draft-ietf-httpapi-ratelimit-headers, version 09 and later).
 
-use std::{
-    fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt::Write as _, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use parking_lot::Mutex;
 use rate_limits::Status;
 use tower::{Service, ServiceExt as _};
 
@@ -19,12 +17,11 @@ pub(crate) struct LimitStatuses(Arc<Mutex<Vec<Status>>>);
 
 impl LimitStatuses {
     pub(super) fn add(&self, status: Status) {
-        let mut statuses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        statuses.push(status);
+        self.0.lock().push(status);
     }
 
     fn write(&self, headers: &mut HeaderMap) {
-        let statuses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let statuses = self.0.lock();
         if statuses.is_empty() {
             return;
         }

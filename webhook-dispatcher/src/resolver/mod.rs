@@ -3,15 +3,10 @@
 
 mod latency_class;
 
-use std::{
-    collections::HashMap,
-    fmt, io,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     net::lookup_host,
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -154,9 +149,8 @@ impl Resolver {
         [class_permit, acquire(&self.0.all_permits).await]
     }
 
-    /// Ignores poisoning of the mutex: no update can panic halfway.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

@@ -2,14 +2,12 @@
 
 use std::{
     path::Path,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use domain::address::LatLng;
 use moka::sync::Cache;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
@@ -165,16 +163,8 @@ impl Index {
     /// Reserves a connection for a search.
     pub(super) fn lookup(&self) -> Lookup<'_> {
         let next = self.next_connection.fetch_add(1, Ordering::Relaxed) % self.connections.len();
-        let free = self
-            .connections
-            .iter()
-            .find_map(|connection| connection.try_lock().ok());
-        // The connection is read-only, so a panic leaves it intact.
-        Lookup(free.unwrap_or_else(|| {
-            self.connections[next]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        }))
+        let free = self.connections.iter().find_map(Mutex::try_lock);
+        Lookup(free.unwrap_or_else(|| self.connections[next].lock()))
     }
 }
 

@@ -20,10 +20,11 @@ use std::{
     io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parking_lot::Mutex;
 
 use super::{Error, GeocodeResult, Geocoder, Query};
 pub use import::{Import, ImportError, ImportStats};
@@ -121,7 +122,7 @@ impl Gazetteer {
     fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
         let file = fs::metadata(&self.path).ok()?;
         let index = {
-            let current = self.current.try_lock().ok()?;
+            let current = self.current.try_lock()?;
             let is_current = current.last_seen == Some(FileIdentity::of(&file));
             current.index.clone().filter(|_| is_current)
         };
@@ -130,7 +131,7 @@ impl Gazetteer {
 
     /// The current index. If a new file can't be opened, the previous index stays in use.
     fn index(&self) -> Option<Arc<Index>> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         let found = fs::metadata(&self.path)
             .ok()
             .map(|file| FileIdentity::of(&file));

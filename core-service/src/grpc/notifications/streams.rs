@@ -2,11 +2,12 @@
 //! them needs no claim.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
 use domain::{id::NotificationId, scheduling::LEASE_DURATION};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, RwLock, mpsc},
     time::Instant,
@@ -99,14 +100,14 @@ impl Streams {
             has_unclaimed: AtomicBool::new(true),
             expects_more_due: AtomicBool::new(false),
         });
-        lock(&self.open).push(Arc::clone(&stream));
+        self.open.lock().push(Arc::clone(&stream));
         (stream, receiver)
     }
 
     /// Unregisters a stream: nothing more is claimed for it or pre-leased to it. The leases of what
     /// it was sent outlive it, since their outcomes are reported to any core.
     pub(super) fn close(&self, stream: &Arc<DispatcherStream>) {
-        lock(&self.open).retain(|open| !Arc::ptr_eq(open, stream));
+        self.open.lock().retain(|open| !Arc::ptr_eq(open, stream));
         stream.flow_control().close();
     }
 
@@ -115,7 +116,7 @@ impl Streams {
         &self,
         load: impl Fn(&Arc<DispatcherStream>) -> usize,
     ) -> Option<(Arc<DispatcherStream>, Responses)> {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         let (index, _) = open
             .iter()
             .enumerate()
@@ -129,7 +130,7 @@ impl Streams {
     /// Removes notifications with an outcome from what is in flight. Returns the stream of one of
     /// them, if any is open here: a dispatcher reports the outcomes of one stream together.
     pub(super) fn complete(&self, leases: &[Lease]) -> Option<Arc<DispatcherStream>> {
-        let open = lock(&self.open);
+        let open = self.open.lock();
         let mut completed = None;
         for stream in open.iter() {
             let mut flow_control = stream.flow_control();
@@ -155,7 +156,7 @@ impl Streams {
             usage_keys: notification.target.usage_keys(),
             leased_at: Instant::now(),
         };
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         let index = open.iter().position(|stream| {
             stream.is_accepting()
                 && stream
@@ -179,7 +180,7 @@ impl Streams {
 
 impl DispatcherStream {
     pub(super) fn flow_control(&self) -> MutexGuard<'_, FlowControl> {
-        lock(&self.flow_control)
+        self.flow_control.lock()
     }
 
     /// Whether due notifications are left unclaimed, as far as is known.
@@ -270,11 +271,6 @@ impl Drop for Reservation {
             let _ = self.unsent_leases.send((self.id, self.lease_token));
         }
     }
-}
-
-/// A poisoned lock is usable: no code that holds it panics halfway through a change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
