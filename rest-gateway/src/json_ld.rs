@@ -58,6 +58,19 @@ impl Node {
         }
     }
 
+    /// A node with its context: the resource is the whole response.
+    pub(crate) fn root(
+        context: &'static str,
+        ld_type: &'static str,
+        collection: Collection,
+        name: &str,
+    ) -> Self {
+        Self {
+            context: Some(context),
+            ..Self::new(ld_type, collection, name)
+        }
+    }
+
     /// Adds the context: the resource is the whole response.
     pub(crate) fn set_context(&mut self, context: &'static str) {
         self.context = Some(context);

@@ -12,19 +12,14 @@ use serde::Serialize;
 use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
-    json_ld,
+    json_ld::{self, Node},
     request::Request,
 };
 
 #[derive(Debug, Serialize)]
 struct ApiApp {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    id: String,
+    #[serde(flatten)]
+    node: Node,
     name: String,
     /// None for a client of the platform, such as the courier app.
     store: Option<String>,
@@ -61,13 +56,12 @@ async fn caller(gateway: &Gateway, request: &Request) -> Result<proto::ApiClient
 impl From<proto::ApiClient> for ApiApp {
     fn from(client: proto::ApiClient) -> Self {
         Self {
-            context: "/api/contexts/ApiApp",
-            iri: iri::of(&client.name),
-            ld_type: "http://schema.org/SoftwareApplication",
-            id: Collection::ApiClients
-                .last_segment(&client.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::root(
+                "/api/contexts/ApiApp",
+                "http://schema.org/SoftwareApplication",
+                Collection::ApiClients,
+                &client.name,
+            ),
             name: client.display_name,
             store: (!client.store.is_empty()).then(|| iri::of(&client.store)),
             shop: None,

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
-    json_ld,
+    json_ld::{self, Node},
     request::Request,
     resources::addresses::Address,
 };
@@ -20,13 +20,8 @@ use crate::{
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Store {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    id: String,
+    #[serde(flatten)]
+    node: Node,
     name: String,
     /// Always true: clients are disabled, not stores.
     enabled: bool,
@@ -57,13 +52,12 @@ impl TryFrom<proto::Store> for Store {
     fn try_from(store: proto::Store) -> Result<Self, Error> {
         let time_slots: Vec<_> = store.time_slots.iter().map(|name| iri::of(name)).collect();
         Ok(Self {
-            context: "/api/contexts/Store",
-            iri: iri::of(&store.name),
-            ld_type: "http://schema.org/Store",
-            id: Collection::Stores
-                .last_segment(&store.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::root(
+                "/api/contexts/Store",
+                "http://schema.org/Store",
+                Collection::Stores,
+                &store.name,
+            ),
             name: store.display_name,
             enabled: true,
             address: store.default_address.map(TryInto::try_into).transpose()?,

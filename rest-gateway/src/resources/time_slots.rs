@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::{
     error::Error,
     gateway::{Gateway, HandlerResult},
-    json_ld,
+    json_ld::{self, Node},
     request::Request,
 };
 
@@ -43,13 +43,8 @@ struct TimeSlotChoice {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TimeSlot {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    id: String,
+    #[serde(flatten)]
+    node: Node,
     name: String,
     interval: String,
     prior_notice: Option<String>,
@@ -157,13 +152,12 @@ impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {
 impl From<proto::TimeSlot> for TimeSlot {
     fn from(time_slot: proto::TimeSlot) -> Self {
         Self {
-            context: "/api/contexts/TimeSlot",
-            iri: iri::of(&time_slot.name),
-            ld_type: "TimeSlot",
-            id: Collection::TimeSlots
-                .last_segment(&time_slot.name)
-                .unwrap_or_default()
-                .to_owned(),
+            node: Node::root(
+                "/api/contexts/TimeSlot",
+                "TimeSlot",
+                Collection::TimeSlots,
+                &time_slot.name,
+            ),
             name: time_slot.display_name,
             interval: time_slot.interval,
             prior_notice: time_slot.prior_notice,

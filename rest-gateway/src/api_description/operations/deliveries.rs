@@ -1,6 +1,6 @@
 //! Deliveries, tasks and retail prices.
 
-use super::{Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns};
+use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::{
         deliveries::{DELIVERY, TASK},
@@ -38,6 +38,8 @@ const TAX: &[Parameter] = &[Parameter::query(
     r#"{"type": "string", "enum": ["included", "excluded"], "default": "included"}"#,
 )];
 
+const DELIVERIES_DEFAULT: Operation = Operation::default("Deliveries", Auth::Scope("deliveries"));
+
 pub(super) static DELIVERIES: &[Operation] = &[
     Operation {
         target: HydraTarget::Collection("delivery"),
@@ -48,8 +50,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
         description: "The dropoff requires an address and a time: `before` or `timeSlot`. The \
             pickup defaults to the store's address. An invalid request is answered with all its \
             violations at once.",
-        tag: "Deliveries",
-        auth: Auth::Scope("deliveries"),
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         returns: Returns::Created(&DELIVERY),
@@ -60,6 +60,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
             &codes::PRICE_USED,
             &codes::TOO_MANY_DELIVERIES,
         ],
+        ..DELIVERIES_DEFAULT
     },
     Operation {
         target: HydraTarget::Collection("delivery"),
@@ -68,8 +69,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
         summary: "List the store's deliveries, newest first",
         description: "The list has pages: `hydra:view` links to the others. Deliveries created in \
             the meantime do not shift the pages.",
-        tag: "Deliveries",
-        auth: Auth::Scope("deliveries"),
         parameters: &[
             Parameter::ITEMS_PER_PAGE,
             Parameter::CURSOR,
@@ -121,7 +120,7 @@ pub(super) static DELIVERIES: &[Operation] = &[
             .filters("cancelledAt"),
         ],
         returns: Returns::Collection(&DELIVERY),
-        ..DEFAULT
+        ..DELIVERIES_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&DELIVERY),
@@ -131,12 +130,10 @@ pub(super) static DELIVERIES: &[Operation] = &[
         summary: "Validate a delivery",
         description: "Creates nothing. The response is the delivery as it would be created, without ids. \
             `warnings` lists what may be a mistake: misspelled members, times in the past, vague addresses.",
-        tag: "Deliveries",
-        auth: Auth::Scope("deliveries"),
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
         returns: Returns::Preview(&DELIVERY),
         error_codes: DRAFT_ERRORS,
-        ..DEFAULT
+        ..DELIVERIES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&DELIVERY),
@@ -144,10 +141,8 @@ pub(super) static DELIVERIES: &[Operation] = &[
         operation_id: "getDelivery",
         summary: "Get a delivery",
         description: "The delivery with both of its tasks.",
-        tag: "Deliveries",
-        auth: Auth::Scope("deliveries"),
         returns: Returns::Resource(&DELIVERY),
-        ..DEFAULT
+        ..DELIVERIES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&DELIVERY),
@@ -157,13 +152,13 @@ pub(super) static DELIVERIES: &[Operation] = &[
         summary: "Cancel a delivery",
         description: "Possible until one of its tasks is done. Cancelling a cancelled delivery \
             has no effect.",
-        tag: "Deliveries",
-        auth: Auth::Scope("deliveries"),
         returns: Returns::Nothing,
         error_codes: &[&codes::TASK_DONE],
-        ..DEFAULT
+        ..DELIVERIES_DEFAULT
     },
 ];
+
+const TASKS_DEFAULT: Operation = Operation::default("Tasks", Auth::None);
 
 pub(super) static TASKS: &[Operation] = &[
     Operation {
@@ -173,10 +168,9 @@ pub(super) static TASKS: &[Operation] = &[
         summary: "Get a task",
         description: "The `status` of a completed task is `DONE`. Prefer a webhook to polling; \
             when polling, send the last `ETag` as `If-None-Match`.",
-        tag: "Tasks",
         auth: Auth::Scope("tasks"),
         returns: Returns::Resource(&TASK),
-        ..DEFAULT
+        ..TASKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&TASK),
@@ -185,14 +179,16 @@ pub(super) static TASKS: &[Operation] = &[
         operation_id: "completeTask",
         summary: "Complete a task",
         description: "For the platform's own programs. A task that is done stays unchanged.",
-        tag: "Tasks",
         auth: Auth::Scope("tasks:all"),
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&TASK),
         error_codes: &[&codes::DELIVERY_CANCELLED],
-        ..DEFAULT
+        ..TASKS_DEFAULT
     },
 ];
+
+const RETAIL_PRICES_DEFAULT: Operation =
+    Operation::default("Retail prices", Auth::Scope("deliveries"));
 
 pub(super) static RETAIL_PRICES: &[Operation] = &[
     Operation {
@@ -204,8 +200,6 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         description: "Creates no delivery. The price stays available at its `@id` until it \
             expires. A quote in `retailPrice` does not set this price, but one that is not the \
             store's is rejected.",
-        tag: "Retail prices",
-        auth: Auth::Scope("deliveries"),
         parameters: TAX,
         expects: Expects::Resource(&DELIVERY, DELIVERY_EXAMPLE),
         returns: Returns::Resource(&RETAIL_PRICE),
@@ -213,6 +207,7 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
             &codes::PRICE_NOT_CALCULATED,
             &codes::EXTERNAL_REFERENCE_TAKEN,
         ],
+        ..RETAIL_PRICES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&RETAIL_PRICE),
@@ -220,10 +215,8 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         operation_id: "getRetailPrice",
         summary: "Get a calculated price",
         description: "Available until it expires.",
-        tag: "Retail prices",
-        auth: Auth::Scope("deliveries"),
         parameters: TAX,
         returns: Returns::Resource(&RETAIL_PRICE),
-        ..DEFAULT
+        ..RETAIL_PRICES_DEFAULT
     },
 ];

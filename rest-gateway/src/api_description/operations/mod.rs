@@ -146,6 +146,24 @@ impl Returns {
 }
 
 impl Operation {
+    /// The values of the fields that an operation of a group does not set.
+    const fn default(tag: &'static str, auth: Auth) -> Self {
+        Self {
+            target: HydraTarget::None,
+            method: "GET",
+            path: "",
+            operation_id: "",
+            summary: "",
+            description: "",
+            tag,
+            auth,
+            parameters: &[],
+            expects: Expects::Nothing,
+            returns: Returns::Nothing,
+            error_codes: &[],
+        }
+    }
+
     /// Whether it counts against the caller's rate limits.
     pub(super) fn is_rate_limited(&self) -> bool {
         self.auth == Auth::ClientCredentials
@@ -165,22 +183,6 @@ impl Operation {
         self.method == "GET" && !matches!(self.returns, Returns::Health)
     }
 }
-
-/// The values of the fields that an operation does not set.
-const DEFAULT: Operation = Operation {
-    target: HydraTarget::None,
-    method: "GET",
-    path: "",
-    operation_id: "",
-    summary: "",
-    description: "",
-    tag: "",
-    auth: Auth::None,
-    parameters: &[],
-    expects: Expects::Nothing,
-    returns: Returns::Nothing,
-    error_codes: &[],
-};
 
 /// The names of an operation's query parameters.
 pub(crate) fn query_parameters(method: &str, path: &str) -> Vec<&'static str> {

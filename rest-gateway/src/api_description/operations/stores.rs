@@ -1,6 +1,6 @@
 //! Time slots, stores, the calling client and the platform's settings.
 
-use super::{Auth, DEFAULT, HydraTarget, Operation, Parameter, Returns};
+use super::{Auth, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::{
         api::SETTINGS,
@@ -16,6 +16,8 @@ const LANGUAGE: &[Parameter] = &[Parameter::header(
     r#"{"type": "string", "examples": ["fr"]}"#,
 )];
 
+const TIME_SLOTS_DEFAULT: Operation = Operation::default("Time slots", Auth::Scope("deliveries"));
+
 pub(super) static TIME_SLOTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Path(&TIME_SLOT_CHOICES),
@@ -23,12 +25,10 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
         operation_id: "listDefaultTimeSlotChoices",
         summary: "List the choices of the store's default time slot",
         description: "Send the `value` of a choice as the `timeSlot` of a task.",
-        tag: "Time slots",
-        auth: Auth::Scope("deliveries"),
         parameters: LANGUAGE,
         returns: Returns::Resource(&TIME_SLOT_CHOICES),
         error_codes: &[&codes::NOT_FOUND],
-        ..DEFAULT
+        ..TIME_SLOTS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&TIME_SLOT_CHOICES),
@@ -36,11 +36,9 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
         operation_id: "listTimeSlotChoices",
         summary: "List the choices of a time slot",
         description: "Send the `value` of a choice as the `timeSlot` of a task.",
-        tag: "Time slots",
-        auth: Auth::Scope("deliveries"),
         parameters: LANGUAGE,
         returns: Returns::Resource(&TIME_SLOT_CHOICES),
-        ..DEFAULT
+        ..TIME_SLOTS_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&TIME_SLOT),
@@ -48,12 +46,12 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
         operation_id: "getTimeSlot",
         summary: "Get a time slot",
         description: "The name and the opening hours. The choices are at `/api/time_slots/{id}/choices`.",
-        tag: "Time slots",
-        auth: Auth::Scope("deliveries"),
         returns: Returns::Resource(&TIME_SLOT),
-        ..DEFAULT
+        ..TIME_SLOTS_DEFAULT
     },
 ];
+
+const STORES_DEFAULT: Operation = Operation::default("Stores", Auth::None);
 
 pub(super) static STORES: &[Operation] = &[
     Operation {
@@ -62,10 +60,9 @@ pub(super) static STORES: &[Operation] = &[
         operation_id: "getMe",
         summary: "Get the calling client",
         description: "The client's name and store. Use it to check a token.",
-        tag: "Stores",
         auth: Auth::Token,
         returns: Returns::Resource(&API_APP),
-        ..DEFAULT
+        ..STORES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&API_APP),
@@ -73,10 +70,9 @@ pub(super) static STORES: &[Operation] = &[
         operation_id: "getApiApp",
         summary: "Get the calling client by its id",
         description: "A client can read itself only.",
-        tag: "Stores",
         auth: Auth::Token,
         returns: Returns::Resource(&API_APP),
-        ..DEFAULT
+        ..STORES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&STORE),
@@ -84,10 +80,9 @@ pub(super) static STORES: &[Operation] = &[
         operation_id: "getStore",
         summary: "Get the client's store",
         description: "The store's address and time slots.",
-        tag: "Stores",
         auth: Auth::Scope("deliveries"),
         returns: Returns::Resource(&STORE),
-        ..DEFAULT
+        ..STORES_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&SETTINGS),
@@ -95,8 +90,7 @@ pub(super) static STORES: &[Operation] = &[
         operation_id: "getSettings",
         summary: "Get platform settings",
         description: "Country, locale, currency, time zone and map centre of the platform.",
-        tag: "Stores",
         returns: Returns::Resource(&SETTINGS),
-        ..DEFAULT
+        ..STORES_DEFAULT
     },
 ];

@@ -1,14 +1,14 @@
 //! Webhooks, their notifications, and the event log.
 
-use super::{
-    Auth, DEFAULT, Expects, HydraTarget, Operation, Parameter, Returns, error_codes::STORE_ERRORS,
-};
+use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns, error_codes::STORE_ERRORS};
 use crate::{
     api_description::classes::webhooks::{
         EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST, WEBHOOK,
     },
     error_codes as codes,
 };
+
+const WEBHOOKS_DEFAULT: Operation = Operation::default("Webhooks", Auth::Token);
 
 pub(super) static WEBHOOKS: &[Operation] = &[
     Operation {
@@ -19,8 +19,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         summary: "Create a webhook",
         description: "Each time the event occurs in the store, the platform sends a signed \
             `POST` to `url`. Only this response contains `secret`, the key of the signatures.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         expects: Expects::Resource(
             &WEBHOOK,
             r#"{"event": "delivery.completed", "url": "https://shop.example/webhooks"}"#,
@@ -28,6 +26,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         returns: Returns::Created(&WEBHOOK),
         error_codes: &[&codes::TOO_MANY_WEBHOOKS, &codes::NO_STORE],
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Collection("webhook"),
@@ -35,12 +34,10 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "listWebhooks",
         summary: "List the client's webhooks",
         description: "The secrets are left out. All webhooks are on one page; `itemsPerPage` has no effect.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         parameters: &[Parameter::ITEMS_PER_PAGE, Parameter::PAGE, Parameter::ORDER],
         returns: Returns::Collection(&WEBHOOK),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&WEBHOOK),
@@ -48,11 +45,9 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "getWebhook",
         summary: "Get a webhook",
         description: "`enabled` and `disabledReason` tell whether it receives notifications.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         returns: Returns::Resource(&WEBHOOK),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&WEBHOOK),
@@ -61,11 +56,9 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "deleteWebhook",
         summary: "Delete a webhook",
         description: "Cancels its pending notifications.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         returns: Returns::Nothing,
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&WEBHOOK),
@@ -75,8 +68,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         summary: "Enable a webhook",
         description: "Events that occurred while it was disabled are sent only by `recover`. A webhook \
             that the platform's operator disabled can only be enabled by the operator.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
@@ -85,6 +76,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
             &codes::NO_STORE,
             &codes::WEBHOOK_DISABLED_BY_OPERATOR,
         ],
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&WEBHOOK),
@@ -93,12 +85,11 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "disableWebhook",
         summary: "Disable a webhook",
         description: "Cancels its pending notifications. Events that occur until it is enabled are sent only by `recover`.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
         error_codes: STORE_ERRORS,
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&WEBHOOK),
@@ -108,12 +99,11 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         summary: "Rotate a webhook's secret",
         description: "Only this response contains the new `secret`. During the overlap, \
             notifications are signed with the old secret too.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Optional(&SECRET_ROTATION, r#"{"overlap": 3600}"#),
         returns: Returns::Resource(&WEBHOOK),
         error_codes: STORE_ERRORS,
+        ..WEBHOOKS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&WEBHOOK),
@@ -122,14 +112,15 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         operation_id: "confirmWebhookSecret",
         summary: "Confirm the new secret and invalidate the old ones",
         description: "Ends the overlap: notifications are signed with the newest secret only.",
-        tag: "Webhooks",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
         error_codes: STORE_ERRORS,
+        ..WEBHOOKS_DEFAULT
     },
 ];
+
+const NOTIFICATIONS_DEFAULT: Operation = Operation::default("Notifications", Auth::Token);
 
 pub(super) static NOTIFICATIONS: &[Operation] = &[
     Operation {
@@ -138,8 +129,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         operation_id: "listNotifications",
         summary: "List a webhook's notifications",
         description: "Newest first. The list has pages: `hydra:view` links to the others.",
-        tag: "Notifications",
-        auth: Auth::Token,
         parameters: &[
             Parameter::query(
                 "state",
@@ -156,7 +145,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         ],
         returns: Returns::Collection(&NOTIFICATION),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..NOTIFICATIONS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&RECOVERY),
@@ -166,8 +155,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         summary: "Resend failed notifications since a time",
         description: "Sends the notifications since a time again that failed, are exhausted or were cancelled, and the events that \
             occurred while the webhook was disabled.",
-        tag: "Notifications",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Resource(&RECOVERY, r#"{"since": "2020-04-01T00:00:00+02:00"}"#),
         returns: Returns::Resource(&RECOVERY),
@@ -176,6 +163,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             &codes::NO_STORE,
             &codes::WEBHOOK_DISABLED,
         ],
+        ..NOTIFICATIONS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&TEST),
@@ -188,12 +176,10 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             receiver can recognise the test. The status is 200 whether or not the receiver \
             accepts the sample; the response takes up to 15 s. Works for disabled webhooks too. \
             The sample is not retried.",
-        tag: "Notifications",
-        auth: Auth::Token,
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&TEST),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..NOTIFICATIONS_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&NOTIFICATION),
@@ -201,11 +187,9 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         operation_id: "getNotification",
         summary: "Get a notification with its attempts",
         description: "Each attempt has its status, its duration and the start of the receiver's response.",
-        tag: "Notifications",
-        auth: Auth::Token,
         returns: Returns::Resource(&NOTIFICATION),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..NOTIFICATIONS_DEFAULT
     },
     Operation {
         target: HydraTarget::Path(&NOTIFICATION),
@@ -214,8 +198,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         operation_id: "resendNotification",
         summary: "Resend a notification",
         description: "Sends the notification now, with the same id. If that fails, the retries start from the beginning.",
-        tag: "Notifications",
-        auth: Auth::Token,
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&NOTIFICATION),
@@ -225,8 +207,11 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             &codes::TOO_MANY_ATTEMPTS,
             &codes::WEBHOOK_DISABLED,
         ],
+        ..NOTIFICATIONS_DEFAULT
     },
 ];
+
+const EVENTS_DEFAULT: Operation = Operation::default("Events", Auth::Token);
 
 pub(super) static EVENTS: &[Operation] = &[
     Operation {
@@ -236,8 +221,6 @@ pub(super) static EVENTS: &[Operation] = &[
         summary: "List a store's events, oldest first",
         description: "Events are numbered 1, 2, 3 without gaps: store the last number, and send it as `after` \
             to continue.",
-        tag: "Events",
-        auth: Auth::Token,
         parameters: &[
             Parameter::query(
                 "after",
@@ -256,7 +239,7 @@ pub(super) static EVENTS: &[Operation] = &[
             &codes::NO_STORE,
             &codes::EVENTS_EXPIRED,
         ],
-        ..DEFAULT
+        ..EVENTS_DEFAULT
     },
     Operation {
         target: HydraTarget::Resource(&EVENT),
@@ -264,10 +247,8 @@ pub(super) static EVENTS: &[Operation] = &[
         operation_id: "getEvent",
         summary: "Get an event",
         description: "An event is stored for 30 days by default.",
-        tag: "Events",
-        auth: Auth::Token,
         returns: Returns::Resource(&EVENT),
         error_codes: STORE_ERRORS,
-        ..DEFAULT
+        ..EVENTS_DEFAULT
     },
 ];
