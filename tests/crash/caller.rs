@@ -130,6 +130,16 @@ impl Caller {
         credentials: &Credentials,
         scopes: &str,
     ) -> Self {
+        let authorized = Self::try_authorized(base_urls, credentials, scopes).await;
+        authorized.unwrap()
+    }
+
+    /// A caller with a token for these scopes, or why it got none.
+    pub(crate) async fn try_authorized(
+        base_urls: &[String],
+        credentials: &Credentials,
+        scopes: &str,
+    ) -> Result<Self, Failure> {
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("grant_type", "client_credentials")
             .append_pair("scope", scopes)
@@ -148,9 +158,9 @@ impl Caller {
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .build_http(),
         };
-        let issued = caller.request_token().await.unwrap();
+        let issued = caller.request_token().await?;
         caller.token = issued["access_token"].as_str().unwrap().into();
-        caller
+        Ok(caller)
     }
 
     /// Requests another token.

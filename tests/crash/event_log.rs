@@ -36,7 +36,7 @@ impl EventLog {
     }
 
     /// Reads the events after the last number read. If it fails, those read so far are kept.
-    async fn read_new(&mut self, shop: &Caller) -> Result<(), Failure> {
+    pub(crate) async fn read_new(&mut self, shop: &Caller) -> Result<(), Failure> {
         let last = self.numbers.last().copied().unwrap_or_default();
         let mut next = Some(format!("/api/events?itemsPerPage=100&after={last}"));
         while let Some(path) = next {

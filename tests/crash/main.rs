@@ -85,6 +85,7 @@ mod serialization_conflicts;
 mod service_manager;
 mod settings;
 mod shutdown;
+mod soak;
 mod startup_errors;
 mod startup_postgres;
 mod tls;

@@ -123,10 +123,21 @@ pub(crate) async fn verify(
     timeout: Duration,
 ) -> Figures {
     settle(query, timeout).await;
+    let log = EventLog::read(shop).await;
+    read_back(acknowledged, shop, receiver, &log).await
+}
+
+/// Compares the acknowledged writes with what is read back now, with the received notifications and
+/// with a copy of the event log.
+pub(crate) async fn read_back(
+    acknowledged: &Acknowledged,
+    shop: &Caller,
+    receiver: &Receiver,
+    log: &EventLog,
+) -> Figures {
     let completed = acknowledged.completed();
     let completable = acknowledged.completable();
     let known = acknowledged.deliveries();
-    let log = EventLog::read(shop).await;
     let (lost, altered) = compare(acknowledged, shop).await;
     let listed = shop.deliveries().await;
     let listed = listed.unwrap_or_else(|failure| panic!("cannot list deliveries: {failure}"));

@@ -3,6 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,8 +25,10 @@ use tokio::{
 pub(crate) struct Received {
     /// IRI of the delivery → `webhook-id` → number of requests.
     pub(crate) deliveries: BTreeMap<String, BTreeMap<String, usize>>,
-    /// The number of requests.
+    /// The number of requests, without those refused.
     pub(crate) total: usize,
+    /// The `webhook-id`s whose first request was refused.
+    pub(crate) refused: BTreeSet<String>,
 }
 
 impl Received {
@@ -53,6 +59,8 @@ pub(crate) struct Receiver {
     received: watch::Receiver<Received>,
     /// Whether it responds.
     responding: watch::Sender<bool>,
+    /// The first request of one `webhook-id` in this many is refused; 0: of none.
+    refusing: Arc<AtomicUsize>,
 }
 
 impl Receiver {
@@ -62,17 +70,25 @@ impl Receiver {
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (sender, received) = watch::channel(Received::default());
         let responding = watch::Sender::new(true);
-        tokio::spawn(accept(listener, sender, responding.clone()));
+        let refusing = Arc::<AtomicUsize>::default();
+        let state = (sender, responding.subscribe(), refusing.clone());
+        tokio::spawn(accept(listener, state));
         Self {
             url,
             received,
             responding,
+            refusing,
         }
     }
 
     /// Holds back responses, or sends them, also to requests already received.
     pub(crate) fn set_responding(&self, responding: bool) {
         self.responding.send_replace(responding);
+    }
+
+    /// Refuses (503) the first request of one `webhook-id` in this many from now on; 0: of none.
+    pub(crate) fn refuse_one_in(&self, interval: usize) {
+        self.refusing.store(interval, Ordering::Relaxed);
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -96,39 +112,49 @@ impl Receiver {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    received: watch::Sender<Received>,
-    responding: watch::Sender<bool>,
-) {
+/// What is received, whether to respond, and which first requests to refuse.
+type State = (
+    watch::Sender<Received>,
+    watch::Receiver<bool>,
+    Arc<AtomicUsize>,
+);
+
+async fn accept(listener: TcpListener, state: State) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve(stream, received.clone(), responding.subscribe()));
+        tokio::spawn(serve(stream, state.clone()));
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    received: watch::Sender<Received>,
-    responding: watch::Receiver<bool>,
-) {
+async fn serve(stream: TcpStream, (received, responding, refusing): State) {
     let service = service_fn(|request: Request<Incoming>| async {
         let id = request.headers()["webhook-id"].to_str().unwrap().to_owned();
+        let mut status = 204;
         // An incomplete body is not counted.
         if let Ok(body) = request.into_body().collect().await {
             let body: Value = serde_json::from_slice(&body.to_bytes()).unwrap();
             let object = body["data"]["object"].as_str().unwrap().to_owned();
             assert_eq!(body["data"]["event"], "delivery.completed");
+            let refusing = refusing.load(Ordering::Relaxed);
             received.send_modify(|received| {
-                let ids = received.deliveries.entry(object).or_default();
-                *ids.entry(id).or_default() += 1;
-                received.total += 1;
+                let count = received.total + received.refused.len();
+                let ids = received.deliveries.get(&object);
+                let is_known =
+                    received.refused.contains(&id) || ids.is_some_and(|ids| ids.contains_key(&id));
+                if refusing > 0 && count.is_multiple_of(refusing) && !is_known {
+                    received.refused.insert(id);
+                    status = 503;
+                } else {
+                    let ids = received.deliveries.entry(object).or_default();
+                    *ids.entry(id).or_default() += 1;
+                    received.total += 1;
+                }
             });
         }
         // Fails once the test has ended.
         let _ = responding.clone().wait_for(|responding| *responding).await;
         Ok::<_, Infallible>(
             Response::builder()
-                .status(204)
+                .status(status)
                 .body(Empty::<Bytes>::new())
                 .unwrap(),
         )
