@@ -1,11 +1,8 @@
 //! Whether this program can use a database's schema, and which migrations it lacks.
 
-use sea_orm_migration::{
-    SchemaManager,
-    sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, Statement},
-};
+use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
 
-use crate::{Migrator, MigratorTrait};
+use crate::{Migrator, MigratorTrait, Pool, explain_pooler};
 
 /// Why a database cannot be migrated, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -22,8 +19,17 @@ pub enum Unusable {
         "this PostgreSQL accepts no writes: set default_transaction_read_only = off, also for this user and database"
     )]
     ReadOnly,
+    /// Behind a pooler.
+    #[error("{0}")]
+    Pooler(String),
     #[error(transparent)]
-    Database(#[from] DbErr),
+    Database(DbErr),
+}
+
+impl From<DbErr> for Unusable {
+    fn from(error: DbErr) -> Self {
+        explain_pooler(&error).map_or(Self::Database(error), Self::Pooler)
+    }
 }
 
 /// The names of the migrations to be applied. Fails if the database accepts no writes, or if this
@@ -70,9 +76,9 @@ fn only_adds(name: &str) -> bool {
 }
 
 /// Whether no migration has been applied to the database yet.
-pub async fn is_empty(connection: &DatabaseConnection) -> Result<bool, DbErr> {
+pub async fn is_empty(pool: &Pool) -> Result<bool, DbErr> {
     let table = Migrator::migration_table_name().to_string();
-    Ok(!SchemaManager::new(connection).has_table(table).await?)
+    Ok(!pool.has_table(&table).await?)
 }
 
 /// Fails if a `PostgreSQL` accepts no writes.

@@ -108,6 +108,10 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
                 "53300" => format!(
                     "PostgreSQL at {server} has no free connection: raise max_connections, or run fewer cores"
                 ),
+                // By PgBouncer, which knows few of them.
+                "08P01" if error.contains("startup parameter") => format!(
+                    "the pooler at {server} refuses the connection ({error}): add the parameter to ignore_startup_parameters in pgbouncer.ini"
+                ),
                 "57P03" => {
                     format!("PostgreSQL at {server} is starting or shutting down: try again")
                 }

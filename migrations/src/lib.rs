@@ -21,12 +21,14 @@ mod connect_error;
 mod database_url;
 mod m0001_initial_schema;
 mod m0002_add_traceparent;
+mod pool;
 
 pub use compatibility::{Unusable, check, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
     DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
 };
+pub use pool::{Pool, explain_pooler, without_prepared_statements};
 pub use sea_orm_migration::MigratorTrait;
 use sea_orm_migration::{MigrationTrait, async_trait};
 

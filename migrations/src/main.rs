@@ -3,9 +3,9 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use migrations::{DatabaseServerVerification, Migrator, MigratorTrait};
+use migrations::{DatabaseServerVerification, Pool, Unusable};
 use process::{command_line, logs, secret_file, version::version};
-use sea_orm_migration::sea_orm::{ConnectOptions, Database};
+use sea_orm_migration::sea_orm::ConnectOptions;
 
 /// Migrate a database to the schema of this version. A core does the same when it starts.
 #[derive(Parser)]
@@ -62,7 +62,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     migrations::create_sqlite_file(&url);
     let mut options = ConnectOptions::new(&url);
     options.sqlx_logging(false);
-    let connected = Database::connect(options).await;
+    let connected = Pool::connect(options).await;
     let database = connected.map_err(|error| {
         migrations::explain_connect_error(&url, &error)
             .map_or_else(|| error.into(), anyhow::Error::msg)
@@ -77,7 +77,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     // `Migrator` refuses migrations that it does not know.
     if !pending.is_empty() {
-        Migrator::up(&database, None).await?;
+        database.migrate().await.map_err(Unusable::from)?;
     }
     eprintln!("{} applied", pending.len());
     Ok(())

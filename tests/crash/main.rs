@@ -39,6 +39,8 @@ mod documentation;
 mod grpc;
 #[path = "../e2e/harness/json_schema.rs"]
 mod json_schema;
+#[path = "../e2e/harness/pgbouncer.rs"]
+mod pgbouncer;
 #[path = "../e2e/harness/postgres_programs.rs"]
 mod postgres_programs;
 #[path = "../e2e/harness/prerequisites.rs"]
@@ -75,6 +77,7 @@ mod kill_under_load;
 mod log_lines;
 mod metrics;
 mod operator_errors;
+mod pooler;
 mod readiness;
 mod receivers;
 mod refused_connections;

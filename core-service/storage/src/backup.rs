@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use sea_orm::{
-    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Statement,
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
     sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
@@ -179,7 +179,7 @@ async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<Str
 }
 
 pub(super) async fn value<T: sea_orm::TryGetable + Default>(
-    connection: &DatabaseConnection,
+    connection: &impl ConnectionTrait,
     sql: &str,
 ) -> Result<T, Error> {
     let statement = Statement::from_string(connection.get_database_backend(), sql);

@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use migrations::{Pool, without_prepared_statements};
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
-    Statement,
+    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DbBackend, DbErr,
+    RuntimeErr, Statement,
     sqlx::{
-        Connection as _,
+        self, Connection as _,
         Error::PoolTimedOut,
         postgres::PgConnection,
         sqlite::{SqliteJournalMode, SqliteSynchronous},
@@ -23,10 +24,7 @@ pub(super) const SQLITE_READERS: u32 = 4;
 
 /// Opens a pool for reads and one for writes. With `PostgreSQL`, they are the same pool, with the
 /// limit `connections`.
-pub(super) async fn open(
-    url: &str,
-    connections: u32,
-) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+pub(super) async fn open(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
     if url.starts_with("sqlite:") {
         open_sqlite(url).await
     } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
@@ -38,12 +36,12 @@ pub(super) async fn open(
     }
 }
 
-async fn open_sqlite(url: &str) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+async fn open_sqlite(url: &str) -> Result<(Pool, Pool), Error> {
     migrations::create_sqlite_file(url);
     // The writer first: it creates the file.
     let writer = open_sqlite_writer(url).await?;
     let reader = Database::connect(sqlite_options(url, SQLITE_READERS)).await?;
-    Ok((reader, writer))
+    Ok((reader.into(), writer.into()))
 }
 
 /// The one connection that writes.
@@ -70,20 +68,20 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
     options
 }
 
-async fn open_postgres(
-    url: &str,
-    connections: u32,
-) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+async fn open_postgres(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
     // A pool would retry until its timeout, and hide the cause.
     let connection = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect(url))
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()));
-    if let Err(error) = connection {
-        return Err(Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(
-            Arc::new(error),
-        ))));
+    let mut connection = connection
+        .map_err(|error| Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error)))))?;
+    if !without_prepared_statements(url) {
+        // Behind a pooler that gives the pool the session of this open connection, the pool's first
+        // statement, which gets the same name, fails: at the start and not under load.
+        let prepared = sqlx::query("SELECT 1").execute(&mut connection).await;
+        prepared.map_err(|error| DbErr::Query(RuntimeErr::SqlxError(Arc::new(error))))?;
     }
-    let pool = Database::connect(postgres_options(url, connections)).await?;
+    let pool = Pool::connect(postgres_options(url, connections)).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;
     }
@@ -94,7 +92,10 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
     let mut options = pool_options(url, connections);
     // `Connections` tries again until its own timeout, and finds out whether the server refuses.
     options.acquire_timeout(ACQUIRE_TIMEOUT / 2);
-    options.map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
+    if !without_prepared_statements(url) {
+        options
+            .map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
+    }
     options.map_sqlx_postgres_pool_opts(|pool| {
         // A cancelled caller may release a connection whose query has no response yet, for example
         // if the server's host is lost. Without this check, the pool would keep the connection
@@ -111,12 +112,8 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
 
 /// Fails unless a setting has the required value: with another one, the server acknowledges a
 /// commit before it is on disk.
-async fn require_setting(
-    connection: &DatabaseConnection,
-    setting: &str,
-    wanted: &str,
-) -> Result<(), Error> {
-    let row = connection
+async fn require_setting(pool: &Pool, setting: &str, wanted: &str) -> Result<(), Error> {
+    let row = pool
         .query_one_raw(Statement::from_sql_and_values(
             DbBackend::Postgres,
             "SELECT current_setting($1)",

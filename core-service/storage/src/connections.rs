@@ -14,10 +14,11 @@ use std::{
 };
 
 use futures_util::poll;
+use migrations::Pool;
 use process::metrics::{Registry, Sample, Sampled};
 use sea_orm::{
-    ConnAcquireErr, ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
-    ExecResult, QueryResult, Statement, TransactionTrait as _, prelude::async_trait,
+    ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
+    QueryResult, Statement, prelude::async_trait,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -35,7 +36,7 @@ pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A pool of connections. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Connections {
-    pool: DatabaseConnection,
+    pool: Pool,
     max: usize,
     permits: Arc<Semaphore>,
     pending: Arc<AtomicUsize>,
@@ -52,11 +53,11 @@ struct ConnectionPermit {
 }
 
 impl Connections {
-    pub(super) fn new(mut pool: DatabaseConnection, max: u32, metrics: Metrics) -> Self {
-        metrics.measure(&mut pool);
+    pub(super) fn new(mut pool: Pool, max: u32, metrics: Metrics) -> Self {
+        metrics.measure(pool.driver_mut());
         let refusals = match pool.get_database_backend() {
             DbBackend::Postgres => {
-                let pool = pool.get_postgres_connection_pool().clone();
+                let pool = pool.driver().get_postgres_connection_pool().clone();
                 Some(Arc::new(Refusals::new(pool, max, metrics.refused.clone())))
             }
             _ => None,
@@ -80,7 +81,7 @@ impl Connections {
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
-        self.pool.close().await
+        self.pool.into_driver().close().await
     }
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
@@ -110,10 +111,10 @@ impl Connections {
 
     fn count(&self) -> Vec<Sample> {
         let (open, idle) = if self.pool.get_database_backend() == DbBackend::Sqlite {
-            let pool = self.pool.get_sqlite_connection_pool();
+            let pool = self.pool.driver().get_sqlite_connection_pool();
             (pool.size(), pool.num_idle())
         } else {
-            let pool = self.pool.get_postgres_connection_pool();
+            let pool = self.pool.driver().get_postgres_connection_pool();
             (pool.size(), pool.num_idle())
         };
         let used = usize::try_from(open).unwrap_or(usize::MAX);

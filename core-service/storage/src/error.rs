@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use migrations::driver_error;
+use migrations::{driver_error, explain_pooler};
 use sea_orm::{DbErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,9 @@ impl Error {
 
 impl From<DbErr> for Error {
     fn from(error: DbErr) -> Self {
-        if is_unavailable(&error) {
+        if let Some(reason) = explain_pooler(&error) {
+            Self::Misconfigured(reason)
+        } else if is_unavailable(&error) {
             Self::Unavailable(error)
         } else if is_serialization_failure(&error) {
             Self::SerializationFailure(error)

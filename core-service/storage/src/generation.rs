@@ -15,7 +15,7 @@ use std::{
 };
 
 use migrations::sqlite_file;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tempfile::NamedTempFile;
 
 use super::Error;
@@ -57,7 +57,7 @@ impl Generation {
     /// Fails if the database is a copy that lacks changes.
     pub(super) async fn reject_incomplete_copy(
         &self,
-        connection: &DatabaseConnection,
+        connection: &impl ConnectionTrait,
     ) -> Result<(), Error> {
         // The file first: the database may be in use, and is never behind the file.
         let expected = self.read()?;
@@ -80,12 +80,15 @@ impl Generation {
     }
 
     /// Writes the generation of a closed database into the file.
-    pub(super) async fn write_sidecar(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+    pub(super) async fn write_sidecar(
+        &self,
+        connection: &impl ConnectionTrait,
+    ) -> Result<(), Error> {
         self.write(version(connection).await?).await
     }
 
     /// Marks the database as in use, in its main file too.
-    pub(super) async fn begin(&self, connection: &DatabaseConnection) -> Result<(), Error> {
+    pub(super) async fn begin(&self, connection: &impl ConnectionTrait) -> Result<(), Error> {
         let found = version(connection).await?;
         if self.read()?.is_none() {
             // Before the database is in use, which requires the file.
@@ -103,7 +106,7 @@ impl Generation {
     /// advances if the log cannot be truncated.
     pub(super) async fn checkpoint(
         &self,
-        connection: &DatabaseConnection,
+        connection: &impl ConnectionTrait,
         checkpoint: Checkpoint,
     ) -> Result<(), Error> {
         let result = run_checkpoint(connection, checkpoint).await;
@@ -117,7 +120,7 @@ impl Generation {
     }
 
     /// Marks the database as closed.
-    pub(super) async fn end(connection: &DatabaseConnection) -> Result<(), Error> {
+    pub(super) async fn end(connection: &impl ConnectionTrait) -> Result<(), Error> {
         let version = version(connection).await?;
         set_version(connection, version | 1).await
     }
@@ -169,7 +172,7 @@ pub(super) async fn run_checkpoint(
     Ok(())
 }
 
-async fn version(connection: &DatabaseConnection) -> Result<i32, Error> {
+async fn version(connection: &impl ConnectionTrait) -> Result<i32, Error> {
     let statement = Statement::from_string(DbBackend::Sqlite, "PRAGMA user_version");
     Ok(match connection.query_one_raw(statement).await? {
         Some(row) => row.try_get_by_index(0)?,
@@ -177,7 +180,7 @@ async fn version(connection: &DatabaseConnection) -> Result<i32, Error> {
     })
 }
 
-async fn set_version(connection: &DatabaseConnection, version: i32) -> Result<(), Error> {
+async fn set_version(connection: &impl ConnectionTrait, version: i32) -> Result<(), Error> {
     let statement = format!("PRAGMA user_version = {version}");
     connection.execute_unprepared(&statement).await?;
     Ok(())

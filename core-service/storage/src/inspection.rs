@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use migrations::Pool;
 use sea_orm::{
     ConnectionTrait as _, DatabaseConnection, DbBackend, Statement,
     sqlx::sqlite::SqliteConnectOptions,
@@ -21,7 +22,7 @@ const CONNECTIONS: u32 = 2;
 /// An open database.
 #[derive(Debug)]
 pub struct Inspection {
-    connection: DatabaseConnection,
+    connection: Pool,
     reader: Reader,
     /// With `SQLite`.
     file: Option<PathBuf>,
@@ -46,7 +47,7 @@ impl Inspection {
         let file = migrations::sqlite_file(url);
         let connection = match &file {
             Some(file) if !file.exists() => return Ok(None),
-            Some(file) => connect_sqlite(file).await?,
+            Some(file) => connect_sqlite(file).await?.into(),
             None => storage::open(url, CONNECTIONS).await?.0,
         };
         let backend = connection.get_database_backend();

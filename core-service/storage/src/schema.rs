@@ -1,14 +1,13 @@
 //! Migrates the schema to this version at startup.
 
-use migrations::{Migrator, MigratorTrait, Unusable};
-use sea_orm::DatabaseConnection;
+use migrations::{Pool, Unusable};
 
 use super::Error;
 
 /// Fails if no schema has been created in the database, so that a core does not migrate one that
 /// was named by mistake.
-pub(super) async fn require(connection: &DatabaseConnection) -> Result<(), Error> {
-    if migrations::is_empty(connection).await? {
+pub(super) async fn require(pool: &Pool) -> Result<(), Error> {
+    if migrations::is_empty(pool).await? {
         return Err(not_bootstrapped());
     }
     Ok(())
@@ -20,13 +19,13 @@ pub(super) fn not_bootstrapped() -> Error {
 
 /// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
 /// find nothing to apply when they retry.
-pub(super) async fn migrate(connection: &DatabaseConnection) -> Result<(), Error> {
+pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     let mut tries = 1;
     loop {
-        let applied = match migrations::check(connection).await {
+        let applied = match migrations::check(pool).await {
             // `Migrator` refuses migrations that it does not know.
             Ok(pending) if pending.is_empty() => Ok(()),
-            Ok(_) => Migrator::up(connection, None).await.map_err(Error::from),
+            Ok(_) => pool.migrate().await.map_err(Error::from),
             Err(unusable) => Err(unusable.into()),
         };
         match applied {
@@ -56,6 +55,7 @@ impl From<Unusable> for Error {
 
 #[cfg(test)]
 mod tests {
+    use migrations::{Migrator, MigratorTrait as _};
     use sea_orm::{ConnectionTrait as _, Database};
 
     use super::*;
@@ -180,12 +180,12 @@ mod tests {
     }
 
     /// A new database of each engine that is installed, with this version's schema.
-    async fn migrated() -> (tempfile::TempDir, Vec<DatabaseConnection>) {
+    async fn migrated() -> (tempfile::TempDir, Vec<Pool>) {
         let directory = tempfile::tempdir().unwrap();
         let urls = std::iter::once(crate::fixture::url(&directory));
         let mut databases = Vec::new();
         for url in urls.chain(crate::fixture::postgres_url()) {
-            let database = Database::connect(url).await.unwrap();
+            let database = Pool::connect(url.into()).await.unwrap();
             Migrator::install(&database).await.unwrap();
             migrate(&database).await.unwrap();
             assert_eq!(migrations::pending(&database).await.unwrap(), [""; 0]);
@@ -194,13 +194,13 @@ mod tests {
         (directory, databases)
     }
 
-    async fn record(database: &DatabaseConnection, migration: &str) {
+    async fn record(database: &Pool, migration: &str) {
         let insert = format!("INSERT INTO seaql_migrations VALUES ('{migration}', 0)");
         database.execute_unprepared(&insert).await.unwrap();
     }
 
     /// Asserts that the schema is used, or refused for a migration.
-    async fn assert_refused_for(migration: Option<&str>, database: &DatabaseConnection) {
+    async fn assert_refused_for(migration: Option<&str>, database: &Pool) {
         let message = migration.map(|migration| format!("the schema is newer than this program, which does not know the migration {migration}: start the version that applied it, or a later one"));
         let migrated = migrate(database).await.err();
         assert_eq!(migrated.map(|error| error.to_string()), message);

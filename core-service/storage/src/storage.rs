@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
+use migrations::Pool;
 use process::{
     metrics::Registry,
     traces::{Origin, TraceSpan},
 };
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbBackend};
+use sea_orm::{ConnectionTrait as _, DatabaseTransaction, DbBackend};
 use tokio::time::Instant;
 
 use super::{
@@ -76,7 +77,7 @@ impl Storage {
     async fn start(
         url: &str,
         connections: u32,
-        (reader, writer): (DatabaseConnection, DatabaseConnection),
+        (reader, writer): (Pool, Pool),
         write_timeout: Duration,
     ) -> Result<Self, Error> {
         let generation = Generation::of(url);
@@ -92,7 +93,7 @@ impl Storage {
         let (reader, writer) = if backend == DbBackend::Sqlite {
             let group_commit = GroupCommit::start(
                 url.to_owned(),
-                (writer, generation),
+                (writer.into_driver(), generation),
                 write_timeout,
                 metrics.clone(),
             );
@@ -194,10 +195,7 @@ impl Storage {
     }
 }
 
-pub(super) async fn open(
-    url: &str,
-    connections: u32,
-) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+pub(super) async fn open(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
     connect::open(url, connections).await.map_err(|error| {
         let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
             return error;

@@ -33,6 +33,8 @@ mod lossy_core;
 mod misbehaving_receiver;
 mod mismatches;
 mod operator;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+mod pgbouncer;
 mod platform;
 mod postgres;
 mod postgres_programs;

@@ -1,6 +1,6 @@
 //! A whole platform in this process: the all-in-one, on free ports, with a manual clock.
 
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 
 use delivery::{Clock, Credentials, Settings};
 use jiff::{SignedDuration, Timestamp};
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use super::{ApiClient, Courier, Documentation, Operator, grpc, postgres};
+use super::{ApiClient, Courier, Documentation, Operator, grpc, pgbouncer::PgBouncer, postgres};
 
 /// The time at which every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's
 /// time zone.
@@ -29,9 +29,13 @@ impl Database {
     }
 
     /// A new database in this process's PostgreSQL cluster; `None`, with a message on stderr, on a
-    /// machine without PostgreSQL.
+    /// machine without PostgreSQL. With `DELIVERY_TEST_PGBOUNCER=1`, the way to it leads through
+    /// `PgBouncer`.
     pub(crate) fn postgres() -> Option<Self> {
-        postgres::create_database().map(|url| Self { url: Some(url) })
+        let url = postgres::create_database()?;
+        let is_pooled = std::env::var_os("DELIVERY_TEST_PGBOUNCER").is_some_and(|set| set == "1");
+        let url = if is_pooled { pooled(&url)? } else { url };
+        Some(Self { url: Some(url) })
     }
 }
 
@@ -41,6 +45,17 @@ pub(super) fn settings(data_dir: &Path) -> Settings {
         data_dir: data_dir.to_owned(),
         ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
     }
+}
+
+/// The URL of a database of this process's cluster, through its `PgBouncer`.
+fn pooled(url: &str) -> Option<String> {
+    static PGBOUNCER: OnceLock<Option<PgBouncer>> = OnceLock::new();
+    let (database, cluster) = url.split_once("?host=").unwrap();
+    let (_, database) = database.rsplit_once('/').unwrap();
+    // The databases of finished tests must not keep sessions.
+    let start = || PgBouncer::start(cluster, "server_idle_timeout = 5");
+    let pgbouncer = PGBOUNCER.get_or_init(start).as_ref()?;
+    Some(pgbouncer.url(database))
 }
 
 /// A running platform with its demo shop.

@@ -9,6 +9,8 @@ use super::{Platform, postgres_programs};
 pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
     let programs = postgres_programs::find().expect("the database's programs are installed");
     let mut psql = Command::new(programs.join("psql"));
+    // Through PgBouncer, it has a parameter of the platform's driver.
+    let url = url.trim_end_matches("&statement-cache-capacity=0");
     psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
         .args(["--set=ON_ERROR_STOP=1", "--single-transaction"])
         .args(["--dbname", url, "--command", sql]);

@@ -1,0 +1,108 @@
+//! `PgBouncer` in front of a test's PostgreSQL, in transaction mode, configured as
+//! `docs/postgresql.md` says.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::Child,
+};
+
+use super::{postgres_programs, prerequisites};
+
+const DOCUMENTATION: &str = include_str!("../../../docs/postgresql.md");
+
+/// Starts `PgBouncer`, prints the directory of its socket, and stops it when standard input closes.
+/// `PgBouncer` uses the last value of a setting in a section, and forgets a section that is repeated.
+const RESOURCE_SCRIPT: &str = r#"
+set -eu
+pgbouncer=$1 documented=$2 port=$3 postgres=$4 settings=$5
+directory=$(mktemp -d /tmp/delivery-pgbouncer.XXXXXX)
+trap 'rm -rf "$directory"' EXIT
+echo '"delivery" ""' >"$directory/users"
+cat >"$directory/pgbouncer.ini" <<END
+$documented
+listen_addr =
+unix_socket_dir = $directory
+auth_type = trust
+auth_file = $directory/users
+$settings
+[databases]
+* = host=$postgres
+END
+"$pgbouncer" "$directory/pgbouncer.ini" >"$directory/log" 2>&1 </dev/null &
+pid=$!
+tries=0
+until [ -S "$directory/.s.PGSQL.$port" ]; do
+    tries=$((tries + 1))
+    kill -0 $pid 2>/dev/null && [ $tries -lt 1200 ] || { cat "$directory/log" >&2; exit 1; }
+    sleep 0.05
+done
+echo "$directory"
+cat >/dev/null
+kill $pid
+wait $pid || true
+"#;
+
+/// A running `PgBouncer`.
+pub(crate) struct PgBouncer {
+    directory: String,
+    port: String,
+    /// Owns the write end of the script's standard input.
+    _script: Child,
+}
+
+impl PgBouncer {
+    /// Starts one for the server whose socket is in the directory `postgres`, with further settings:
+    /// `name = value`, one a line. `None`, with a message on stderr, without the program.
+    pub(crate) fn start(postgres: &str, settings: &str) -> Option<Self> {
+        let program = find()?;
+        let (_, block) = DOCUMENTATION.split_once("```ini\n").unwrap();
+        let (documented, _) = block.split_once("```").unwrap();
+        let mut lines = documented.lines();
+        let port = lines.find_map(|line| line.strip_prefix("listen_port = "));
+        let port = port.unwrap().to_owned();
+        let mut script = postgres_programs::resource_script(RESOURCE_SCRIPT, &program)
+            .args([documented, &port, postgres, settings])
+            .spawn()
+            .unwrap();
+        let mut directory = String::new();
+        BufReader::new(script.stdout.take().unwrap())
+            .read_line(&mut directory)
+            .unwrap();
+        assert!(!directory.is_empty(), "PgBouncer did not start");
+        Some(Self {
+            directory: directory.trim_end().to_owned(),
+            port,
+            _script: script,
+        })
+    }
+
+    /// The URL of a database, with the parameter that this version of `PgBouncer` requires.
+    pub(crate) fn url(&self, database: &str) -> String {
+        let url = self.url_without_parameter(database);
+        format!("{url}&statement-cache-capacity=0")
+    }
+
+    pub(crate) fn url_without_parameter(&self, database: &str) -> String {
+        let (directory, port) = (&self.directory, &self.port);
+        format!("postgres://delivery@localhost/{database}?host={directory}&port={port}")
+    }
+
+    /// The directory of its socket.
+    pub(crate) fn directory(&self) -> &str {
+        &self.directory
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Debian's location, which not every user's path contains.
+    let found = std::env::split_paths(&path)
+        .chain(["/usr/sbin".into()])
+        .map(|directory| directory.join("pgbouncer"))
+        .find(|program| program.is_file());
+    if found.is_none() {
+        prerequisites::skip("the tests through PgBouncer", "pgbouncer is not installed");
+    }
+    found
+}
