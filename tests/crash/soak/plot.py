@@ -74,7 +74,7 @@ def panel(x, y, columns, title, series):
         )
         svg.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="{color}"/>')
         svg.append(text(at, y + HEIGHT + 28, name, f'fill="{color}"'))
-        at += 7 * len(name) + 8
+        at += 6 * len(name) + 10
     return svg
 
 
