@@ -50,7 +50,7 @@ impl GrpcTlsConfig {
         }
     }
 
-    pub(crate) fn of_core(&self) -> core_service::TlsConfig {
+    pub fn of_core(&self) -> core_service::TlsConfig {
         core_service::TlsConfig {
             tls_certificate: self.grpc_tls_certificate.clone(),
             tls_key: self.grpc_tls_key.clone(),

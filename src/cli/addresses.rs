@@ -18,7 +18,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::cli::{access::Access, errors::call_error, id, output};
+use crate::cli::{access::Access, errors::reply, id, output};
 
 #[derive(Args, Debug)]
 pub(crate) struct Addresses {
@@ -76,8 +76,7 @@ impl Addresses {
                     .await;
                 // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
-                let imported = imported.map_err(|status| call_error(&status))?;
-                print_import(json, imported.into_inner())
+                print_import(json, reply(imported)?)
             }
             Command::Search {
                 text,
@@ -93,8 +92,7 @@ impl Addresses {
                 let searched = AddressesClient::new(core.channel.clone())
                     .search_addresses(request)
                     .await;
-                let searched = searched.map_err(|status| call_error(&status))?;
-                print_search(json, searched.into_inner())
+                print_search(json, reply(searched)?)
             }
         }
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{
     access::Access,
     address::AddressFlags,
-    errors::call_error,
+    errors::{call_error, reply},
     id,
     output::{self, Resource},
 };
@@ -97,8 +97,7 @@ impl Clients {
                 let request = core.request(ListApiClientsRequest {
                     store: store.unwrap_or_default(),
                 });
-                let listed = clients().list_api_clients(request).await;
-                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let listed = reply(clients().list_api_clients(request).await)?;
                 let clients: Vec<_> = listed.api_clients.into_iter().map(Client::from).collect();
                 return output::many(json, &clients);
             }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Access,
-    errors::call_error,
+    errors::reply,
     id,
     output::{self, Resource},
 };
@@ -63,8 +63,7 @@ impl Erase {
                 dry_run: self.dry_run,
                 page_token,
             });
-            let response = client.erase_deliveries(request).await;
-            let response = response.map_err(|status| call_error(&status))?.into_inner();
+            let response = reply(client.erase_deliveries(request).await)?;
             erased.extend(response.deliveries);
             page_token = response.next_page_token;
             if page_token.is_empty() {

@@ -4,8 +4,14 @@ use std::path::Path;
 
 use core_client::{is_caused_by, is_from_core};
 use rest_gateway::ViolationCollector;
-use tonic::{Code, Status, TimeoutExpired};
+use tonic::{Code, Response, Status, TimeoutExpired};
 use tonic_types::StatusExt;
+
+/// The message of a response, or the error of its request.
+pub(crate) fn reply<T>(response: Result<Response<T>, Status>) -> anyhow::Result<T> {
+    let response = response.map_err(|status| call_error(&status))?;
+    Ok(response.into_inner())
+}
 
 /// The error of a request: its violations, one per line, or its message.
 pub(crate) fn call_error(status: &Status) -> anyhow::Error {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Access,
-    errors::call_error,
+    errors::{call_error, reply},
     id,
     output::{self, Resource},
 };
@@ -100,8 +100,7 @@ impl Keys {
             Command::RotateMaster => rotate_master::run(&core, json).await,
             Command::List => {
                 let request = core.request(ListSigningKeysRequest {});
-                let listed = keys().list_signing_keys(request).await;
-                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let listed = reply(keys().list_signing_keys(request).await)?;
                 let keys: Vec<_> = listed.signing_keys.into_iter().map(Key::from).collect();
                 output::many(json, &keys)
             }

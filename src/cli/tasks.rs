@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Access,
-    errors::call_error,
+    errors::reply,
     id,
     output::{self, Resource},
 };
@@ -54,7 +54,7 @@ impl Tasks {
                 tasks.get_task(request).await
             }
         };
-        let task = task.map_err(|status| call_error(&status))?.into_inner();
+        let task = reply(task)?;
         output::one(self.access.json, &Task::from(task))
     }
 }

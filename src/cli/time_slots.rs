@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::{
     access::Access,
     definition::{self, Apply, Check, StoreFlag},
-    errors::{call_error, definition_error},
+    errors::{definition_error, reply},
     id, output,
 };
 
@@ -92,10 +92,9 @@ impl TimeSlots {
             }
             Command::Show(StoreFlag { store }) => {
                 let request = core.request(GetDefaultTimeSlotRequest { store });
-                let found = time_slots().get_default_time_slot(request).await;
                 print(
                     json,
-                    found.map_err(|status| call_error(&status))?.into_inner(),
+                    reply(time_slots().get_default_time_slot(request).await)?,
                 )
             }
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::{
     access::Access,
     definition,
-    errors::{call_error, definition_error},
+    errors::{definition_error, reply},
     output::{self, Resource},
 };
 
@@ -79,18 +79,13 @@ impl Zones {
             }
             Command::List => {
                 let request = core.request(GetZonesRequest { display_name: None });
-                let found = zones().get_zones(request).await;
-                let found = found.map_err(|status| call_error(&status))?.into_inner();
+                let found = reply(zones().get_zones(request).await)?;
                 let rows: Vec<_> = found.zones.into_iter().map(Row::from).collect();
                 output::many(json, &rows)
             }
             Command::Show { name } => {
                 let request = core.request(GetZonesRequest { display_name: name });
-                let found = zones().get_zones(request).await;
-                print(
-                    json,
-                    found.map_err(|status| call_error(&status))?.into_inner(),
-                )
+                print(json, reply(zones().get_zones(request).await)?)
             }
         }
     }

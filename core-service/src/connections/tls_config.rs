@@ -40,16 +40,18 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// None if TLS is not configured.
-    pub(crate) fn open(&self) -> Result<Option<tls::Server>, tls::Error> {
-        let (Some(certificate), Some(key)) = (&self.tls_certificate, &self.tls_key) else {
-            return Ok(None);
-        };
-        let files = tls::ServerFiles {
-            certificate: certificate.clone(),
-            key: key.clone(),
+    /// `None` if TLS is not configured.
+    pub fn files(&self) -> Option<tls::ServerFiles> {
+        Some(tls::ServerFiles {
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
             client_ca: self.tls_client_ca.clone(),
-        };
-        tls::Server::open(files, &["h2"]).map(Some)
+        })
+    }
+
+    /// `None` if TLS is not configured.
+    pub(crate) fn open(&self) -> Result<Option<tls::Server>, tls::Error> {
+        let server = self.files().map(|files| tls::Server::open(files, &["h2"]));
+        server.transpose()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use core_service::doctor::{Check, Finding, Status};
@@ -25,13 +25,7 @@ pub(super) async fn check(
     settings: &'static Settings,
     data_dir: Option<&'static Path>,
 ) -> Vec<Check> {
-    let (rest, grpc) = (&settings.tls, &settings.grpc_tls);
-    let rest = listener(rest.tls_certificate.as_ref(), rest.tls_key.as_ref(), None);
-    let grpc = listener(
-        grpc.grpc_tls_certificate.as_ref(),
-        grpc.grpc_tls_key.as_ref(),
-        grpc.grpc_tls_client_ca.as_ref(),
-    );
+    let (rest, grpc) = (settings.tls.files(), settings.grpc_tls.of_core().files());
     let (url, rest, grpc, egress) = tokio::join!(
         Check::run("public URL", async move {
             let mut finding = public_url(settings, data_dir).await;
@@ -91,19 +85,6 @@ async fn public_url(settings: &Settings, data_dir: Option<&Path>) -> Finding {
             "serve https, by --tls-certificate or a proxy, and set --public-url to it",
         ),
     }
-}
-
-/// The files of a listener; none without TLS.
-fn listener(
-    certificate: Option<&PathBuf>,
-    key: Option<&PathBuf>,
-    client_ca: Option<&PathBuf>,
-) -> Option<ServerFiles> {
-    Some(ServerFiles {
-        certificate: certificate?.clone(),
-        key: key?.clone(),
-        client_ca: client_ca.cloned(),
-    })
 }
 
 /// The certificate of a listener, whose files are opened as at its start.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cli::{
     access::Core,
-    errors::call_error,
+    errors::reply,
     output::{self, Resource},
 };
 
@@ -57,8 +57,7 @@ async fn pass(core: &Core, rotated: &mut Rotated) -> anyhow::Result<()> {
     for calls in 1_usize.. {
         // Without an idempotency key: repeating it changes nothing.
         let request = core.request(ReencryptSecretsRequest { page_token });
-        let response = client.reencrypt_secrets(request).await;
-        let response = response.map_err(|status| call_error(&status))?.into_inner();
+        let response = reply(client.reencrypt_secrets(request).await)?;
         page_token = rotated.add(response)?;
         if page_token.is_empty() {
             break;

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::cli::{
     access::Access,
     definition::{self, Apply, Check, StoreFlag},
-    errors::{call_error, definition_error, payload_error},
+    errors::{definition_error, payload_error, reply},
     id,
     output::{self, Resource},
 };
@@ -129,16 +129,11 @@ impl Prices {
                 version,
             }) => {
                 let request = core.request(GetPriceListRequest { store, version });
-                let found = price_lists().get_price_list(request).await;
-                print(
-                    json,
-                    found.map_err(|status| call_error(&status))?.into_inner(),
-                )
+                print(json, reply(price_lists().get_price_list(request).await)?)
             }
             Command::History(StoreFlag { store }) => {
                 let request = core.request(ListPriceListsRequest { store });
-                let listed = price_lists().list_price_lists(request).await;
-                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let listed = reply(price_lists().list_price_lists(request).await)?;
                 let versions: Vec<_> = listed.price_lists.iter().map(Version::from).collect();
                 output::many(json, &versions)
             }

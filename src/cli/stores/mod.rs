@@ -13,7 +13,7 @@ use self::service_area::Area;
 use crate::cli::{
     access::Access,
     address::AddressFlags,
-    errors::call_error,
+    errors::{call_error, reply},
     id,
     output::{self, Resource},
 };
@@ -115,15 +115,13 @@ impl Stores {
             }
             Command::List => {
                 let request = core.request(ListStoresRequest {});
-                let listed = stores().list_stores(request).await;
-                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let listed = reply(stores().list_stores(request).await)?;
                 let stores: Vec<_> = listed.stores.into_iter().map(Store::from).collect();
                 return output::many(json, &stores);
             }
             Command::Show { id } => {
                 let request = core.request(GetStoreRequest { name: id });
-                let found = stores().get_store(request).await;
-                found.map_err(|status| call_error(&status))?.into_inner()
+                reply(stores().get_store(request).await)?
             }
             Command::Set { id, changes } => {
                 let message = UpdateStoreRequest {

@@ -19,7 +19,7 @@ use self::{
 };
 use crate::cli::{
     access::{self, Access},
-    errors::call_error,
+    errors::{call_error, reply},
     id, output,
 };
 
@@ -107,8 +107,7 @@ impl Webhooks {
         let webhook = match self.command {
             Command::List { store } => {
                 let request = core.request(ListWebhooksRequest { store });
-                let listed = webhooks().list_webhooks(request).await;
-                let listed = listed.map_err(|status| call_error(&status))?.into_inner();
+                let listed = reply(webhooks().list_webhooks(request).await)?;
                 let webhooks: Vec<_> = listed.webhooks.into_iter().map(Webhook::from).collect();
                 return output::many(json, &webhooks);
             }
@@ -151,8 +150,7 @@ impl Webhooks {
             }
             Command::Test { id } => {
                 let request = core.request(TestWebhookRequest { name: id });
-                let tested = webhooks().test_webhook(request).await;
-                let tested = tested.map_err(|status| call_error(&status))?.into_inner();
+                let tested = reply(webhooks().test_webhook(request).await)?;
                 return TestResult::from(tested).print(json);
             }
             Command::RotateSecret { id, overlap } => {
@@ -203,11 +201,8 @@ async fn list_notifications(
     mut webhooks: WebhooksClient<Channel>,
     request: ListWebhookNotificationsRequest,
 ) -> anyhow::Result<()> {
-    let listed = webhooks
-        .list_webhook_notifications(core.request(request))
-        .await
-        .map_err(|status| call_error(&status))?
-        .into_inner();
+    let request = core.request(request);
+    let listed = reply(webhooks.list_webhook_notifications(request).await)?;
     let notifications: Vec<_> = listed
         .notifications
         .into_iter()
