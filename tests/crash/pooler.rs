@@ -71,6 +71,9 @@ fn a_pooler_that_the_url_or_its_settings_do_not_fit_is_explained_at_the_start() 
     let mut bootstrap = with_url(fixture.core(), &pgbouncer.url("postgres"));
     program::json(bootstrap.args(["bootstrap", &key]));
 
+    // Their statements would be in the way of any start.
+    postgres.terminate_backends();
+
     let url = pgbouncer.url_without_parameter("postgres");
     let explanation = "a pooler gives several clients the same session of PostgreSQL (prepared statement \"sqlx_s_1\" already exists): append statement-cache-capacity=0 to the database's URL; or use PgBouncer in session mode, or from 1.21 on with max_prepared_statements";
     let mut core = with_url(fixture.core(), &url);

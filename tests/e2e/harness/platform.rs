@@ -32,10 +32,18 @@ impl Database {
     /// machine without PostgreSQL. With `DELIVERY_TEST_PGBOUNCER=1`, the way to it leads through
     /// `PgBouncer`.
     pub(crate) fn postgres() -> Option<Self> {
-        let url = postgres::create_database()?;
+        let database = Self::unpooled_postgres()?;
         let is_pooled = std::env::var_os("DELIVERY_TEST_PGBOUNCER").is_some_and(|set| set == "1");
-        let url = if is_pooled { pooled(&url)? } else { url };
+        if !is_pooled {
+            return Some(database);
+        }
+        let url = pooled(&database.url?)?;
         Some(Self { url: Some(url) })
+    }
+
+    /// As [`Database::postgres`], for a URL with `options`, which `PgBouncer` refuses.
+    pub(crate) fn unpooled_postgres() -> Option<Self> {
+        postgres::create_database().map(|url| Self { url: Some(url) })
     }
 }
 

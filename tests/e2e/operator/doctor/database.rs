@@ -100,7 +100,7 @@ fn a_postgresql_that_cannot_be_used_is_a_failure_and_unusual_settings_a_warning(
     let report = Report::of(data_dir, &several);
     report.assert("database", "failure", "has several hosts");
 
-    let Some(Database { url: Some(url) }) = Database::postgres() else {
+    let Some(Database { url: Some(url) }) = Database::unpooled_postgres() else {
         return;
     };
     let flag = format!("--database-url={url}");
