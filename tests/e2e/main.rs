@@ -37,6 +37,7 @@ mod rest_tls;
 mod retail_prices;
 mod scopes;
 mod startup;
+mod statements;
 mod tasks;
 mod time_slots;
 mod tokens;

@@ -45,6 +45,8 @@ mod resource;
 mod response;
 mod routing_server;
 mod sql;
+pub(crate) mod statements;
+pub(crate) mod store_rule;
 pub(crate) mod token;
 mod webhook_receiver;
 

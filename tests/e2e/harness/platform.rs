@@ -10,7 +10,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use super::{ApiClient, Courier, Documentation, Operator, grpc, pgbouncer::PgBouncer, postgres};
+use super::{
+    ApiClient, Courier, Documentation, Operator, grpc, pgbouncer::PgBouncer, postgres, statements,
+};
 
 /// The time at which every platform starts: Thursday 2 April 2020, 11:00 in Paris, the demo shop's
 /// time zone.
@@ -174,9 +176,13 @@ impl Platform {
         self.clock.advance(duration);
     }
 
-    /// Shuts the platform down as SIGTERM does. Fails if a service ended with an error.
+    /// Shuts the platform down as SIGTERM does. Fails if a service ended with an error, or over
+    /// `PostgreSQL` if a statement names no store and is no exception.
     pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         self.running.await.unwrap().unwrap();
+        if let Some(url) = &self.database.url {
+            statements::check(url).await;
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::postgres_programs;
 
 /// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
 /// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
-/// matters after a power loss, is off.
+/// matters after a power loss, is off. It records the statements of each database.
 const RESOURCE_SCRIPT: &str = r#"
 set -eu
 bin=$1
@@ -24,7 +24,9 @@ trap 'rm -rf "$directory"' EXIT
     --locale=C --no-sync >"$directory/log" 2>&1 || { cat "$directory/log" >&2; exit 1; }
 "$bin/postgres" -D "$directory/data" -k "$directory" -c listen_addresses= \
     -c max_connections=300 -c shared_buffers=64MB -c full_page_writes=off \
-    -c fsync=on -c synchronous_commit=on >"$directory/log" 2>&1 </dev/null &
+    -c fsync=on -c synchronous_commit=on -c shared_preload_libraries=pg_stat_statements \
+    -c pg_stat_statements.max=20000 -c pg_stat_statements.track_utility=off \
+    >"$directory/log" 2>&1 </dev/null &
 postgres=$!
 tries=0
 until "$bin/pg_isready" --quiet --host="$directory"; do
@@ -32,6 +34,8 @@ until "$bin/pg_isready" --quiet --host="$directory"; do
     kill -0 $postgres 2>/dev/null && [ $tries -lt 1200 ] || { cat "$directory/log" >&2; exit 1; }
     sleep 0.05
 done
+"$bin/psql" --no-psqlrc --quiet --host="$directory" --username=delivery --dbname=postgres \
+    --command='CREATE EXTENSION pg_stat_statements' >&2
 echo "$directory"
 cat >/dev/null
 kill -QUIT $postgres

@@ -13,6 +13,8 @@ pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
     let url = url.trim_end_matches("&statement-cache-capacity=0");
     psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
         .args(["--set=ON_ERROR_STOP=1", "--single-transaction"])
+        // Only the platform's statements are recorded.
+        .args(["--command", "SET LOCAL pg_stat_statements.track = 'none'"])
         .args(["--dbname", url, "--command", sql]);
 
     // The platform needs this runtime meanwhile.

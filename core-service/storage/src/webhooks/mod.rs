@@ -218,6 +218,9 @@ pub async fn disable_of_client(
         .add(Column::StoreId.eq(store_id.0))
         .add(Column::ApiClientId.eq(api_client_id.0));
     let locked = dispatch::lock(transaction, own, LockType::Update).await?;
+    if locked.is_empty() {
+        return Ok(0);
+    }
     let disabled = dispatch::disable(transaction, locked, DisabledReason::Operator, now).await?;
     Ok(disabled.len())
 }

@@ -1,0 +1,191 @@
+//! The rule that each statement on a store's rows names the store. Over PostgreSQL, every test
+//! checks the statements of its platform when it stops it (`harness::statements`).
+
+use std::{collections::BTreeSet, net::TcpListener, process::Command};
+
+use crate::harness::{
+    Database, Platform, WebhookReceiver, deliver, raw, run_sql,
+    statements::{CHECKED_FILE, EXCEPTIONS, TABLES},
+    store_rule::uses,
+};
+
+/// Tests that use all exceptions and all tables.
+const JOURNEYS: [&str; 16] = [
+    "deliveries::quota::a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota",
+    "events::listing::an_expired_number_is_410_and_never_a_silent_gap::postgres",
+    "events::watching::a_program_watches_all_stores_and_resumes_at_a_position::postgres",
+    "idempotency::creating::a_key_expires_after_seven_days::postgres",
+    "operator::master_keys::nothing_needs_the_old_master_key_after_a_rotation::postgres",
+    "operator::webhooks::an_operator_inspects_and_repairs_a_shops_webhooks::postgres",
+    "personal_data::a_delivery_is_erased_after_its_retention_on_postgres",
+    "personal_data::every_delivery_for_a_telephone_number_is_erased::postgres",
+    "personal_data::erasing_a_delivery_leaves_no_personal_data_and_keeps_the_rest::postgres",
+    "retail_prices::quotes::a_quote_is_used_once::postgres",
+    "statements::a_notification_is_sent_again_after_its_lease_has_expired",
+    "statements::the_metrics_of_a_platform_are_read",
+    "tasks::a_courier_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected::postgres",
+    "time_slots::capacity::a_slot_accepts_as_many_deliveries_as_its_capacity::postgres",
+    "webhooks::history::a_shop_recovers_failed_and_missed_notifications::postgres",
+    "webhooks::retrying::a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible::postgres",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_metrics_of_a_platform_are_read() {
+    let Some(database) = Database::postgres() else {
+        return;
+    };
+    // Free once it is dropped.
+    let reserved = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = reserved.local_addr().unwrap();
+    drop(reserved);
+    let platform = Platform::start_with(database, |settings| settings.health_listen = Some(addr));
+    let platform = platform.await;
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let response = raw::send(&format!("http://{addr}"), request).await.unwrap();
+    assert_eq!(response.status, 200);
+    platform.stop().await;
+}
+
+/// The host of the unproven webhook, which waited for the outcome, is freed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_notification_is_sent_again_after_its_lease_has_expired() {
+    let Some(database) = Database::postgres() else {
+        return;
+    };
+    let url = database.url.clone().unwrap();
+    let platform = Platform::start(database).await;
+    let client = platform.client().await;
+    let receiver = WebhookReceiver::start().await;
+    receiver.hold_responses(true);
+    client
+        .create_webhook("delivery.completed", receiver.url())
+        .await;
+    deliver(&client, &platform.courier().await).await;
+    let first = receiver.next_notification().await;
+    let expire = "UPDATE notifications SET lease_expires_at = 0 WHERE state = 'leased'";
+    run_sql(&url, expire).await;
+
+    let second = receiver.next_notification().await;
+
+    assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+    receiver.hold_responses(false);
+    platform.stop().await;
+}
+
+/// In a process of their own: its checks are written to a file.
+#[test]
+fn every_exception_is_needed_and_every_table_is_checked() {
+    if Database::postgres().is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("checked");
+    std::fs::write(&file, "").unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .arg("--exact")
+        .args(JOURNEYS)
+        .env(CHECKED_FILE, &file)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let passed = format!("{} passed; 0 failed", JOURNEYS.len());
+    assert!(printed.contains(&passed), "{printed}");
+
+    let checked = std::fs::read_to_string(&file).unwrap();
+    let checked: BTreeSet<_> = checked.lines().collect();
+    let patterns = EXCEPTIONS.iter().flat_map(|(_, patterns)| *patterns);
+    let patterns = patterns.map(|pattern| (*pattern).to_owned());
+    let verbs = ["SELECT", "INSERT"].into_iter();
+    let of_tables =
+        verbs.flat_map(|verb| TABLES.iter().map(move |table| format!("{verb} {table}")));
+    let unused: Vec<_> = patterns
+        .chain(of_tables)
+        .filter(|expected| !checked.contains(&**expected))
+        .collect();
+    assert_eq!(unused, [""; 0]);
+}
+
+#[test]
+fn the_documentation_lists_the_exceptions() {
+    let page = include_str!("../../docs/postgresql.md");
+    let (_, list) = page.split_once("These statements name no store").unwrap();
+    let list = list.split("\n\n").nth(1).unwrap();
+    let items = list.trim_start_matches("- ").split("\n- ");
+    let items = items.map(|item| {
+        item.replace("\n  ", " ")
+            .trim_end_matches([';', '.'])
+            .to_owned()
+    });
+    let items: Vec<_> = items.collect();
+    assert_eq!(items, EXCEPTIONS.map(|(item, _)| item));
+}
+
+#[test]
+fn a_statement_names_the_store_of_each_table() {
+    let tables = ["tasks", "deliveries", "events"].map(str::to_owned).into();
+    for (sql, expected) in [
+        ("SELECT 1 FROM tasks WHERE id = $1", false),
+        ("SELECT 1 FROM tasks WHERE store_id = $1 AND id = $2", true),
+        ("SELECT 1 FROM tasks WHERE store_id > $1", false),
+        ("SELECT 1 FROM tasks WHERE store_id = $1 OR id = $2", false),
+        (
+            "SELECT 1 FROM tasks WHERE (store_id = $1 AND id = $2) OR (store_id = $3)",
+            true,
+        ),
+        ("SELECT 1 FROM tasks WHERE store_id IN ($1, $2)", true),
+        ("SELECT 1 FROM tasks WHERE store_id NOT IN ($1, $2)", false),
+        (
+            "SELECT 1 FROM tasks WHERE (store_id, id) IN (($1, $2))",
+            true,
+        ),
+        (
+            "SELECT 1 FROM tasks WHERE store_id IN (SELECT id FROM stores)",
+            false,
+        ),
+        ("SELECT 1 FROM tasks WHERE store_id = tasks.store_id", false),
+        (
+            "SELECT 1 FROM tasks t LEFT JOIN deliveries d ON t.store_id = d.store_id
+             WHERE d.store_id = $1",
+            true,
+        ),
+        (
+            "SELECT 1 FROM tasks t JOIN deliveries d ON t.store_id = d.store_id",
+            false,
+        ),
+        (
+            "SELECT 1 FROM tasks t JOIN deliveries d ON t.id = d.id WHERE d.store_id = $1",
+            false,
+        ),
+        (
+            "SELECT 1 FROM stores
+             WHERE EXISTS (SELECT 1 FROM tasks WHERE tasks.store_id = stores.id)",
+            true,
+        ),
+        (
+            "SELECT 1 FROM stores WHERE EXISTS (SELECT 1 FROM tasks)",
+            false,
+        ),
+        ("UPDATE tasks SET store_id = $1 WHERE id = $2", false),
+        (
+            "UPDATE tasks SET id = $1 WHERE store_id = $2 RETURNING id",
+            true,
+        ),
+        ("DELETE FROM tasks", false),
+        ("DELETE FROM tasks WHERE store_id = $1", true),
+        ("INSERT INTO tasks (id) VALUES ($1)", false),
+        (
+            "INSERT INTO tasks (store_id, id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            true,
+        ),
+        (
+            "WITH d AS (INSERT INTO deliveries (id) VALUES ($1))
+             INSERT INTO tasks (store_id) VALUES ($2)",
+            false,
+        ),
+    ] {
+        let uses = uses(sql, &tables);
+        assert!(!uses.is_empty(), "{sql}");
+        let names_store = uses.iter().all(|found| found.names_store);
+        assert_eq!(names_store, expected, "{sql}");
+    }
+}
