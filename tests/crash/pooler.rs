@@ -52,7 +52,7 @@ async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
     ));
     figures.assert_nothing_lost();
     assert_eq!((figures.repeats, &*sessions), (0, "2"));
-    // A busy machine may be late with a check of a core.
+    // The load repeats them; a busy machine makes some fail.
     for failure in &failures {
         assert!(failure.is_retryable(), "{failure}");
     }
