@@ -8,7 +8,7 @@ use sea_orm::{
     RuntimeErr, Statement,
     sqlx::{
         self, Connection as _,
-        Error::PoolTimedOut,
+        Error::{BeginFailed, PoolTimedOut},
         postgres::PgConnection,
         sqlite::{SqliteJournalMode, SqliteSynchronous},
     },
@@ -70,22 +70,32 @@ fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
 
 async fn open_postgres(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
     // A pool would retry until its timeout, and hide the cause.
-    let connection = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect(url))
+    tokio::time::timeout(ACQUIRE_TIMEOUT, probe(url))
         .await
-        .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()));
-    let mut connection = connection
-        .map_err(|error| Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error)))))?;
-    if !without_prepared_statements(url) {
-        // Behind a pooler that gives the pool the session of this open connection, the pool's first
-        // statement, which gets the same name, fails: at the start and not under load.
-        let prepared = sqlx::query("SELECT 1").execute(&mut connection).await;
-        prepared.map_err(|error| DbErr::Query(RuntimeErr::SqlxError(Arc::new(error))))?;
-    }
+        .unwrap_or_else(|_| {
+            let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            Err(unavailable(error.into()))
+        })?;
     let pool = Pool::connect(postgres_options(url, connections)).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;
     }
     Ok((pool.clone(), pool))
+}
+
+/// Connects once. Behind a pooler that gives the pool the session of this connection, the pool's
+/// first statement has the name of this one and fails: at the start and not under load.
+async fn probe(url: &str) -> Result<(), Error> {
+    let mut connection = PgConnection::connect(url).await.map_err(unavailable)?;
+    if !without_prepared_statements(url) {
+        let prepared = sqlx::query("SELECT 1").execute(&mut connection).await;
+        prepared.map_err(|error| DbErr::Query(RuntimeErr::SqlxError(Arc::new(error))))?;
+    }
+    Ok(())
+}
+
+fn unavailable(error: sqlx::Error) -> Error {
+    Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))
 }
 
 fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
@@ -99,11 +109,18 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
     options.map_sqlx_postgres_pool_opts(|pool| {
         // A cancelled caller may release a connection whose query has no response yet, for example
         // if the server's host is lost. Without this check, the pool would keep the connection
-        // until the network times out after 15 minutes.
+        // until the network times out after 15 minutes. The caller may also have been cancelled
+        // during BEGIN, which the driver does not roll back: what is acknowledged on that connection
+        // afterwards would never be committed. The driver knows, but only says so when it begins a
+        // transaction: an empty statement begins none.
         pool.after_release(|connection, _| {
             Box::pin(async move {
-                let ping = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.ping());
-                ping.await.unwrap_or(Err(PoolTimedOut)).map(|()| true)
+                let begun = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.begin_with(";"));
+                match begun.await.unwrap_or(Err(PoolTimedOut)) {
+                    Err(BeginFailed) => Ok(true),
+                    Ok(_open) => Ok(false),
+                    Err(error) => Err(error),
+                }
             })
         })
     });
@@ -151,6 +168,35 @@ mod tests {
 
     use super::*;
     use crate::Storage;
+
+    /// Otherwise the insertion would be acknowledged, and lost with its connection.
+    #[tokio::test]
+    async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
+        let Some(url) = crate::fixture::postgres_url() else {
+            return;
+        };
+        let (pool, _) = open(&url, 1).await.unwrap();
+        let other = Database::connect(&url).await.unwrap();
+        let create = "CREATE TABLE inserted (number BIGINT)";
+        other.execute_unprepared(create).await.unwrap();
+        let count = async |sql| {
+            let statement = Statement::from_string(DbBackend::Postgres, sql);
+            let row = other.query_one_raw(statement).await.unwrap().unwrap();
+            row.try_get_by_index::<i64>(0).unwrap()
+        };
+        {
+            let mut begin = std::pin::pin!(pool.begin());
+            assert!(futures_util::poll!(&mut begin).is_pending());
+            let open = "SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND state = 'idle in transaction'";
+            while count(open).await == 0 {}
+        }
+
+        let insert = "INSERT INTO inserted VALUES (1)";
+        pool.execute_unprepared(insert).await.unwrap();
+
+        assert_eq!(count("SELECT count(*) FROM inserted").await, 1);
+    }
 
     #[tokio::test]
     async fn an_unusable_sqlite_file_is_explained() {

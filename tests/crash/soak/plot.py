@@ -42,6 +42,10 @@ def series_of(columns, ending, unit, tables):
             yield subject, [value / unit for value in values]
 
 
+def figure(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def text(x, y, content, attributes=""):
     return f'<text x="{x:.0f}" y="{y:.0f}" {attributes}>{content}</text>'
 
@@ -59,7 +63,7 @@ def panel(x, y, columns, title, series):
     svg.append(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#888"/>')
     for share in (0, 0.5, 1):
         at = y + HEIGHT - share * HEIGHT
-        svg.append(text(x - 4, at + 4, f"{share * top:.3g}", 'text-anchor="end"'))
+        svg.append(text(x - 4, at + 4, figure(share * top), 'text-anchor="end"'))
     for part in range(5):
         minutes = seconds[-1] / 60 * part / 4
         at = x + part * WIDTH / 4
