@@ -35,7 +35,7 @@ pub(crate) fn no_content() -> Response<Bytes> {
     response
 }
 
-/// The leading members of a resource that can be in a collection.
+/// The leading members of a resource.
 #[derive(Debug, Serialize)]
 pub(crate) struct Node {
     #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]

@@ -77,17 +77,6 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     }
 });
 
-/// The programs of an earlier commit, in the directory named by `DELIVERY_TEST_PREVIOUS`.
-pub(crate) static PREVIOUS: LazyLock<Option<Programs>> = LazyLock::new(|| {
-    let directory = PathBuf::from(env::var_os("DELIVERY_TEST_PREVIOUS")?);
-    Some(Programs {
-        delivery: directory.join("delivery"),
-        core: directory.join("core-service"),
-        gateway: directory.join("rest-gateway"),
-        dispatcher: directory.join("webhook-dispatcher"),
-    })
-});
-
 /// A program without the `DELIVERY_` variables of the tests' environment, which logs text.
 pub(crate) fn command(path: &Path) -> Command {
     let mut command = Command::new(path);

@@ -4,7 +4,7 @@
 //! `DELIVERY_TEST_PREVIOUS` names the directory of the earlier programs. Without it the present
 //! ones take their place, and a statement adds to the schema what a later release could.
 
-use std::time::Duration;
+use std::{path::PathBuf, sync::LazyLock, time::Duration};
 
 use crate::{
     ONE_AT_A_TIME,
@@ -14,7 +14,7 @@ use crate::{
     load::Load,
     oracle::{self, Figures},
     postgres::Postgres,
-    program::{PREVIOUS, PROGRAMS, Programs},
+    program::{PROGRAMS, Programs},
     receiver::Receiver,
 };
 
@@ -29,10 +29,21 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts the applied migrations that prevent a rollback by their verb.
 const NOT_ADDING: &str =
-    "SELECT count(*) FROM seaql_migrations WHERE version NOT LIKE 'm_____add%'";
+    r"SELECT count(*) FROM seaql_migrations WHERE version NOT LIKE 'm____\_add\_%' ESCAPE '\'";
 
 const RECORD_LATER: &str =
     "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_add_later', 0)";
+
+/// The programs of an earlier commit, in the directory named by `DELIVERY_TEST_PREVIOUS`.
+static PREVIOUS: LazyLock<Option<Programs>> = LazyLock::new(|| {
+    let directory = PathBuf::from(std::env::var_os("DELIVERY_TEST_PREVIOUS")?);
+    Some(Programs {
+        delivery: directory.join("delivery"),
+        core: directory.join("core-service"),
+        gateway: directory.join("rest-gateway"),
+        dispatcher: directory.join("webhook-dispatcher"),
+    })
+});
 
 fn previous() -> &'static Programs {
     PREVIOUS.as_ref().unwrap_or(&PROGRAMS)

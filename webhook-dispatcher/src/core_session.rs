@@ -79,6 +79,7 @@ impl CoreSession {
             connections,
             in_flight: in_flight.clone(),
             token_rejected: Notify::new(),
+            shutdown: shutdown.clone(),
         });
         let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {

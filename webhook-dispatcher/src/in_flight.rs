@@ -1,5 +1,5 @@
-//! The notifications of one session that use its capacity: from their arrival until a core has
-//! recorded their outcomes.
+//! The notifications of one session that use its capacity, or its tests: from their arrival until a
+//! core has recorded their outcomes.
 
 use std::sync::{
     Arc,

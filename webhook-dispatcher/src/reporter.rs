@@ -1,5 +1,6 @@
 //! Reports the outcomes of one session in batches, one at a time: to its core or, if that fails, to
-//! any other, until one has recorded them.
+//! any other, until one has recorded them. The outcome of a test is reported alone and to the
+//! session's core only.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use tokio::{
     sync::{Notify, mpsc::UnboundedReceiver},
     time::{Duration, Instant, sleep, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use crate::{
@@ -49,6 +51,8 @@ pub(crate) struct Reporter {
     pub in_flight: InFlight,
     /// Signalled when the session's core rejects its access token.
     pub token_rejected: Notify,
+    /// From then on, a report of a test is not repeated: its caller has failed if core is gone.
+    pub shutdown: CancellationToken,
 }
 
 impl Reporter {
@@ -126,6 +130,11 @@ impl Reporter {
                 }
             }
             tokio::select! {
+                biased;
+                () = self.shutdown.cancelled(), if only_own => {
+                    tracing::warn!(core = %self.core, "the outcome of a test is not reported");
+                    return false;
+                }
                 () = sleep(backoff.next()) => {}
                 Ok(()) = connections.changed(), if renewals < MAX_RENEWALS => {
                     renewals += 1;

@@ -178,6 +178,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn settings_are_the_flags_and_the_defaults_of_the_others_in_any_environment() {
+        #[derive(Args, Debug, PartialEq)]
+        struct Paths {
+            /// Cargo sets the variable.
+            #[arg(long, env = "CARGO_MANIFEST_DIR", default_value = "default")]
+            variable: String,
+            #[arg(long, default_value = "default")]
+            flag: String,
+        }
+
+        let expected = Paths {
+            variable: "default".to_owned(),
+            flag: "given".to_owned(),
+        };
+        assert_eq!(settings::<Paths>(&["--flag=given"]), expected);
+    }
+
+    #[test]
     fn a_password_is_found_in_a_flag_of_the_program_or_a_subcommand() {
         let url = || Arg::new("database_url").long("database-url");
         let command = Command::new("core-service")

@@ -26,7 +26,7 @@ impl FromStr for RateLimit {
         }
         let wrong = || {
             format!(
-                "`{text}` is not a rate limit: write requests per time, such as `6000/60s`, or `off`"
+                "`{text}` is not a rate limit: write requests per time, such as `6000/1m`, or `off`"
             )
         };
         let (requests, window) = text.split_once('/').ok_or_else(wrong)?;

@@ -157,6 +157,30 @@ async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_prom
     assert!(acknowledged.elapsed().as_secs() < 10);
 }
 
+#[tokio::test]
+async fn a_shutdown_does_not_wait_for_the_outcome_of_a_test_whose_core_is_gone() {
+    let Platform {
+        cores: [stopped, other],
+        dispatcher,
+        streams: [broken, mut stream],
+    } = Platform::start().await;
+    let mut receiver = GatedReceiver::start().await;
+    broken.send(vec![sample(1, &receiver.url)]).await;
+    receiver.next_request_arrived().await;
+    stopped.stop([broken]).await;
+
+    let started = Instant::now();
+    dispatcher.shut_down();
+    stream.remaining_requests().await;
+    drop(stream);
+    receiver.permits.add_permits(1);
+
+    dispatcher.exited().await;
+    // Well below the 25 s that the caller of a test waits.
+    assert!(started.elapsed().as_secs() < 10);
+    assert!(other.reports.is_empty().await);
+}
+
 /// A core without a connection to the database acknowledges nothing, for example.
 #[tokio::test]
 async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {

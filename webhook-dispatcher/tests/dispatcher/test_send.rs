@@ -4,8 +4,8 @@
 use proto::{Outcome, outcome::Failure};
 
 use crate::harness::{
-    Canary, Dispatcher, FakeCore, OK, config, delivered, failed, receiver, responding, sample,
-    short_timeout, with_timeout,
+    Canary, Dispatcher, FakeCore, GatedReceiver, OK, config, config_with_limit, delivered, failed,
+    notification, receiver, responding, sample, short_timeout, with_timeout,
 };
 
 /// Sends a sample. Returns its outcome without durations, and whether DNS, connect and TLS were
@@ -45,7 +45,7 @@ pub(crate) fn of_test(outcome: Outcome) -> Outcome {
 }
 
 #[tokio::test]
-async fn a_sample_is_sent_and_reported_without_capacity() {
+async fn a_sample_is_sent_and_reported() {
     let (url, mut received) = responding(OK).await;
 
     let (test, completed) = test_with(|_| {}, &url).await;
@@ -55,6 +55,31 @@ async fn a_sample_is_sent_and_reported_without_capacity() {
     let sample = received.try_recv().unwrap();
     assert!(sample.header("Webhook-Signature").is_some());
     assert!(received.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_sample_uses_no_capacity_and_is_sent_while_none_is_left() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&config_with_limit(&core, 1));
+    let mut stream = core.stream().await;
+    let mut receiver = GatedReceiver::start().await;
+    stream.send(vec![notification(1, &receiver.url)]).await;
+    receiver.next_request_arrived().await;
+    let (url, _received) = responding(OK).await;
+
+    stream.send(vec![sample(2, &url)]).await;
+
+    let test = stream.next_outcome().await;
+    assert_eq!(
+        (&test.name, test.status),
+        (&sample(2, &url).name, Some(200))
+    );
+    stream.acknowledge(&test);
+    receiver.permits.add_permits(1);
+    let outcome = stream.next_outcome().await;
+    assert_eq!(outcome.lease_token, "lease-1");
+    stream.acknowledge(&outcome);
+    dispatcher.shut_down_with(stream).await;
 }
 
 #[tokio::test]

@@ -114,7 +114,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn the_reported_outcome_of_a_test_is_that_of_its_caller() {
+    async fn the_caller_of_a_test_gets_its_reported_outcome() {
         let (_directory, claims) = claims().await;
         let (streams, _unsent_leases) = Streams::new();
         let streams = Arc::new(streams);

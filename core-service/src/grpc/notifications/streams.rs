@@ -117,14 +117,15 @@ impl Streams {
         load: impl Fn(&Arc<DispatcherStream>) -> usize,
     ) -> Option<(Arc<DispatcherStream>, Responses)> {
         let mut open = self.open.lock();
-        let (index, _) = open
+        let accepting = open
             .iter()
             .enumerate()
-            .min_by_key(|(_, stream)| load(stream))?;
+            .filter_map(|(index, stream)| Some((index, stream, stream.responses()?)));
+        let (index, stream, responses) = accepting.min_by_key(|(_, stream, _)| load(stream))?;
+        let stream = Arc::clone(stream);
         // The next call prefers another stream: this one's dispatcher may hang.
         open[index..].rotate_left(1);
-        let stream = open.last()?;
-        Some((Arc::clone(stream), stream.responses()?))
+        Some((stream, responses))
     }
 
     /// Removes notifications with an outcome from what is in flight. Returns the stream of one of

@@ -184,6 +184,23 @@ mod tests {
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
     }
 
+    /// Such as one whose task panicked.
+    #[tokio::test]
+    async fn a_stream_that_accepts_nothing_is_passed_over() {
+        let test_sends = test_sends();
+        let (responses, _) = mpsc::channel(4);
+        let _broken = test_sends.streams.open(&responses);
+        drop(responses);
+        let (responses, mut stream) = mpsc::channel(4);
+        let _open = test_sends.streams.open(&responses);
+
+        for name in ["a", "b"] {
+            let mut test = Box::pin(test_sends.run(StoreId::new(), sample(name)));
+            assert!(test.as_mut().now_or_never().is_none());
+            assert_eq!(sent(stream.recv().await.unwrap()), [name]);
+        }
+    }
+
     #[tokio::test]
     async fn each_caller_gets_the_outcome_of_its_own_test() {
         let test_sends = test_sends();
