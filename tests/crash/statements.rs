@@ -14,7 +14,8 @@ pub(crate) struct StatementCounter {
 }
 
 impl StatementCounter {
-    /// The number of statements executed by the next bytes.
+    /// The number of statements executed by the next bytes. An empty query, by which a connection is
+    /// tested, is none.
     pub(crate) fn count(&mut self, mut sent: &[u8]) -> usize {
         let mut count = 0;
         while let Some((first, rest)) = sent.split_first() {
@@ -34,7 +35,8 @@ impl StatementCounter {
             let number = |at: usize| u32::from_be_bytes(self.head[at..at + 4].try_into().unwrap());
             self.body = usize::try_from(number(length_at)).unwrap() + length_at - head_size;
             if self.is_started {
-                count += usize::from(matches!(self.head[0], b'Q' | b'E'));
+                let is_query = self.head[0] == b'Q' && self.body > b"\0".len();
+                count += usize::from(is_query || self.head[0] == b'E');
             } else {
                 self.is_started = number(4) != TLS_REQUEST;
             }
@@ -60,6 +62,7 @@ fn statements_are_counted_in_chunks_of_any_size() {
         message(b"E", b"\0\0\0\0\0"),
         message(b"S", b""),
         message(b"Q", b"COMMIT\0"),
+        message(b"Q", b"\0"),
     ]
     .concat();
     for size in [1, 3, 7, sent.len()] {

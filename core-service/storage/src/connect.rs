@@ -115,7 +115,7 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
         // transaction: an empty statement begins none.
         pool.after_release(|connection, _| {
             Box::pin(async move {
-                let begun = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.begin_with(";"));
+                let begun = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.begin_with(""));
                 match begun.await.unwrap_or(Err(PoolTimedOut)) {
                     Err(BeginFailed) => Ok(true),
                     Ok(_open) => Ok(false),
