@@ -34,6 +34,10 @@ pub enum Error {
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
     SlotTaken(TimeWindow),
+    /// A definition changed between planning a delivery and creating it. The delivery is planned
+    /// again, so no client gets this error.
+    #[error("a definition changed while the delivery was created; repeat the request")]
+    DefinitionChanged,
     #[error(
         "the external reference {reference:?} is already used by {}",
         proto::iri::of(.existing)
@@ -190,9 +194,10 @@ impl From<Error> for Status {
                 (Code::Unavailable, "UNAVAILABLE")
             }
             // These are needed before a write.
-            Error::NoDispatcher | Error::Geocoding(_) | Error::Routing(_) => {
-                (Code::Unavailable, proto::NOT_EXECUTED)
-            }
+            Error::DefinitionChanged
+            | Error::NoDispatcher
+            | Error::Geocoding(_)
+            | Error::Routing(_) => (Code::Unavailable, proto::NOT_EXECUTED),
             Error::Storage(
                 storage::Error::Database(_)
                 | storage::Error::Inconsistent { .. }

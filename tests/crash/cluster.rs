@@ -206,6 +206,11 @@ impl Cluster {
         id
     }
 
+    /// Replaces the shop's price list.
+    pub(crate) fn apply_price_list(&self, definition: &str) {
+        self.apply("prices", definition, &self.store);
+    }
+
     /// Replaces the shop's time slots.
     pub(crate) fn apply_time_slot(&self, definition: &str) {
         self.apply("time-slots", definition, &self.store);

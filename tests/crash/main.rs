@@ -62,6 +62,7 @@ mod backup;
 mod backup_postgres;
 mod bootstrap;
 mod capacity_refill;
+mod changed_definitions;
 mod clock;
 mod dashboard;
 mod database_outage;

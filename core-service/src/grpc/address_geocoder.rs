@@ -15,7 +15,6 @@ use geocoding::{GeocodeResult, Geocoder, Precision, Query};
 use super::{
     caller::Caller,
     definitions::Definitions,
-    freshness::Freshness,
     validation::{self, AddressDraft},
 };
 
@@ -139,7 +138,7 @@ impl AddressGeocoder {
         let draft = validation::address_object(FIELD, draft, telephone_country, violations);
         if draft.has_place() {
             let coverage = match store {
-                Some(store) => self.definitions.coverage(store, Freshness::Current).await?,
+                Some(store) => self.definitions.current_coverage(store).await?,
                 None => Coverage::UNKNOWN,
             };
             let area = StoreArea {

@@ -11,7 +11,6 @@ use super::{
     address_geocoder::{AddressGeocoder, StoreArea},
     caller::Caller,
     definitions::Definitions,
-    freshness::Freshness,
     import, lookup, messages,
 };
 
@@ -64,8 +63,8 @@ impl proto::addresses_server::Addresses for Addresses {
         let (id, coverage) = match request.store {
             Some(name) => {
                 let store = lookup::store(&self.storage, &name).await?;
-                let coverage = self.definitions.coverage(&store, Freshness::Current);
-                (Some(store.id), coverage.await?)
+                let coverage = self.definitions.current_coverage(&store).await?;
+                (Some(store.id), coverage)
             }
             None => (None, Coverage::UNKNOWN),
         };

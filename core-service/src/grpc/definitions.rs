@@ -16,7 +16,7 @@ use iso_currency::Currency;
 use std::sync::Arc;
 
 use super::freshness::{ApplyCounter, Freshness, FreshnessCache};
-use storage::{Storage, time_slots::StoredTimeSlot};
+use storage::{Storage, delivery_insertion::DefinitionVersions, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
@@ -83,16 +83,23 @@ impl Definitions {
         (required, &self.applied)
     }
 
-    /// The current price list of a store, if it has one.
+    /// The price list of a store, if it has one. Adds its versions to `used`.
     pub(super) async fn price_list(
         &self,
         store_id: StoreId,
         freshness: Freshness,
+        used: &mut DefinitionVersions,
     ) -> Result<Option<Arc<PriceList>>, Error> {
         let freshness = self.required_freshness(freshness);
         let read = self.read_price_list(store_id);
-        let current = self.price_lists.get(store_id, freshness, read).await?;
-        Ok(current.map(|current| current.list))
+        let Some(compiled) = self.price_lists.get(store_id, freshness, read).await? else {
+            return Ok(None);
+        };
+        used.price_list = Some(compiled.version);
+        if compiled.list.references_zones() {
+            used.add_zones(compiled.zones);
+        }
+        Ok(Some(compiled.list))
     }
 
     async fn read_price_list(&self, store_id: StoreId) -> Result<Option<CompiledPriceList>, Error> {
@@ -122,6 +129,25 @@ impl Definitions {
         }))
     }
 
+    /// Whether the definitions that were used for a store are its current ones.
+    pub(super) async fn are_current(
+        &self,
+        store: &Store,
+        used: &DefinitionVersions,
+    ) -> Result<bool, Error> {
+        let mut current = DefinitionVersions::default();
+        self.price_list(store.id, Freshness::Current, &mut current)
+            .await?;
+        let time_slot = self.time_slot(store, Freshness::Current).await?;
+        let are_zones_current = match used.zones {
+            None => true,
+            Some(version) => self.zones(Freshness::Current).await?.0 == version,
+        };
+        let used_slot = used.time_slot.as_ref().map(|slot| &slot.definition);
+        let current_slot = time_slot.as_ref().map(|slot| &slot.stored.definition);
+        Ok(are_zones_current && current.price_list == used.price_list && current_slot == used_slot)
+    }
+
     /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
         let freshness = self.required_freshness(freshness);
@@ -144,11 +170,18 @@ impl Definitions {
         Ok((Some(stored.version), stored.zones))
     }
 
-    /// Where a store delivers, by the zones with the given freshness.
+    /// Where a store delivers now.
+    pub(super) async fn current_coverage(&self, store: &Store) -> Result<Coverage, Error> {
+        let mut used = DefinitionVersions::default();
+        self.coverage(store, Freshness::Current, &mut used).await
+    }
+
+    /// Where a store delivers. Adds the version of the zones to `used` if it depends on them.
     pub(super) async fn coverage(
         &self,
         store: &Store,
         freshness: Freshness,
+        used: &mut DefinitionVersions,
     ) -> Result<Coverage, Error> {
         let address = store.default_address.as_ref();
         let address = address.map(|address| address.lat_lng);
@@ -163,7 +196,8 @@ impl Definitions {
                 None => Coverage::UNKNOWN,
             }),
             Some(ServiceArea::Zone(name)) => {
-                let (_, zones) = self.zones(freshness).await?;
+                let (version, zones) = self.zones(freshness).await?;
+                used.add_zones(version);
                 // The zone existed when it was assigned, and zones are never removed.
                 if !zones.has(name) {
                     let store = store.id;

@@ -20,7 +20,7 @@ use super::{
     caller::Caller,
     filters,
     freshness::Freshness,
-    idempotency::Idempotency,
+    idempotency::{Idempotency, RequestKey},
     lookup, messages,
     notifications::{Outbox, PendingDispatch},
     pages,
@@ -29,7 +29,12 @@ use super::{
     quotes::{self, Quotes},
     slot_availability::Slots,
 };
-use storage::{DatabaseTransaction, Storage, pages::Cursor, slot_bookings};
+use storage::{
+    DatabaseTransaction, Storage,
+    delivery_insertion::{self, DefinitionVersions},
+    pages::Cursor,
+    slot_bookings,
+};
 
 use crate::{error::Error, metrics::Metrics};
 
@@ -62,75 +67,35 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             return Ok(reply);
         }
 
-        let planned = self
-            .plan_draft(&caller, request.delivery, request.violations)
-            .await;
-        let planned = match planned {
-            Ok(planned) => planned,
-            Err(error) => return Ok(self.idempotency.replay_or(request_key, error).await?),
-        };
-
-        let booking = planned.booking;
-        let quote_id = planned.quote.as_ref().map(|quote| quote.id);
-        let warnings = messages::warnings(&planned.warnings);
-        let delivery = new_delivery(planned, store);
-
-        let reference = delivery.external_reference.clone();
-        let reply = proto::Delivery {
-            warnings,
-            ..messages::delivery(&delivery, store)
-        };
-        let quotas = self.quotas;
-        // With a key, the response is stored too.
-        let copies = if request_key.is_absent() { 1 } else { 2 };
-        let bytes = reply.encoded_len() * copies;
-        let is_single_insert =
-            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
-        let created = if is_single_insert {
-            let inserted = self.storage.insert_delivery(delivery).await;
-            inserted.map(|()| Response::new(reply)).map_err(Error::from)
-        } else {
-            let write = self.idempotency.write(request_key, move |transaction| {
-                let (delivery, reply) = (delivery.clone(), reply.clone());
-                Box::pin(async move {
-                    // Before the booking, so that a repeated request fails because of its quote,
-                    // not because of the time slot.
-                    if let Some(id) = quote_id {
-                        use_quote(transaction, id, &delivery).await?;
-                    }
-                    if let Some((booking, capacity)) = booking {
-                        let store_id = delivery.store_id;
-                        let booked =
-                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
-                        if !booked {
-                            return Err(Error::SlotTaken(booking.window));
-                        }
-                    }
-                    let (store_id, now) = (delivery.store_id, delivery.created_at);
-                    quotas.check(transaction, store_id, bytes, now).await?;
-                    storage::deliveries::insert(transaction, &delivery).await?;
-                    quotas.count(transaction, store_id, bytes, now).await?;
-                    Ok(reply)
-                })
-            });
-            write.await
-        };
-
-        match created {
-            Err(Error::SlotTaken(window)) => {
-                Err(self.slots.full_slot_error(store, window).await.into())
-            }
-            Err(Error::Storage(error)) if error.is_unique_violation() => {
-                lookup::check_external_reference(&self.storage, store.id, reference).await?;
-                Err(Error::Storage(error).into())
-            }
-            created => {
-                let created = created?;
-                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
-                    self.metrics.deliveries_created.inc();
+        let mut freshness = self.freshness_of_first_plan();
+        loop {
+            let draft = (request.delivery.clone(), request.violations.clone());
+            let mut used = DefinitionVersions::default();
+            let created = match self.plan_draft(&caller, draft, freshness, &mut used).await {
+                Ok(planned) => Box::pin(self.create(store, planned, &used, request_key)).await,
+                Err(error) => Err(error),
+            };
+            // Another definition may permit what an outdated one does not.
+            let is_outdated = match &created {
+                Err(Error::DefinitionChanged) => true,
+                Err(Error::Invalid(_) | Error::SlotTaken(_) | Error::Bug(_))
+                    if freshness == Freshness::Any =>
+                {
+                    !self.planner.definitions.are_current(store, &used).await?
                 }
-                Ok(created)
+                _ => false,
+            };
+            if is_outdated {
+                freshness = Freshness::Current;
+                continue;
             }
+            return match created {
+                Ok(created) => Ok(created),
+                Err(Error::SlotTaken(window)) => {
+                    Err(self.slots.full_slot_error(store, window).await.into())
+                }
+                Err(error) => Ok(self.idempotency.replay_or(request_key, error).await?),
+            };
         }
     }
 
@@ -142,8 +107,14 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let store = caller.store()?;
 
         let request = request.into_inner();
+        let draft = (request.delivery, request.violations);
         let planned = self
-            .plan_draft(&caller, request.delivery, request.violations)
+            .plan_draft(
+                &caller,
+                draft,
+                Freshness::Current,
+                &mut DefinitionVersions::default(),
+            )
             .await?;
         if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();
@@ -282,12 +253,22 @@ async fn use_quote(
 }
 
 impl Deliveries {
-    /// Plans a draft, with the quote that it names.
+    /// A core that shares its database plans with cached definitions first.
+    fn freshness_of_first_plan(&self) -> Freshness {
+        if self.storage.is_single_process() {
+            Freshness::Current
+        } else {
+            Freshness::Any
+        }
+    }
+
+    /// Plans a draft and the violations found by the gateway, with the quote that the draft names.
     async fn plan_draft(
         &self,
         caller: &Caller,
-        draft: Option<proto::DeliveryDraft>,
-        violations: Vec<proto::Violation>,
+        (draft, violations): (Option<proto::DeliveryDraft>, Vec<proto::Violation>),
+        freshness: Freshness,
+        used: &mut DefinitionVersions,
     ) -> Result<PlannedDelivery, Error> {
         let name = draft
             .as_ref()
@@ -296,9 +277,87 @@ impl Deliveries {
         let plan_request = PlanRequest {
             draft,
             violations,
-            freshness: Freshness::Current,
+            freshness,
         };
-        self.planner.plan(caller, plan_request, quote_lookup).await
+        self.planner
+            .plan(caller, plan_request, quote_lookup, used)
+            .await
+    }
+
+    /// Creates a planned delivery, unless a definition that it was planned with has changed.
+    async fn create(
+        &self,
+        store: &Store,
+        planned: PlannedDelivery,
+        versions: &DefinitionVersions,
+        request_key: RequestKey,
+    ) -> Result<Response<proto::Delivery>, Error> {
+        let booking = planned.booking;
+        let quote_id = planned.quote.as_ref().map(|quote| quote.id);
+        let versions = versions.clone();
+        let warnings = messages::warnings(&planned.warnings);
+        let delivery = new_delivery(planned, store);
+
+        let reference = delivery.external_reference.clone();
+        let reply = proto::Delivery {
+            warnings,
+            ..messages::delivery(&delivery, store)
+        };
+        let quotas = self.quotas;
+        // With a key, the response is stored too.
+        let copies = if request_key.is_absent() { 1 } else { 2 };
+        let bytes = reply.encoded_len() * copies;
+        let is_single_insert =
+            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let created = if is_single_insert {
+            match self.storage.insert_delivery(delivery, versions).await {
+                Ok(true) => Ok(Response::new(reply)),
+                Ok(false) => Err(Error::DefinitionChanged),
+                Err(error) => Err(error.into()),
+            }
+        } else {
+            let write = self.idempotency.write(request_key, move |transaction| {
+                let (delivery, reply) = (delivery.clone(), reply.clone());
+                let versions = versions.clone();
+                Box::pin(async move {
+                    // Before the booking, so that a repeated request fails because of its quote,
+                    // not because of the time slot.
+                    if let Some(id) = quote_id {
+                        use_quote(transaction, id, &delivery).await?;
+                    }
+                    if let Some((booking, capacity)) = booking {
+                        let store_id = delivery.store_id;
+                        let booked =
+                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
+                        if !booked {
+                            return Err(Error::SlotTaken(booking.window));
+                        }
+                    }
+                    let (store_id, now) = (delivery.store_id, delivery.created_at);
+                    quotas.check(transaction, store_id, bytes, now).await?;
+                    if !delivery_insertion::insert(transaction, &delivery, &versions).await? {
+                        return Err(Error::DefinitionChanged);
+                    }
+                    quotas.count(transaction, store_id, bytes, now).await?;
+                    Ok(reply)
+                })
+            });
+            write.await
+        };
+
+        match created {
+            Err(Error::Storage(error)) if error.is_unique_violation() => {
+                lookup::check_external_reference(&self.storage, store.id, reference).await?;
+                Err(Error::Storage(error))
+            }
+            created => {
+                let created = created?;
+                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    self.metrics.deliveries_created.inc();
+                }
+                Ok(created)
+            }
+        }
     }
 
     /// Cancels a delivery. Writes the event and enqueues its notifications in the same transaction.

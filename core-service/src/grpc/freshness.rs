@@ -1,5 +1,4 @@
-//! A cache with a short time to live, which saves price calculations most of their queries.
-//! Creating a delivery reads the current values from the database.
+//! A cache which saves price calculations and creations most of their queries.
 
 use std::{
     hash::Hash,
@@ -19,6 +18,9 @@ pub(super) enum Freshness {
     Current,
     /// At most [`TIME_TO_LIVE`] old, and not older than the last definition applied at this core.
     Recent,
+    /// Of any age, but not older than the last definition applied at this core. What is planned
+    /// with it is written only if it is still current.
+    Any,
 }
 
 /// Counts the attempts to apply a definition at this core; each invalidates all cached values.
@@ -71,10 +73,15 @@ where
         read: impl Future<Output = Result<V, E>>,
     ) -> Result<V, E> {
         let (at, applied) = (Instant::now(), applied.count());
-        if freshness == Freshness::Recent
+        let max_age = match freshness {
+            Freshness::Current => Duration::ZERO,
+            Freshness::Recent => TIME_TO_LIVE,
+            Freshness::Any => Duration::MAX,
+        };
+        if freshness != Freshness::Current
             && let Some(cached) = self.0.get(&key)
             && cached.applied == applied
-            && at.saturating_duration_since(cached.at) < TIME_TO_LIVE
+            && at.saturating_duration_since(cached.at) < max_age
         {
             return Ok(cached.value);
         }

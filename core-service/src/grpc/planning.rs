@@ -16,6 +16,7 @@ use domain::{
 };
 use jiff::Zoned;
 use process::clock::Clock;
+use storage::delivery_insertion::DefinitionVersions;
 
 use super::{
     address_geocoder::{AddressGeocoder, StoreArea},
@@ -76,12 +77,14 @@ pub(super) struct Planner {
 }
 
 impl Planner {
-    /// Plans a delivery for the caller's store, under the terms of the quote if there is one.
+    /// Plans a delivery for the caller's store, under the terms of the quote if there is one. Adds
+    /// the versions of the definitions to `used`, even if it fails.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
         request: PlanRequest,
         lookup: QuoteLookup,
+        used: &mut DefinitionVersions,
     ) -> Result<PlannedDelivery, Error> {
         let freshness = request.freshness;
         let store = caller.store()?;
@@ -102,7 +105,9 @@ impl Planner {
         let external_reference =
             validation::external_reference(draft.external_reference, &mut violations);
         let [pickup, dropoff] = task_inputs(draft.pickup, draft.dropoff, &context, &mut violations);
-        let price_list = self.definitions.price_list(store.id, freshness).await?;
+        let definitions = &self.definitions;
+        let price_list = definitions.price_list(store.id, freshness, used);
+        let price_list = price_list.await?;
         // A quote stays binding even if the price list has changed since.
         if let (Some(price_list), None) = (&price_list, lookup.quote()) {
             check_packages("pickup", &pickup.details, price_list, &mut violations);
@@ -110,13 +115,15 @@ impl Planner {
         }
         let availability = self.slots.availability(store, freshness).await?;
         if let Some(availability) = &availability {
+            used.time_slot = Some(Arc::clone(&availability.stored));
             availability.check_pickup(&pickup.times, &now, &mut violations);
             availability.check_dropoff(&dropoff.times, &now, &mut violations);
         }
         let booking =
             availability.and_then(|availability| availability.booking(dropoff.times.slot));
 
-        let coverage = self.definitions.coverage(store, freshness).await?;
+        let coverage = definitions.coverage(store, freshness, used);
+        let coverage = coverage.await?;
         let area = StoreArea {
             id: Some(store.id),
             coverage: &coverage,

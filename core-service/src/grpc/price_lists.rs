@@ -16,7 +16,7 @@ use super::{
     planning::{PlanRequest, Planner},
     quotes::QuoteLookup,
 };
-use storage::{Storage, price_lists::StoredPriceList};
+use storage::{Storage, delivery_insertion::DefinitionVersions, price_lists::StoredPriceList};
 
 use crate::error::Error;
 
@@ -164,7 +164,12 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         };
         let planned = self
             .planner
-            .plan(&shop, plan_request, QuoteLookup::NotGiven)
+            .plan(
+                &shop,
+                plan_request,
+                QuoteLookup::NotGiven,
+                &mut DefinitionVersions::default(),
+            )
             .await?;
 
         let (currency, calculation) = match &planned.price_list {

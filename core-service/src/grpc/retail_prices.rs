@@ -17,7 +17,7 @@ use super::{
     quotes::Quotes,
 };
 
-use storage::Storage;
+use storage::{Storage, delivery_insertion::DefinitionVersions};
 
 use crate::error::Error;
 
@@ -52,7 +52,12 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         };
         let planned = self
             .planner
-            .plan(&caller, plan_request, quote_lookup)
+            .plan(
+                &caller,
+                plan_request,
+                quote_lookup,
+                &mut DefinitionVersions::default(),
+            )
             .await?;
         lookup::check_external_reference(
             &self.storage,

@@ -4,19 +4,19 @@
 use std::{collections::HashMap, sync::Arc};
 
 use domain::{
-    delivery::Booking, delivery_window::TaskTimes, id::TimeSlotId, store::Store, task::TimeWindow,
+    delivery::Booking, delivery_window::TaskTimes, store::Store, task::TimeWindow,
     time_slot::TimeSlot, violation::Violations,
 };
 use jiff::Zoned;
 use process::clock::Clock;
 
 use super::{definitions::Definitions, freshness::Freshness};
-use storage::{Storage, slot_bookings};
+use storage::{Storage, slot_bookings, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
 pub(super) struct SlotAvailability {
-    pub(super) id: TimeSlotId,
+    pub(super) stored: Arc<StoredTimeSlot>,
     time_slot: Arc<TimeSlot>,
     booked: HashMap<TimeWindow, u32>,
 }
@@ -38,15 +38,15 @@ impl Slots {
         let Some(current) = self.definitions.time_slot(store, freshness).await? else {
             return Ok(None);
         };
-        let (id, time_slot) = (current.stored.id, current.rules);
+        let (stored, time_slot) = (current.stored, current.rules);
         let booked = if time_slot.capacity().is_some() {
             let reader = self.storage.reader();
-            slot_bookings::counts(reader, (store.id, id), self.clock.now()).await?
+            slot_bookings::counts(reader, (store.id, stored.id), self.clock.now()).await?
         } else {
             HashMap::new()
         };
         Ok(Some(SlotAvailability {
-            id,
+            stored,
             time_slot,
             booked,
         }))
@@ -129,7 +129,7 @@ impl SlotAvailability {
     /// The booking of a window and the capacity of the slot; none if the capacity is unlimited.
     pub(super) fn booking(&self, slot: Option<TimeWindow>) -> Option<(Booking, u32)> {
         let booking = Booking {
-            time_slot_id: self.id,
+            time_slot_id: self.stored.id,
             window: slot?,
         };
         Some((booking, self.time_slot.capacity()?))

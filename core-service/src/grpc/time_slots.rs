@@ -62,11 +62,11 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         };
         let availability = self
             .slots
-            .availability(store, Freshness::Current)
+            .availability(store, Freshness::Recent)
             .await?
             .ok_or_else(not_found)?;
         if !request.name.is_empty()
-            && Collection::TimeSlots.id(&request.name) != Some(availability.id.0)
+            && Collection::TimeSlots.id(&request.name) != Some(availability.stored.id.0)
         {
             return Err(not_found().into());
         }

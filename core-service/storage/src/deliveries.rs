@@ -9,39 +9,16 @@ use domain::{
 };
 use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, DbBackend, EntityTrait, Iterable as _, JoinType, QueryFilter, QueryOrder,
+    ActiveValue::Set, ColumnTrait, EntityTrait, Iterable as _, JoinType, QueryFilter, QueryOrder,
     QuerySelect, QueryTrait, RelationDef, Select,
-    sea_query::{CommonTableExpression, WithClause},
 };
 use uuid::Uuid;
 
 use super::{
     ConnectionTrait, Error,
-    delivery_rows::{assemble, completed_at, delivery_row, task_row},
+    delivery_rows::{assemble, completed_at},
     entity::{delivery, instant, task},
 };
-
-/// Inserts a delivery with its tasks: on `PostgreSQL` in one statement, which saves a round trip.
-pub async fn insert(connection: &impl ConnectionTrait, delivery: &Delivery) -> Result<(), Error> {
-    let tasks = [&delivery.pickup, &delivery.dropoff];
-    let tasks = task::Entity::insert_many(tasks.map(|task| task_row(delivery.store_id, task)));
-    let delivery = delivery::Entity::insert(delivery_row(delivery));
-    if connection.get_database_backend() == DbBackend::Postgres {
-        let mut inserted_delivery = CommonTableExpression::new();
-        inserted_delivery
-            .table_name("inserted_delivery")
-            .query(delivery.into_query());
-        let with_delivery = WithClause::new().cte(inserted_delivery).to_owned();
-        connection
-            .execute(&tasks.into_query().with(with_delivery))
-            .await?;
-        return Ok(());
-    }
-    delivery.exec_without_returning(connection).await?;
-    tasks.exec_without_returning(connection).await?;
-    Ok(())
-}
 
 pub async fn find(
     connection: &impl ConnectionTrait,

@@ -108,7 +108,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{fixture, pages::Cursor};
+    use crate::{delivery_insertion::DefinitionVersions, fixture, pages::Cursor};
 
     async fn plan(filter: &Filter) -> Vec<String> {
         let (_directory, storage) = fixture::sqlite().await;
@@ -178,7 +178,10 @@ mod tests {
         let (_directory, storage) = fixture::sqlite().await;
         let store_id = StoreId::new();
         let delivery = fixture::delivery(store_id, Timestamp::UNIX_EPOCH);
-        storage.insert_delivery(delivery).await.unwrap();
+        storage
+            .insert_delivery(delivery, DefinitionVersions::default())
+            .await
+            .unwrap();
         let first_page = async || {
             let page = (Start::Newest, 30);
             read(storage.reader(), store_id, &Filter::default(), page).await

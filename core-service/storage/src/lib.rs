@@ -6,6 +6,7 @@ pub mod api_clients;
 pub mod backup;
 pub mod created_bytes;
 pub mod deliveries;
+pub mod delivery_insertion;
 pub mod delivery_pages;
 mod delivery_rows;
 mod entity;

@@ -16,7 +16,7 @@ use super::{
     Error, HealthCheck, Reader, WriteError,
     connect::{self, SQLITE_READERS},
     connections::Connections,
-    deliveries,
+    delivery_insertion::{self, DefinitionVersions},
     error::jitter,
     generation::Generation,
     group_commit::GroupCommit,
@@ -161,19 +161,27 @@ impl Storage {
         }
     }
 
-    /// As [`Storage::write`] with nothing but [`deliveries::insert`]. On `PostgreSQL` that is one
-    /// statement, which needs no explicit transaction: two round trips fewer.
-    pub async fn insert_delivery(&self, delivery: Delivery) -> Result<(), Error> {
+    /// As [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
+    /// is one statement, which begins no transaction: two round trips fewer.
+    pub async fn insert_delivery(
+        &self,
+        delivery: Delivery,
+        versions: DefinitionVersions,
+    ) -> Result<bool, Error> {
         let Writer::Concurrent(connection) = &self.writer else {
             let write = self.write(move |transaction| {
-                let delivery = delivery.clone();
-                Box::pin(async move { deliveries::insert(transaction, &delivery).await })
+                let (delivery, versions) = (delivery.clone(), versions.clone());
+                Box::pin(async move {
+                    delivery_insertion::insert(transaction, &delivery, &versions).await
+                })
             });
             return write.await;
         };
         let connection = connection.clone();
-        spawned(async move { with_retries(|| deliveries::insert(&connection, &delivery)).await })
-            .await
+        let insert = async move {
+            with_retries(|| delivery_insertion::insert(&connection, &delivery, &versions)).await
+        };
+        spawned(insert).await
     }
 
     /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps

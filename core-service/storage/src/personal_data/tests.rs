@@ -15,7 +15,9 @@ use sea_orm::{Database, DbBackend, Statement, TransactionTrait as _};
 
 use super::*;
 use crate::{
-    Storage, deliveries, fixture,
+    Storage, deliveries,
+    delivery_insertion::DefinitionVersions,
+    fixture,
     geocodes::GeocodeCache,
     notifications::{AttemptReport, RecordedAttempt, insert_attempts},
     stores,
@@ -70,7 +72,10 @@ async fn create_store(storage: &Storage) -> StoreId {
 }
 
 async fn insert(storage: &Storage, delivery: &Delivery) {
-    storage.insert_delivery(delivery.clone()).await.unwrap();
+    storage
+        .insert_delivery(delivery.clone(), DefinitionVersions::default())
+        .await
+        .unwrap();
 }
 
 async fn erase_one(storage: &Storage, delivery: &Delivery) -> Vec<LatLng> {
