@@ -36,6 +36,8 @@ use process::{
     version::version,
 };
 
+use self::access::CoreCommand;
+
 const EXAMPLES: &str = "\
 Examples:
   delivery                                      start on http://127.0.0.1:8080, data in ./delivery-data
@@ -73,19 +75,19 @@ pub(crate) enum Command {
     /// Start the whole platform (same as `delivery` without a command)
     Start(Box<Settings>),
     /// Manage stores
-    Stores(stores::Stores),
+    Stores(CoreCommand<stores::Command>),
     /// Manage API clients and their secrets
-    Clients(clients::Clients),
+    Clients(CoreCommand<clients::Command>),
     /// Manage the time slots that stores offer
-    TimeSlots(time_slots::TimeSlots),
+    TimeSlots(CoreCommand<time_slots::Command>),
     /// Manage and explain price lists
-    Prices(prices::Prices),
+    Prices(CoreCommand<prices::Command>),
     /// Import and search addresses for geocoding
-    Addresses(addresses::Addresses),
+    Addresses(CoreCommand<addresses::Command>),
     /// Manage the zones that price rules and service areas use
-    Zones(zones::Zones),
+    Zones(CoreCommand<zones::Command>),
     /// Show and complete tasks
-    Tasks(tasks::Tasks),
+    Tasks(CoreCommand<tasks::Command>),
     /// Erase the personal data of deliveries for good
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
@@ -94,9 +96,9 @@ pub(crate) enum Command {
     /// addresses too.
     Erase(erase::Erase),
     /// Inspect, test and repair webhooks
-    Webhooks(webhooks::Webhooks),
+    Webhooks(CoreCommand<webhooks::Command>),
     /// Manage the keys that sign access tokens, and re-encrypt stored secrets
-    Keys(keys::Keys),
+    Keys(CoreCommand<keys::Command>),
     /// List or change the master keys of the all-in-one, and print their ids, the current one first
     ///
     /// A running `delivery` reads the file again.
