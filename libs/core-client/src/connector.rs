@@ -97,11 +97,8 @@ impl Connector {
         let Some(tls) = self.tls else {
             return Ok(TokioIo::new(Box::pin(stream)));
         };
-        let name = match self.core.url.ip() {
-            Some(ip) => ServerName::from(ip),
-            None => ServerName::try_from(self.core.url.host())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
-        };
+        let name = ServerName::try_from(self.core.url.host())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut stream = TlsConnector::from(tls.current())
             .connect(name, stream)
             .await?;
