@@ -172,7 +172,9 @@ fn leading_data_dir(
 ) -> Result<Option<&'static OsStr>, clap::Error> {
     let misplaced = command
         .get_arguments()
-        .find(|argument| argument.get_id() != "data_dir" && is_given(matches, argument))
+        .find(|argument| {
+            argument.get_id() != "data_dir" && is_given(matches, argument.get_id().as_str())
+        })
         .and_then(|argument| argument.get_long().map(str::to_owned));
     if let Some(flag) = misplaced {
         return Err(command.error(
@@ -180,17 +182,16 @@ fn leading_data_dir(
             format!("--{flag} is before `{name}`: put the flags of a command after it"),
         ));
     }
-    let given = matches.value_source("data_dir") == Some(ValueSource::CommandLine);
     let data_dir = matches
         .get_raw("data_dir")
         .and_then(|mut values| values.next())
-        .filter(|_| given);
+        .filter(|_| is_given(matches, "data_dir"));
     // Leaked once per process: clap needs a `'static` default.
     Ok(data_dir.map(|path| &*Box::leak(path.to_owned().into_boxed_os_str())))
 }
 
-fn is_given(matches: &ArgMatches, argument: &Arg) -> bool {
-    matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+fn is_given(matches: &ArgMatches, argument: &str) -> bool {
+    matches.value_source(argument) == Some(ValueSource::CommandLine)
 }
 
 /// Gives a leading `--data-dir` precedence over the environment, but not over the same flag after

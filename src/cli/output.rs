@@ -17,8 +17,18 @@ pub(crate) struct View {
 impl View {
     /// Adds a field to both. The text calls `api_key` api key, and `created_at` created.
     pub(crate) fn field(self, key: &'static str, value: impl Into<Value>) -> Self {
-        let value = value.into();
         let name = key.strip_suffix("_at").unwrap_or(key).replace('_', " ");
+        self.named(key, name, value)
+    }
+
+    /// Adds a field to both, with a name of its own in the text.
+    pub(crate) fn named(
+        self,
+        key: &'static str,
+        name: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Self {
+        let value = value.into();
         let text = text_of(&value);
         self.json(key, value).shown(name, text)
     }

@@ -58,11 +58,9 @@ fn view(task: proto::Task) -> View {
         Status::Done => "DONE",
         Status::Unspecified => "UNKNOWN",
     };
-    let iri = iri::of(&task.name);
     View::default()
         .json("id", id::of(&task.name))
-        .json("iri", &*iri)
-        .shown("task", iri)
+        .named("iri", "task", iri::of(&task.name))
         .field("delivery", iri::of(&task.delivery))
         .field("type", kind)
         .field("status", status)

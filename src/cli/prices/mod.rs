@@ -152,8 +152,7 @@ fn view(price_list: &PriceList) -> View {
     let applied_at = output::instant(price_list.create_time, "UTC");
     View::default()
         .field("version", price_list.version)
-        .json("created_at", applied_at.clone())
-        .shown("applied", applied_at.unwrap_or_default())
+        .named("created_at", "applied", applied_at)
 }
 
 /// Prints the definition as applied; with `--json`, its metadata too.

@@ -136,11 +136,10 @@ impl CoreCommand<Command> {
 fn view(store: proto::Store) -> View {
     let address = store.default_address;
     let location = address.as_ref().and_then(|address| address.lat_lng);
-    let located = |LatLng {
-                       latitude,
-                       longitude,
-                   }| format!("{latitude},{longitude}");
-    let service_area = store.service_area.and_then(|area| area.area);
+    let located = |at: LatLng| format!("{},{}", at.latitude, at.longitude);
+    let area = store.service_area.and_then(|area| area.area);
+    let area_json = area.as_ref().map(service_area::json);
+    let area_text = area.as_ref().map(service_area::text);
     View::default()
         .field("id", id::of(&store.name))
         .json("iri", iri::of(&store.name))
@@ -152,16 +151,7 @@ fn view(store: proto::Store) -> View {
         .field("currency", store.currency_code)
         .field("country", store.country_code)
         // Null: anywhere.
-        .json(
-            "service_area",
-            service_area.as_ref().map(service_area::json),
-        )
-        .shown(
-            "service area",
-            service_area
-                .as_ref()
-                .map(service_area::text)
-                .unwrap_or_default(),
-        )
+        .json("service_area", area_json)
+        .shown("service area", area_text.unwrap_or_default())
         .field("created_at", instant(store.create_time, &store.time_zone))
 }

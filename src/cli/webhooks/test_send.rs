@@ -19,8 +19,7 @@ pub(super) fn print(json: bool, test: WebhookTest) -> anyhow::Result<()> {
         // The ID of the webhook.
         .field("webhook", id::of(&test.webhook))
         .field("url", test.url)
-        .json("webhook_id", &*test.id)
-        .shown("webhook-id", test.id)
+        .named("webhook_id", "webhook-id", test.id)
         .json("event", test.event)
         .json("object", iri::of(&test.object))
         .json("delivered", failure.is_none())
@@ -35,8 +34,7 @@ pub(super) fn print(json: bool, test: WebhookTest) -> anyhow::Result<()> {
     view = view.field("tls_version", non_empty(test.tls_version));
     view = duration(view, "total", Some(test.duration.unwrap_or_default()))
         .field("status", test.status)
-        .json("answer", &*test.response_body)
-        .shown("response body", test.response_body);
+        .named("answer", "response body", test.response_body);
     output::one(json, &view)?;
     match failure {
         Some(failure) => anyhow::bail!(detail.unwrap_or(failure)),

@@ -38,8 +38,11 @@ pub(super) fn webhook(webhook: Webhook) -> View {
         .json("disabled_reason", reason)
         .shown("disabled", disabled)
         .json("created_at", instant(webhook.create_time))
-        .json("secret_overlap_ends_at", overlap_ends_at.clone())
-        .shown("old secret until", overlap_ends_at.unwrap_or_default())
+        .named(
+            "secret_overlap_ends_at",
+            "old secret until",
+            overlap_ends_at,
+        )
         // Shown only when it is created.
         .optional("secret", non_empty(webhook.secret))
 }
