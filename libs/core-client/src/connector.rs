@@ -50,9 +50,9 @@ impl ConnectError {
 /// Connects to one address of a core.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    core: CoreAddr,
-    tls: Option<Arc<Reloading<ClientConfig>>>,
-    in_memory: Option<MemoryConnector>,
+    pub(crate) core: CoreAddr,
+    pub(crate) tls: Option<Arc<Reloading<ClientConfig>>>,
+    pub(crate) in_memory: Option<MemoryConnector>,
 }
 
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
@@ -62,18 +62,6 @@ impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 pub(crate) type Connection = TokioIo<Pin<Box<dyn Io>>>;
 
 impl Connector {
-    pub(crate) fn new(
-        core: &CoreAddr,
-        tls: Option<Arc<Reloading<ClientConfig>>>,
-        in_memory: Option<MemoryConnector>,
-    ) -> Self {
-        Self {
-            core: core.clone(),
-            tls,
-            in_memory,
-        }
-    }
-
     pub(crate) async fn connect(self) -> Result<Connection, ConnectError> {
         let core = self.core.clone();
         let connected = timeout(CONNECT_TIMEOUT, self.connect_without_timeout()).await;
