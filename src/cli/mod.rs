@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Zones(CoreCommand<zones::Command>),
     /// Show and complete tasks
     Tasks(CoreCommand<tasks::Command>),
-    /// Erase the personal data of deliveries for good
+    /// Erase the personal data of deliveries permanently
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
     /// responses, cached geocodes, and the receivers' responses to notifications. Keeps prices, times,
