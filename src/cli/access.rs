@@ -75,7 +75,7 @@ pub(crate) struct CoreCommand<C: Subcommand> {
 /// A connection to a core, whose calls have the access token.
 pub(crate) type Channel = InterceptedService<transport::Channel, Bearer>;
 
-/// The value of `authorization`.
+/// The access token, as the value of `authorization`.
 #[derive(Clone)]
 pub(crate) struct Bearer(MetadataValue<Ascii>);
 

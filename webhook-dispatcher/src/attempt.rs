@@ -1,4 +1,4 @@
-//! The attempt that a task makes, for its connector: whether it has ended, and its phases.
+//! The attempt that the current future makes, for the connector: whether it has ended, and its phases.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ impl Attempt {
         }
     }
 
-    /// The attempt that this task makes; a new one outside of an attempt.
+    /// The attempt that the current future makes; a new one outside of an attempt.
     pub(crate) fn current() -> Self {
         CURRENT
             .try_with(Self::clone)

@@ -23,7 +23,7 @@ const MAX_SLOW: usize = MAX_LOOKUPS / 4;
 /// The latency from which a name is slow.
 const SLOW_LATENCY: Duration = Duration::from_secs(2);
 
-/// How many names are known as slow or not.
+/// The maximum number of names whose last latency is known.
 const MAX_KNOWN: u64 = 8192;
 
 /// Looks up a name.

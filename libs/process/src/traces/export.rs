@@ -36,7 +36,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Limit for exporting the last spans at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One per process, as the logs, and the share of traces that is exported.
+/// The tracer of this process, and the share of traces that is exported.
 static TRACER: OnceLock<(SdkTracer, f64)> = OnceLock::new();
 
 static LOST: LazyLock<Counters> =
