@@ -5,7 +5,7 @@ mod rotate_master;
 use clap::{Args, Subcommand};
 use proto::{
     ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
-    revoke_signing_keys_request, signing_key, signing_keys_client::SigningKeysClient,
+    revoke_signing_keys_request::Keys, signing_key, signing_keys_client::SigningKeysClient,
 };
 
 use crate::cli::{
@@ -50,15 +50,6 @@ pub(crate) struct Revoked {
     all: bool,
 }
 
-impl From<Revoked> for revoke_signing_keys_request::Keys {
-    fn from(revoked: Revoked) -> Self {
-        match revoked.key {
-            Some(id) => Self::KeyId(id),
-            None => Self::All(true),
-        }
-    }
-}
-
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
@@ -76,8 +67,9 @@ impl CoreCommand<Command> {
                 output::one(json, &view(&created))
             }
             Command::Revoke(revoked) => {
+                let keys_to_revoke = revoked.key.map_or(Keys::All(true), Keys::KeyId);
                 let message = RevokeSigningKeysRequest {
-                    keys: Some(revoked.into()),
+                    keys: Some(keys_to_revoke),
                     idempotency: None,
                 };
                 let left = core

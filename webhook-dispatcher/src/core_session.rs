@@ -156,7 +156,7 @@ impl CoreSession {
         &mut self,
         mut stream: NotificationStream,
     ) -> Result<Option<NotificationStream>, StreamError> {
-        let mut replacement = pin!(self.core.replace_at(stream.renew_at));
+        let mut replacement = pin!(self.core.replace_at(stream.connection.token.renew_at));
         let in_flight = self.in_flight.clone();
         let shutdown = self.shutdown.clone();
         let reporter = Arc::clone(&self.reporter);

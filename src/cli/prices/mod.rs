@@ -5,7 +5,7 @@ mod explanation;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use process::number;
 use proto::{
     ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
@@ -30,28 +30,22 @@ pub(crate) enum Command {
     #[command(after_help = PRICE_LIST_HELP)]
     Check(Check),
     /// Show the store's price list
-    Show(ShowVersion),
+    Show {
+        #[command(flatten)]
+        store: StoreFlag,
+        /// Version; by default the current one
+        #[arg(long, value_name = "NUMBER", value_parser = number::at_least(1_u32, 3))]
+        version: Option<u32>,
+    },
     /// List the versions of the store's price list, newest first
     History(StoreFlag),
     /// Calculate the price of a delivery, with the result of every rule
-    Explain(Explain),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ShowVersion {
-    #[command(flatten)]
-    store: StoreFlag,
-    /// Version; by default the current one
-    #[arg(long, value_name = "NUMBER", value_parser = number::at_least(1_u32, 3))]
-    version: Option<u32>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Explain {
-    #[command(flatten)]
-    store: StoreFlag,
-    /// Delivery file, JSON as in POST /api/deliveries
-    payload: PathBuf,
+    Explain {
+        #[command(flatten)]
+        store: StoreFlag,
+        /// Delivery file, JSON as in POST /api/deliveries
+        payload: PathBuf,
+    },
 }
 
 const PRICE_LIST_HELP: &str = "\
@@ -114,10 +108,8 @@ impl CoreCommand<Command> {
                 let checked = checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &checked.into_inner().warnings)
             }
-            Command::Show(ShowVersion {
-                store: StoreFlag { store },
-                version,
-            }) => {
+            Command::Show { store, version } => {
+                let store = store.store;
                 let request = GetPriceListRequest { store, version };
                 print(json, reply(price_lists().get_price_list(request).await)?)
             }
@@ -126,16 +118,13 @@ impl CoreCommand<Command> {
                 let listed = reply(price_lists().list_price_lists(request).await)?;
                 output::many(json, listed.price_lists.iter().map(view))
             }
-            Command::Explain(Explain {
-                store: StoreFlag { store },
-                payload,
-            }) => {
+            Command::Explain { store, payload } => {
                 let body = std::fs::read(&payload)
                     .with_context(|| format!("cannot read {}", payload.display()))?;
                 let mut collector = ViolationCollector::default();
                 let delivery = read_delivery_draft(&body, &mut collector);
                 let request = ExplainPriceRequest {
-                    store,
+                    store: store.store,
                     delivery: Some(delivery),
                     violations: collector.to_proto(),
                 };
