@@ -16,7 +16,6 @@ use process::{
     secret_file,
     traces::TraceConfig,
 };
-use proto::public_url::InvalidPublicUrl;
 use url::Url;
 
 pub use crate::connections::TlsConfig;
@@ -293,7 +292,7 @@ fn may_contain_key(url: &str) -> bool {
 }
 
 /// Parses a public URL and removes its trailing slash.
-fn public_url(text: &str) -> Result<String, InvalidPublicUrl> {
+fn public_url(text: &str) -> Result<String, &'static str> {
     let url = proto::public_url::parse(text)?;
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }

@@ -27,7 +27,7 @@ const DELIVERY_BYTES: usize = 2 * MAX_TASK_TEXTS + ADDRESS_BYTES + CHARACTER_BYT
 /// The texts of an address: the address itself; the names of place and contact, telephone, postcode
 /// and locality; the description.
 const ADDRESS_BYTES: usize = CHARACTER_BYTES * (MAX_TEXT + 5 * MAX_NAME + MAX_LONG_TEXT);
-/// Of the longest characters in UTF-8.
+/// The bytes of the longest character in UTF-8.
 const CHARACTER_BYTES: usize = 4;
 
 /// Grams, up to a hundred tonnes.

@@ -2,28 +2,17 @@
 
 use url::Url;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidPublicUrl;
-
-impl std::fmt::Display for InvalidPublicUrl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "must be an http or https URL without credentials, query or fragment, such as \
-             https://delivery.example",
-        )
-    }
-}
-
-impl std::error::Error for InvalidPublicUrl {}
+const REQUIREMENT: &str = "must be an http or https URL without credentials, query or fragment, \
+                           such as https://delivery.example";
 
 /// Parses a URL that paths can be appended to.
-pub fn parse(text: &str) -> Result<Url, InvalidPublicUrl> {
+pub fn parse(text: &str) -> Result<Url, &'static str> {
     Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https"))
         .filter(|url| url.query().is_none() && url.fragment().is_none())
         .filter(|url| url.username().is_empty() && url.password().is_none())
-        .ok_or(InvalidPublicUrl)
+        .ok_or(REQUIREMENT)
 }
 
 #[cfg(test)]
@@ -48,7 +37,7 @@ mod tests {
             "https://delivery.example#x",
             "https://user:password@delivery.example",
         ] {
-            assert_eq!(parse(wrong), Err(InvalidPublicUrl), "{wrong}");
+            assert_eq!(parse(wrong), Err(REQUIREMENT), "{wrong}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Subcommand};
 use core_client::{CoreConfig, CoreUrl, Cores, is_from_core};
 use delivery::{Credentials, DEFAULT_DATA_DIR, ready::ReadyFile};
 use process::random;
@@ -11,7 +11,8 @@ use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
-    transport::Channel,
+    service::{Interceptor, interceptor::InterceptedService},
+    transport,
 };
 
 use crate::cli::errors::call_error;
@@ -62,14 +63,37 @@ pub(crate) struct Access {
     pub(crate) json: bool,
 }
 
-/// A connected core, with an access token.
+/// The flags of a command whose subcommands call core.
+#[derive(Args, Debug)]
+pub(crate) struct CoreCommand<C: Subcommand> {
+    #[command(flatten)]
+    pub(crate) access: Access,
+    #[command(subcommand)]
+    pub(crate) command: C,
+}
+
+/// A connection to a core, whose calls have the access token.
+pub(crate) type Channel = InterceptedService<transport::Channel, Bearer>;
+
+/// The access token, as the value of `authorization`.
+#[derive(Clone)]
+pub(crate) struct Bearer(MetadataValue<Ascii>);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let metadata = request.metadata_mut();
+        metadata.insert("authorization", self.0.clone());
+        Ok(request)
+    }
+}
+
+/// A connected core.
 pub(crate) struct Core {
     pub(crate) channel: Channel,
     /// Without a timeout of calls: for uploads, which may take minutes.
     pub(crate) upload_channel: Channel,
     /// For the command's write, if it has one.
     pub(super) idempotency_key: String,
-    bearer: MetadataValue<Ascii>,
 }
 
 impl Access {
@@ -99,16 +123,18 @@ impl Access {
         Err(last_error.context("no core has an address")?)
     }
 
-    fn core(&self, [channel, upload_channel]: [Channel; 2], token: &str) -> anyhow::Result<Core> {
+    fn core(&self, channels: [transport::Channel; 2], token: &str) -> anyhow::Result<Core> {
         let bearer = format!("Bearer {token}")
             .parse()
+            .map(Bearer)
             .context("core returned an invalid access token")?;
+        let [channel, upload_channel] =
+            channels.map(|channel| InterceptedService::new(channel, bearer.clone()));
         let given = self.idempotency_key.clone();
         Ok(Core {
             channel,
             upload_channel,
             idempotency_key: given.unwrap_or_else(random::token::<16>),
-            bearer,
         })
     }
 
@@ -133,7 +159,7 @@ impl Access {
 }
 
 async fn issue_token(
-    channel: Channel,
+    channel: transport::Channel,
     credentials: &Credentials,
     scope: &str,
 ) -> Result<String, Status> {
@@ -148,17 +174,6 @@ async fn issue_token(
 
 fn token_error(status: &Status) -> anyhow::Error {
     call_error(status).context("cannot get an access token for the operator")
-}
-
-impl Core {
-    /// Builds a request with the access token.
-    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        request
-            .metadata_mut()
-            .insert("authorization", self.bearer.clone());
-        request
-    }
 }
 
 #[expect(

@@ -8,28 +8,25 @@ use std::{
 };
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use proto::{
-    FoundAddress, ImportAddressesRequest, ImportAddressesResponse, SearchAddressesRequest,
-    SearchAddressesResponse, addresses_client::AddressesClient,
+    FoundAddress, ImportAddressesRequest, ImportAddressesResponse, LatLng, SearchAddressesRequest,
+    SearchAddressesResponse, SkippedLines, addresses_client::AddressesClient, iri::Collection,
 };
-use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::cli::{access::Access, errors::reply, id, output};
-
-#[derive(Args, Debug)]
-pub(crate) struct Addresses {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
+use crate::cli::{
+    access::CoreCommand,
+    errors::reply,
+    id,
+    output::{self, View, non_empty},
+};
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Replace all addresses of the called core
     ///
     /// Reads the French address base (BAN, CSV) and `OpenAddresses` (CSV or newline-delimited
@@ -47,7 +44,7 @@ enum Command {
     Search {
         text: String,
         /// Prefer results near this store
-        #[arg(long, value_name = "ID", value_parser = id::store)]
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
         store: Option<String>,
         /// Search only this country, ISO 3166-1 alpha-2
         #[arg(long, value_name = "CODE")]
@@ -60,7 +57,7 @@ const CHUNK_SIZE: usize = 256 * 1024;
 /// Chunks to read ahead of the upload.
 const READ_AHEAD: usize = 2;
 
-impl Addresses {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let json = self.access.json;
         match self.command {
@@ -70,9 +67,8 @@ impl Addresses {
                 let (chunks, receiver) = mpsc::channel(READ_AHEAD);
                 let upload =
                     tokio::task::spawn_blocking(move || upload(files, country.as_ref(), &chunks));
-                let request = core.request(ReceiverStream::new(receiver));
-                let imported = AddressesClient::new(core.upload_channel.clone())
-                    .import_addresses(request)
+                let imported = AddressesClient::new(core.upload_channel)
+                    .import_addresses(ReceiverStream::new(receiver))
                     .await;
                 // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
@@ -84,12 +80,12 @@ impl Addresses {
                 country,
             } => {
                 let core = self.access.connect("admin").await?;
-                let request = core.request(SearchAddressesRequest {
+                let request = SearchAddressesRequest {
                     text,
                     store,
                     country_code: country,
-                });
-                let searched = AddressesClient::new(core.channel.clone())
+                };
+                let searched = AddressesClient::new(core.channel)
                     .search_addresses(request)
                     .await;
                 print_search(json, reply(searched)?)
@@ -157,105 +153,73 @@ fn upload(
 }
 
 fn print_import(json: bool, imported: ImportAddressesResponse) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Imported {
-        imported: u64,
-        skipped: Vec<Skipped>,
-    }
-    #[derive(Serialize)]
-    struct Skipped {
-        reason: String,
-        count: u64,
-        /// `<file>:<line>`
-        first: String,
-    }
-    let imported = Imported {
-        imported: imported.imported,
-        skipped: imported
-            .skipped
-            .into_iter()
-            .map(|skipped| Skipped {
-                reason: skipped.reason,
-                count: skipped.count,
-                first: format!("{}:{}", skipped.first_file, skipped.first_line),
-            })
-            .collect(),
-    };
+    let ImportAddressesResponse { imported, skipped } = imported;
+    let first = |lines: &SkippedLines| format!("{}:{}", lines.first_file, lines.first_line);
     if json {
+        let skipped = skipped.iter().map(
+            |lines| json!({ "reason": lines.reason, "count": lines.count, "first": first(lines) }),
+        );
+        let imported = View::default()
+            .json("imported", imported)
+            .json("skipped", skipped.collect::<Vec<_>>());
         return output::document(&imported);
     }
-    let mut text = format!("{} addresses imported\n", imported.imported);
-    for Skipped {
-        reason,
-        count,
-        first,
-    } in imported.skipped
-    {
+    let mut text = format!("{imported} addresses imported\n");
+    for lines in &skipped {
+        let (count, reason, first) = (lines.count, &lines.reason, first(lines));
         writeln!(text, "{count} lines skipped: {reason} (first {first})")?;
     }
     output::text(&text)
 }
 
-#[derive(Serialize)]
-struct Searched {
-    found: Option<Found>,
-    not_found_reason: Option<String>,
-    candidates: Vec<Found>,
-}
-
-#[derive(Serialize)]
-struct Found {
-    address: String,
-    postal_code: Option<String>,
-    locality: Option<String>,
-    country: Option<String>,
-    /// Latitude, longitude.
-    lat_lng: Option<[f64; 2]>,
-    precision: String,
-    confidence: f64,
-    reasons: Vec<String>,
-}
-
-impl From<FoundAddress> for Found {
-    fn from(found: FoundAddress) -> Self {
-        Self {
-            address: found.formatted_address,
-            postal_code: found.postal_code,
-            locality: found.address_locality,
-            country: found.address_country,
-            lat_lng: found.lat_lng.map(|point| [point.latitude, point.longitude]),
-            precision: found.precision,
-            confidence: (found.confidence * 1000.0).round() / 1000.0,
-            reasons: found.reasons,
-        }
-    }
-}
-
 /// Prints the result. Fails if a delivery with this address would be rejected.
 fn print_search(json: bool, searched: SearchAddressesResponse) -> anyhow::Result<()> {
-    let searched = Searched {
-        found: searched.found.map(Found::from),
-        not_found_reason: Some(searched.not_found_reason).filter(|reason| !reason.is_empty()),
-        candidates: searched.candidates.into_iter().map(Found::from).collect(),
-    };
+    let SearchAddressesResponse {
+        found,
+        not_found_reason,
+        candidates,
+    } = searched;
+    let not_found_reason = non_empty(not_found_reason);
     if json {
+        let candidates = candidates.iter().map(to_json);
+        let searched = View::default()
+            .json("found", found.as_ref().map(to_json))
+            .json("not_found_reason", not_found_reason.clone())
+            .json("candidates", candidates.collect::<Vec<_>>());
         output::document(&searched)?;
     } else {
-        for found in searched.found.iter().chain(&searched.candidates) {
+        for found in found.iter().chain(&candidates) {
             output::text(&to_text(found)?)?;
         }
     }
-    match searched.not_found_reason {
+    match not_found_reason {
         Some(reason) => anyhow::bail!(reason),
         None => Ok(()),
     }
 }
 
-fn to_text(found: &Found) -> anyhow::Result<String> {
-    let [latitude, longitude] = found.lat_lng.unwrap_or_default();
+/// `lat_lng` is latitude and longitude.
+fn to_json(found: &FoundAddress) -> Value {
+    json!({
+        "address": found.formatted_address,
+        "postal_code": found.postal_code,
+        "locality": found.address_locality,
+        "country": found.address_country,
+        "lat_lng": found.lat_lng.map(|point| [point.latitude, point.longitude]),
+        "precision": found.precision,
+        "confidence": (found.confidence * 1000.0).round() / 1000.0,
+        "reasons": found.reasons,
+    })
+}
+
+fn to_text(found: &FoundAddress) -> anyhow::Result<String> {
+    let LatLng {
+        latitude,
+        longitude,
+    } = found.lat_lng.unwrap_or_default();
     let mut text = format!(
         "{}\n  {latitude},{longitude}  {}  confidence {:.2}\n",
-        found.address, found.precision, found.confidence
+        found.formatted_address, found.precision, found.confidence
     );
     for reason in &found.reasons {
         writeln!(text, "  {reason}")?;

@@ -12,7 +12,7 @@ use core_service::{Backup as Summary, BackupSource};
 use delivery::{Clock, DATABASE, DEFAULT_DATA_DIR, DataDir, MASTER_KEY};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::output::{self, Resource};
+use crate::cli::output::{self, View};
 
 #[derive(Args, Debug)]
 pub(crate) struct Backup {
@@ -103,13 +103,13 @@ impl Backup {
             summary = backup => summary?,
             never = show_progress(&source.database, &self.file) => never?,
         };
-        output::one(self.json, &Shown(summary))
+        print(self.json, &summary)
     }
 }
 
 impl Verify {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        output::one(self.json, &Shown(core_service::verify(&self.file).await?))
+        print(self.json, &core_service::verify(&self.file).await?)
     }
 }
 
@@ -119,7 +119,7 @@ impl Restore {
         let (database, master_key) = (data_dir.file(DATABASE), data_dir.file(MASTER_KEY));
         let key_file = self.master_key_file.as_deref();
         let restored = core_service::restore(&self.file, key_file, (&database, &master_key));
-        output::one(self.json, &Shown(restored.await?))
+        print(self.json, &restored.await?)
     }
 }
 
@@ -135,32 +135,27 @@ async fn show_progress(database: &Path, file: &Path) -> anyhow::Result<Summary> 
     }
 }
 
-/// A backup to print.
-#[derive(serde::Serialize)]
-#[serde(transparent)]
-struct Shown(Summary);
-
-impl Resource for Shown {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let backup = &self.0;
-        let included = if backup.includes_master_key {
-            "included"
-        } else {
-            "not included"
-        };
-        let master_key = backup.master_key.as_deref().unwrap_or("none yet");
-        let counts = backup.counts.iter();
-        let counts: Vec<_> = counts
-            .map(|(name, count)| format!("{name} {count}"))
-            .collect();
-        vec![
-            ("file", backup.file.display().to_string()),
-            ("bytes", backup.bytes.to_string()),
-            ("taken at", backup.taken_at.clone()),
-            ("program", backup.program.clone()),
-            ("schema", backup.schema.clone()),
-            ("master key", format!("{master_key}, {included}")),
-            ("rows", counts.join(", ")),
-        ]
+fn print(json: bool, backup: &Summary) -> anyhow::Result<()> {
+    if json {
+        return output::document(backup);
     }
+    let included = if backup.includes_master_key {
+        "included"
+    } else {
+        "not included"
+    };
+    let master_key = backup.master_key.as_deref().unwrap_or("none yet");
+    let counts = backup.counts.iter();
+    let counts: Vec<_> = counts
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let view = View::default()
+        .shown("file", backup.file.display().to_string())
+        .shown("bytes", backup.bytes.to_string())
+        .shown("taken at", &*backup.taken_at)
+        .shown("program", &*backup.program)
+        .shown("schema", &*backup.schema)
+        .shown("master key", format!("{master_key}, {included}"))
+        .shown("rows", counts.join(", "));
+    output::one(false, &view)
 }

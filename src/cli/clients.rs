@@ -2,36 +2,27 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use process::duration;
 use proto::{
     CreateApiClientRequest, DisableApiClientRequest, ListApiClientsRequest,
-    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
+    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient, iri::Collection,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     address::AddressFlags,
-    errors::{call_error, reply},
+    errors::reply,
     id,
-    output::{self, Resource},
+    output::{self, View, instant, non_empty},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Clients {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Create an API client and print its secret, which is shown only once
     Create {
         /// Store of the client; omit for the platform's own programs
-        #[arg(long, value_name = "ID", value_parser = id::store)]
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
         store: Option<String>,
         /// Display name
         #[arg(long)]
@@ -45,12 +36,12 @@ enum Command {
     },
     /// List all API clients, or those of a store, oldest first
     List {
-        #[arg(long, value_name = "ID", value_parser = id::store)]
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
         store: Option<String>,
     },
     /// Disable an API client permanently, with its webhooks
     Disable {
-        #[arg(value_parser = id::api_client)]
+        #[arg(value_parser = id::parser(Collection::ApiClients))]
         id: String,
     },
     /// Rotate the secret of an API client and print the new one, which is shown only once
@@ -59,7 +50,7 @@ enum Command {
     /// the first of them expires, a rotation requires --overlap 0. Access tokens and streams end
     /// with the secret that they were issued for.
     RotateSecret {
-        #[arg(value_parser = id::api_client)]
+        #[arg(value_parser = id::parser(Collection::ApiClients))]
         id: String,
         /// How long the old secret stays valid: by default a day; `0` if it is compromised, which
         /// invalidates all replaced secrets at once and their access tokens within a minute
@@ -68,7 +59,7 @@ enum Command {
     },
 }
 
-impl Clients {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let clients = || ApiClientsClient::new(core.channel.clone());
@@ -88,18 +79,16 @@ impl Clients {
                     default_address: address.draft(),
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    clients().create_api_client(request).await
+                core.write(message, async |message| {
+                    clients().create_api_client(message).await
                 })
                 .await
             }
             Command::List { store } => {
-                let request = core.request(ListApiClientsRequest {
-                    store: store.unwrap_or_default(),
-                });
+                let store = store.unwrap_or_default();
+                let request = ListApiClientsRequest { store };
                 let listed = reply(clients().list_api_clients(request).await)?;
-                let clients: Vec<_> = listed.api_clients.into_iter().map(Client::from).collect();
-                return output::many(json, &clients);
+                return output::many(json, listed.api_clients.into_iter().map(view));
             }
             Command::Disable { id } => {
                 let message = DisableApiClientRequest {
@@ -107,14 +96,14 @@ impl Clients {
                     idempotency: None,
                 };
                 let disabled = core
-                    .write(message, call_error, async |request| {
-                        clients().disable_api_client(request).await
+                    .write(message, async |message| {
+                        clients().disable_api_client(message).await
                     })
                     .await?;
-                let client = Client {
-                    disabled_webhooks: Some(disabled.disabled_webhooks),
-                    ..Client::from(disabled)
-                };
+                let webhooks = disabled.disabled_webhooks;
+                let client = view(disabled)
+                    .json("disabled_webhooks", webhooks)
+                    .shown("webhooks", format!("{webhooks} disabled"));
                 return output::one(json, &client);
             }
             Command::RotateSecret { id, overlap } => {
@@ -124,69 +113,27 @@ impl Clients {
                         .map(|overlap| u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX)),
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    clients().rotate_api_client_secret(request).await
+                core.write(message, async |message| {
+                    clients().rotate_api_client_secret(message).await
                 })
                 .await
             }
         };
-        output::one(json, &Client::from(client?))
+        output::one(json, &view(client?))
     }
 }
 
-#[derive(Serialize)]
-struct Client {
-    id: String,
-    api_key: String,
-    /// Shown only when it is created.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_secret: Option<String>,
-    /// ID; null for the platform's own programs.
-    store: Option<String>,
-    name: String,
-    scopes: Vec<String>,
-    address: Option<String>,
-    created_at: Option<String>,
-    disabled_at: Option<String>,
-    /// Shown only when the client is disabled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    disabled_webhooks: Option<u32>,
-}
-
-impl From<proto::ApiClient> for Client {
-    fn from(client: proto::ApiClient) -> Self {
-        Self {
-            id: id::of(&client.name).to_owned(),
-            api_key: client.api_key,
-            api_secret: Some(client.api_secret).filter(|secret| !secret.is_empty()),
-            store: Some(id::of(&client.store).to_owned()).filter(|store| !store.is_empty()),
-            name: client.display_name,
-            scopes: client.scopes,
-            address: client.default_address.map(|address| address.street_address),
-            created_at: output::instant(client.create_time.as_ref(), "UTC"),
-            disabled_at: output::instant(client.disable_time.as_ref(), "UTC"),
-            disabled_webhooks: None,
-        }
-    }
-}
-
-impl Resource for Client {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let mut fields = vec![
-            ("id", self.id.clone()),
-            ("name", self.name.clone()),
-            ("store", self.store.clone().unwrap_or_default()),
-            ("scopes", self.scopes.join(" ")),
-            ("address", self.address.clone().unwrap_or_default()),
-            ("disabled", self.disabled_at.clone().unwrap_or_default()),
-            ("api key", self.api_key.clone()),
-        ];
-        if let Some(webhooks) = self.disabled_webhooks {
-            fields.push(("webhooks", format!("{webhooks} disabled")));
-        }
-        if let Some(secret) = &self.api_secret {
-            fields.push(("api secret", secret.clone()));
-        }
-        fields
-    }
+fn view(client: proto::ApiClient) -> View {
+    let address = client.default_address;
+    View::default()
+        .field("id", id::of(&client.name))
+        .field("name", client.display_name)
+        .field("store", non_empty(id::of(&client.store)))
+        .field("scopes", client.scopes)
+        .field("address", address.map(|address| address.street_address))
+        .json("created_at", instant(client.create_time, "UTC"))
+        .field("disabled_at", instant(client.disable_time, "UTC"))
+        .field("api_key", client.api_key)
+        // Shown only when it is created.
+        .optional("api_secret", non_empty(client.api_secret))
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use process::logs::printable;
-use serde::Serialize;
+use proto::iri::Collection;
+use serde_json::json;
 
 use crate::cli::{id, output};
 
@@ -14,7 +15,7 @@ pub(crate) struct Apply {
     /// Definition file, TOML
     pub(crate) file: PathBuf,
     /// Store to apply it to
-    #[arg(long, value_name = "ID", value_parser = id::store)]
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
     pub(crate) store: String,
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct Check {
 #[derive(Args, Debug)]
 pub(crate) struct StoreFlag {
     /// Store
-    #[arg(long, value_name = "ID", value_parser = id::store)]
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
     pub(crate) store: String,
 }
 
@@ -38,12 +39,8 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
 
 /// Prints that a definition is valid, and its warnings.
 pub(crate) fn print_valid(json: bool, file: &Path, warnings: &[String]) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Valid<'a> {
-        warnings: &'a [String],
-    }
     if json {
-        return output::document(&Valid { warnings });
+        return output::document(&json!({ "warnings": warnings }));
     }
     warn(file, warnings);
     output::text(&format!("{} is valid", file.display()))

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use proto::{
-    EraseDeliveriesRequest, erase_deliveries_request::Selection, iri,
+    EraseDeliveriesRequest,
+    erase_deliveries_request::Selection,
+    iri::{self, Collection},
     personal_data_client::PersonalDataClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
     access::Access,
     errors::reply,
     id,
-    output::{self, Resource},
+    output::{self, View},
 };
 
 /// How many calls search between two lines of progress.
@@ -34,7 +35,7 @@ pub(crate) struct Erase {
 #[group(required = true, multiple = false)]
 struct SelectionArgs {
     /// IRI (/api/deliveries/<id>) or ID of a delivery
-    #[arg(long, value_name = "ID", value_parser = id::delivery)]
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Deliveries))]
     delivery: Option<String>,
     /// Telephone number, international or of the platform's country: erases every delivery that has a
     /// task for it
@@ -45,7 +46,7 @@ struct SelectionArgs {
 impl Erase {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut client = PersonalDataClient::new(core.channel.clone());
+        let mut client = PersonalDataClient::new(core.channel);
         let SelectionArgs {
             delivery,
             telephone,
@@ -58,11 +59,11 @@ impl Erase {
         let mut page_token = String::new();
         for calls in 1.. {
             // Without an idempotency key: erasing again changes nothing.
-            let request = core.request(EraseDeliveriesRequest {
+            let request = EraseDeliveriesRequest {
                 selection: selection.clone(),
                 dry_run: self.dry_run,
                 page_token,
-            });
+            };
             let response = reply(client.erase_deliveries(request).await)?;
             erased.extend(response.deliveries);
             page_token = response.next_page_token;
@@ -73,24 +74,7 @@ impl Erase {
                 eprintln!("searching: {} deliveries found", erased.len());
             }
         }
-        let rows: Vec<_> = erased
-            .iter()
-            .map(|name| Row {
-                delivery: iri::of(name),
-            })
-            .collect();
-        output::many(self.access.json, &rows)
-    }
-}
-
-#[derive(Serialize)]
-struct Row {
-    /// IRI.
-    delivery: String,
-}
-
-impl Resource for Row {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![("delivery", self.delivery.clone())]
+        let row = |name: &String| View::default().field("delivery", iri::of(name));
+        output::many(self.access.json, erased.iter().map(row))
     }
 }

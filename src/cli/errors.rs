@@ -60,30 +60,31 @@ fn flag(field: &str) -> &str {
 
 /// The error of a delivery: its violations, one per line, with the payload's property paths.
 pub(crate) fn payload_error(collector: &ViolationCollector, status: &Status) -> anyhow::Error {
-    let violations = violations(status, |field, description| {
+    explained(status, |field, description| {
         let path = collector.path(field);
         if path.is_empty() {
             description.to_owned()
         } else {
             format!("{path}: {description}")
         }
-    });
-    if violations.is_empty() {
-        return call_error(status);
-    }
-    anyhow::anyhow!(violations.join("\n"))
+    })
 }
 
 /// The error of a definition: its violations, one per line, in the format of compilers.
 pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
-    let violations = violations(status, |position, description| {
+    explained(status, |position, description| {
         let starts_with_line = position.starts_with(|first: char| first.is_ascii_digit());
         if starts_with_line {
             format!("{}:{position}: {description}", file.display())
         } else {
             format!("{position}: {description}")
         }
-    });
+    })
+}
+
+/// The violations as lines, or the error of the request.
+fn explained(status: &Status, line: impl Fn(&str, &str) -> String) -> anyhow::Error {
+    let violations = violations(status, line);
     if violations.is_empty() {
         return call_error(status);
     }

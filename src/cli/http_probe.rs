@@ -34,7 +34,7 @@ pub(crate) async fn get(url: &Url) -> anyhow::Result<Response> {
     get_with(url, unverified).await
 }
 
-/// Gets a URL as clients do, who trust the system's certificate authorities.
+/// Gets a URL and verifies the certificate by the system's authorities, as clients do.
 pub(crate) async fn get_verified(url: &Url) -> anyhow::Result<Response> {
     let verified = || Ok(tls::client(tls::system_authorities())?.with_no_client_auth());
     get_with(url, verified).await

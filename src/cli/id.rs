@@ -2,39 +2,16 @@
 
 use proto::iri::{self, Collection};
 
-/// Parses the name of a store: `stores/<id>`.
-pub(crate) fn store(text: &str) -> Result<String, String> {
-    name(Collection::Stores, text)
-}
-
-/// Parses the name of an API client: `api_apps/<id>`.
-pub(crate) fn api_client(text: &str) -> Result<String, String> {
-    name(Collection::ApiClients, text)
-}
-
-/// Parses the name of a task: `tasks/<id>`.
-pub(crate) fn task(text: &str) -> Result<String, String> {
-    name(Collection::Tasks, text)
-}
-
-/// Parses the name of a delivery: `deliveries/<id>`.
-pub(crate) fn delivery(text: &str) -> Result<String, String> {
-    name(Collection::Deliveries, text)
-}
-
-/// Parses the name of a webhook: `webhooks/<id>`.
-pub(crate) fn webhook(text: &str) -> Result<String, String> {
-    name(Collection::Webhooks, text)
-}
-
-/// Parses the name of a notification: `notifications/<id>`.
-pub(crate) fn notification(text: &str) -> Result<String, String> {
-    name(Collection::Notifications, text)
-}
-
 /// The ID in a resource's name.
 pub(crate) fn of(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, id)| id)
+}
+
+/// A parser of the name of a collection's resource: `stores/<id>`.
+pub(crate) fn parser(
+    collection: Collection,
+) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
+    move |text| name(collection, text)
 }
 
 fn name(collection: Collection, text: &str) -> Result<String, String> {
@@ -67,11 +44,11 @@ mod tests {
             format!("tasks/{id}"),
             format!("/api/tasks/{id}"),
         ] {
-            assert_eq!(task(&text), Ok(format!("tasks/{id}")));
+            assert_eq!(name(Collection::Tasks, &text), Ok(format!("tasks/{id}")));
         }
         assert_eq!(of(&format!("tasks/{id}")), id);
         for wrong in [format!("stores/{id}"), "7".to_owned(), String::new()] {
-            assert!(task(&wrong).is_err(), "{wrong}");
+            assert!(name(Collection::Tasks, &wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -4,28 +4,19 @@ mod rotate_master;
 
 use clap::{Args, Subcommand};
 use proto::{
-    ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest,
-    revoke_signing_keys_request, signing_key, signing_keys_client::SigningKeysClient,
+    ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
+    revoke_signing_keys_request::Keys, signing_key, signing_keys_client::SigningKeysClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
-    errors::{call_error, reply},
+    access::CoreCommand,
+    errors::reply,
     id,
-    output::{self, Resource},
+    output::{self, View, instant},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Keys {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Create a new key, published immediately and used for signing a minute later
     ///
     /// Tokens signed with the old key stay valid until they expire.
@@ -49,7 +40,7 @@ enum Command {
 
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
-struct Revoked {
+pub(crate) struct Revoked {
     /// Id of the key: the `kid` of its tokens
     // One in 64 ids begins with a hyphen.
     #[arg(value_name = "ID", allow_hyphen_values = true)]
@@ -59,16 +50,7 @@ struct Revoked {
     all: bool,
 }
 
-impl From<Revoked> for revoke_signing_keys_request::Keys {
-    fn from(revoked: Revoked) -> Self {
-        match revoked.key {
-            Some(id) => Self::KeyId(id),
-            None => Self::All(true),
-        }
-    }
-}
-
-impl Keys {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let keys = || SigningKeysClient::new(core.channel.clone());
@@ -78,77 +60,48 @@ impl Keys {
             Command::Rotate => {
                 let message = RotateSigningKeyRequest { idempotency: None };
                 let created = core
-                    .write(message, call_error, async |request| {
-                        keys().rotate_signing_key(request).await
+                    .write(message, async |message| {
+                        keys().rotate_signing_key(message).await
                     })
                     .await?;
-                output::one(json, &Key::from(created))
+                output::one(json, &view(&created))
             }
             Command::Revoke(revoked) => {
+                let keys_to_revoke = revoked.key.map_or(Keys::All(true), Keys::KeyId);
                 let message = RevokeSigningKeysRequest {
-                    keys: Some(revoked.into()),
+                    keys: Some(keys_to_revoke),
                     idempotency: None,
                 };
                 let left = core
-                    .write(message, call_error, async |request| {
-                        keys().revoke_signing_keys(request).await
+                    .write(message, async |message| {
+                        keys().revoke_signing_keys(message).await
                     })
                     .await?;
-                let keys: Vec<_> = left.signing_keys.into_iter().map(Key::from).collect();
-                output::many(json, &keys)
+                output::many(json, left.signing_keys.iter().map(view))
             }
-            Command::RotateMaster => rotate_master::run(&core, json).await,
+            Command::RotateMaster => rotate_master::run(core, json).await,
             Command::List => {
-                let request = core.request(ListSigningKeysRequest {});
-                let listed = reply(keys().list_signing_keys(request).await)?;
-                let keys: Vec<_> = listed.signing_keys.into_iter().map(Key::from).collect();
-                output::many(json, &keys)
+                let listed = reply(keys().list_signing_keys(ListSigningKeysRequest {}).await)?;
+                output::many(json, listed.signing_keys.iter().map(view))
             }
         }
     }
 }
 
-#[derive(Serialize)]
-struct Key {
-    /// The `kid` of tokens.
-    id: String,
-    state: &'static str,
-    created_at: Option<String>,
-    signs_from: Option<String>,
-    /// Null until a newer key signs.
-    accepted_until: Option<String>,
-}
-
-impl From<proto::SigningKey> for Key {
-    fn from(key: proto::SigningKey) -> Self {
-        Self {
-            id: id::of(&key.name).to_owned(),
-            state: match key.state() {
-                signing_key::State::Unspecified => "unknown",
-                signing_key::State::Published => "published",
-                signing_key::State::Signing => "signing",
-                signing_key::State::Retired => "retired",
-            },
-            created_at: output::instant(key.create_time.as_ref(), "UTC"),
-            signs_from: output::instant(key.sign_time.as_ref(), "UTC"),
-            accepted_until: output::instant(key.expire_time.as_ref(), "UTC"),
-        }
-    }
-}
-
-impl Resource for Key {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("id", self.id.clone()),
-            ("state", self.state.to_owned()),
-            ("created", self.created_at.clone().unwrap_or_default()),
-            ("signs from", self.signs_from.clone().unwrap_or_default()),
-            (
-                "accepted until",
-                self.accepted_until.clone().unwrap_or_default(),
-            ),
-        ]
-    }
+/// `id` is the `kid` of tokens; `accepted_until` is null until a newer key signs.
+fn view(key: &SigningKey) -> View {
+    let state = match key.state() {
+        signing_key::State::Unspecified => "unknown",
+        signing_key::State::Published => "published",
+        signing_key::State::Signing => "signing",
+        signing_key::State::Retired => "retired",
+    };
+    View::default()
+        .field("id", id::of(&key.name))
+        .field("state", state)
+        .field("created_at", instant(key.create_time, "UTC"))
+        .field("signs_from", instant(key.sign_time, "UTC"))
+        .field("accepted_until", instant(key.expire_time, "UTC"))
 }
 
 #[cfg(test)]

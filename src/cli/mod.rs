@@ -36,6 +36,8 @@ use process::{
     version::version,
 };
 
+use self::access::CoreCommand;
+
 const EXAMPLES: &str = "\
 Examples:
   delivery                                      start on http://127.0.0.1:8080, data in ./delivery-data
@@ -73,20 +75,20 @@ pub(crate) enum Command {
     /// Start the whole platform (same as `delivery` without a command)
     Start(Box<Settings>),
     /// Manage stores
-    Stores(stores::Stores),
+    Stores(CoreCommand<stores::Command>),
     /// Manage API clients and their secrets
-    Clients(clients::Clients),
+    Clients(CoreCommand<clients::Command>),
     /// Manage the time slots that stores offer
-    TimeSlots(time_slots::TimeSlots),
+    TimeSlots(CoreCommand<time_slots::Command>),
     /// Manage and explain price lists
-    Prices(prices::Prices),
+    Prices(CoreCommand<prices::Command>),
     /// Import and search addresses for geocoding
-    Addresses(addresses::Addresses),
+    Addresses(CoreCommand<addresses::Command>),
     /// Manage the zones that price rules and service areas use
-    Zones(zones::Zones),
+    Zones(CoreCommand<zones::Command>),
     /// Show and complete tasks
-    Tasks(tasks::Tasks),
-    /// Erase the personal data of deliveries for good
+    Tasks(CoreCommand<tasks::Command>),
+    /// Erase the personal data of deliveries permanently
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
     /// responses, cached geocodes, and the receivers' responses to notifications. Keeps prices, times,
@@ -94,9 +96,9 @@ pub(crate) enum Command {
     /// addresses too.
     Erase(erase::Erase),
     /// Inspect, test and repair webhooks
-    Webhooks(webhooks::Webhooks),
+    Webhooks(CoreCommand<webhooks::Command>),
     /// Manage the keys that sign access tokens, and re-encrypt stored secrets
-    Keys(keys::Keys),
+    Keys(CoreCommand<keys::Command>),
     /// List or change the master keys of the all-in-one, and print their ids, the current one first
     ///
     /// A running `delivery` reads the file again.
@@ -170,7 +172,9 @@ fn leading_data_dir(
 ) -> Result<Option<&'static OsStr>, clap::Error> {
     let misplaced = command
         .get_arguments()
-        .find(|argument| argument.get_id() != "data_dir" && is_given(matches, argument))
+        .find(|argument| {
+            argument.get_id() != "data_dir" && is_given(matches, argument.get_id().as_str())
+        })
         .and_then(|argument| argument.get_long().map(str::to_owned));
     if let Some(flag) = misplaced {
         return Err(command.error(
@@ -178,17 +182,16 @@ fn leading_data_dir(
             format!("--{flag} is before `{name}`: put the flags of a command after it"),
         ));
     }
-    let given = matches.value_source("data_dir") == Some(ValueSource::CommandLine);
     let data_dir = matches
         .get_raw("data_dir")
         .and_then(|mut values| values.next())
-        .filter(|_| given);
+        .filter(|_| is_given(matches, "data_dir"));
     // Leaked once per process: clap needs a `'static` default.
     Ok(data_dir.map(|path| &*Box::leak(path.to_owned().into_boxed_os_str())))
 }
 
-fn is_given(matches: &ArgMatches, argument: &Arg) -> bool {
-    matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+fn is_given(matches: &ArgMatches, argument: &str) -> bool {
+    matches.value_source(argument) == Some(ValueSource::CommandLine)
 }
 
 /// Gives a leading `--data-dir` precedence over the environment, but not over the same flag after

@@ -4,55 +4,108 @@ use std::io::{self, IsTerminal as _, Write};
 
 use jiff::{Timestamp, tz::TimeZone};
 use process::logs::printable;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-/// A result that can be printed as fields or as JSON.
-pub(crate) trait Resource: Serialize {
-    /// Names and values of the printed fields, most important first; the same names for every
-    /// resource of a type.
-    fn fields(&self) -> Vec<(&'static str, String)>;
+/// A result of a command: its fields in JSON, and those that the text shows with their names there.
+#[derive(Default)]
+pub(crate) struct View {
+    json: Vec<(&'static str, Value)>,
+    shown: Vec<(String, String)>,
 }
 
-/// Prints one resource.
-pub(crate) fn one(json: bool, resource: &impl Resource) -> anyhow::Result<()> {
-    if json {
-        return document(resource);
+impl View {
+    /// Adds a field to both. The text calls `api_key` api key, and `created_at` created.
+    pub(crate) fn field(self, key: &'static str, value: impl Into<Value>) -> Self {
+        let name = key.strip_suffix("_at").unwrap_or(key).replace('_', " ");
+        self.named(key, name, value)
     }
-    let mut fields = printable_fields(resource);
-    fields.retain(|(_, value)| !value.is_empty());
-    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+
+    /// Adds a field to both, with a name of its own in the text.
+    pub(crate) fn named(
+        self,
+        key: &'static str,
+        name: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Self {
+        let value = value.into();
+        let text = text_of(&value);
+        self.json(key, value).shown(name, text)
+    }
+
+    /// Adds a field to both, if it has a value.
+    pub(crate) fn optional(self, key: &'static str, value: Option<String>) -> Self {
+        match value {
+            Some(value) => self.field(key, value),
+            None => self,
+        }
+    }
+
+    /// Adds a field to the JSON only.
+    pub(crate) fn json(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.json.push((key, value.into()));
+        self
+    }
+
+    /// Adds a field to the text only.
+    pub(crate) fn shown(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        let one_line = printable(&text.into());
+        let one_line = one_line.replace('\n', "\\n").replace('\t', "\\t");
+        self.shown.push((name.into(), one_line));
+        self
+    }
+}
+
+impl Serialize for View {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.json.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// A value as text; a list with spaces between its elements.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(text_of).collect::<Vec<_>>().join(" "),
+        value => value.to_string(),
+    }
+}
+
+/// The text, unless it is empty.
+pub(crate) fn non_empty(text: impl Into<String>) -> Option<String> {
+    Some(text.into()).filter(|text| !text.is_empty())
+}
+
+/// Prints one result: the fields that have a value.
+pub(crate) fn one(json: bool, view: &View) -> anyhow::Result<()> {
+    if json {
+        return document(view);
+    }
+    let fields = view.shown.iter().filter(|(_, value)| !value.is_empty());
+    let width = fields.clone().map(|(name, _)| name.len()).max();
+    let width = width.unwrap_or(0);
     let mut out = io::stdout().lock();
-    for (name, value) in &fields {
+    for (name, value) in fields {
         writeln!(out, "{name:width$}  {value}")?;
     }
     Ok(())
 }
 
-/// Prints a table of resources.
-pub(crate) fn many<R: Resource>(json: bool, resources: &[R]) -> anyhow::Result<()> {
+/// Prints a table of results, which have the same fields.
+pub(crate) fn many(json: bool, views: impl IntoIterator<Item = View>) -> anyhow::Result<()> {
+    let views: Vec<_> = views.into_iter().collect();
     if json {
-        return document(&resources);
+        return document(&views);
     }
-    let rows: Vec<_> = resources.iter().map(printable_fields).collect();
-    let Some(first) = rows.first() else {
+    let Some(first) = views.first() else {
         return text("none\n");
     };
-    let header: Vec<_> = first.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let cells = rows
-        .iter()
-        .map(|row| row.iter().map(|(_, value)| value.clone()).collect());
-    text(&table(
-        &std::iter::once(header).chain(cells).collect::<Vec<_>>(),
-    ))
-}
-
-/// The fields of a resource, each on one line.
-fn printable_fields(resource: &impl Resource) -> Vec<(&'static str, String)> {
-    let one_line = |value: String| printable(&value).replace('\n', "\\n").replace('\t', "\\t");
-    let fields = resource.fields().into_iter();
-    fields
-        .map(|(name, value)| (name, one_line(value)))
-        .collect()
+    let header = first.shown.iter().map(|(name, _)| name.clone()).collect();
+    let cells = |view: View| view.shown.into_iter().map(|(_, text)| text).collect();
+    let mut rows = vec![header];
+    rows.extend(views.into_iter().map(cells));
+    text(&table(&rows))
 }
 
 /// Prints text, [`printable`] and with a final line break.
@@ -83,7 +136,7 @@ pub(crate) fn document(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// Formats an instant in a time zone (UTC if unknown): `2020-04-02T12:00:00+02:00`.
-pub(crate) fn instant(timestamp: Option<&prost_types::Timestamp>, zone: &str) -> Option<String> {
+pub(crate) fn instant(timestamp: Option<prost_types::Timestamp>, zone: &str) -> Option<String> {
     let timestamp = timestamp?;
     let instant = Timestamp::new(timestamp.seconds, timestamp.nanos).ok()?;
     let zone = TimeZone::get(zone).unwrap_or(TimeZone::UTC);
@@ -135,7 +188,7 @@ mod tests {
             nanos: 0,
         };
 
-        let format = |zone| instant(Some(&timestamp), zone);
+        let format = |zone| instant(Some(timestamp), zone);
 
         assert_eq!(
             format("Europe/Paris").as_deref(),

@@ -1,121 +1,76 @@
 //! `delivery tasks`: shows and completes tasks.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use proto::{
-    CompleteTaskRequest, GetTaskRequest, iri,
+    CompleteTaskRequest, GetTaskRequest,
+    iri::{self, Collection},
     task::{Kind, Status},
     tasks_client::TasksClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     errors::reply,
     id,
-    output::{self, Resource},
+    output::{self, View},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Tasks {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Complete a task; has no effect on a completed task
     Complete {
         /// IRI (/api/tasks/<id>) or ID of the task
-        #[arg(value_parser = id::task)]
+        #[arg(value_parser = id::parser(Collection::Tasks))]
         iri: String,
     },
     /// Show a task
     Show {
         /// IRI (/api/tasks/<id>) or ID of the task
-        #[arg(value_parser = id::task)]
+        #[arg(value_parser = id::parser(Collection::Tasks))]
         iri: String,
     },
 }
 
-impl Tasks {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("tasks:all").await?;
         let mut tasks = TasksClient::new(core.channel.clone());
 
         let task = match self.command {
             Command::Complete { iri: name } => {
-                let request = core.request(CompleteTaskRequest { name });
-                tasks.complete_task(request).await
+                tasks.complete_task(CompleteTaskRequest { name }).await
             }
-            Command::Show { iri: name } => {
-                let request = core.request(GetTaskRequest { name });
-                tasks.get_task(request).await
-            }
+            Command::Show { iri: name } => tasks.get_task(GetTaskRequest { name }).await,
         };
-        let task = reply(task)?;
-        output::one(self.access.json, &Task::from(task))
+        output::one(self.access.json, &view(reply(task)?))
     }
 }
 
-#[derive(Serialize)]
-struct Task {
-    id: String,
-    iri: String,
-    /// IRI.
-    delivery: String,
-    r#type: &'static str,
-    status: &'static str,
-    address: Option<String>,
-    after: Option<String>,
-    before: Option<String>,
-    comments: String,
-    completed_at: Option<String>,
-    cancelled_at: Option<String>,
-}
-
-impl From<proto::Task> for Task {
-    fn from(task: proto::Task) -> Self {
-        let instant = |timestamp| output::instant(timestamp, &task.time_zone);
-        Self {
-            id: id::of(&task.name).to_owned(),
-            iri: iri::of(&task.name),
-            delivery: iri::of(&task.delivery),
-            r#type: match task.kind() {
-                Kind::Pickup => "PICKUP",
-                Kind::Dropoff => "DROPOFF",
-                Kind::Unspecified => "UNKNOWN",
-            },
-            status: match task.status() {
-                Status::Todo => "TODO",
-                Status::Done => "DONE",
-                Status::Unspecified => "UNKNOWN",
-            },
-            after: instant(task.after.as_ref()),
-            before: instant(task.before.as_ref()),
-            completed_at: instant(task.complete_time.as_ref()),
-            cancelled_at: instant(task.cancel_time.as_ref()),
-            address: task.address.map(|address| address.street_address),
-            comments: task.comments,
-        }
-    }
-}
-
-impl Resource for Task {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
-        vec![
-            ("task", self.iri.clone()),
-            ("delivery", self.delivery.clone()),
-            ("type", self.r#type.to_owned()),
-            ("status", self.status.to_owned()),
-            ("address", or_empty(&self.address)),
-            ("after", or_empty(&self.after)),
-            ("before", or_empty(&self.before)),
-            ("comments", self.comments.clone()),
-            ("completed", or_empty(&self.completed_at)),
-            ("cancelled", or_empty(&self.cancelled_at)),
-        ]
-    }
+fn view(task: proto::Task) -> View {
+    let instant = |timestamp| output::instant(timestamp, &task.time_zone);
+    let kind = match task.kind() {
+        Kind::Pickup => "PICKUP",
+        Kind::Dropoff => "DROPOFF",
+        Kind::Unspecified => "UNKNOWN",
+    };
+    let status = match task.status() {
+        Status::Todo => "TODO",
+        Status::Done => "DONE",
+        Status::Unspecified => "UNKNOWN",
+    };
+    View::default()
+        .json("id", id::of(&task.name))
+        .named("iri", "task", iri::of(&task.name))
+        .field("delivery", iri::of(&task.delivery))
+        .field("type", kind)
+        .field("status", status)
+        .field(
+            "address",
+            task.address.map(|address| address.street_address),
+        )
+        .field("after", instant(task.after))
+        .field("before", instant(task.before))
+        .field("comments", task.comments)
+        .field("completed_at", instant(task.complete_time))
+        .field("cancelled_at", instant(task.cancel_time))
 }

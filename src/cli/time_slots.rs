@@ -1,29 +1,21 @@
 //! `delivery time-slots`: the time slots that stores offer.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use proto::{
     ApplyTimeSlotRequest, CheckTimeSlotRequest, GetDefaultTimeSlotRequest, TimeSlot, iri,
     time_slots_client::TimeSlotsClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     definition::{self, Apply, Check, StoreFlag},
     errors::{definition_error, reply},
-    id, output,
+    id,
+    output::{self, View},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct TimeSlots {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Apply a definition as the store's default time slot
     #[command(after_help = TIME_SLOT_HELP)]
     Apply(Apply),
@@ -61,7 +53,7 @@ and optionally
 Durations are a whole number and a unit: minutes, hours, days, weeks, months. Times are in the
 store's time zone.";
 
-impl TimeSlots {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let time_slots = || TimeSlotsClient::new(core.channel.clone());
@@ -76,26 +68,23 @@ impl TimeSlots {
                 };
                 let explain = |status: &_| definition_error(&file, status);
                 let applied = core
-                    .write(message, explain, async |request| {
-                        time_slots().apply_time_slot(request).await
+                    .write_explained(message, explain, async |message| {
+                        time_slots().apply_time_slot(message).await
                     })
                     .await?;
                 print(json, applied)
             }
             Command::Check(Check { file }) => {
-                let request = core.request(CheckTimeSlotRequest {
-                    definition: definition::read(&file)?,
-                });
+                let definition = definition::read(&file)?;
+                let request = CheckTimeSlotRequest { definition };
                 let checked = time_slots().check_time_slot(request).await;
                 checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &[])
             }
             Command::Show(StoreFlag { store }) => {
-                let request = core.request(GetDefaultTimeSlotRequest { store });
-                print(
-                    json,
-                    reply(time_slots().get_default_time_slot(request).await)?,
-                )
+                let request = GetDefaultTimeSlotRequest { store };
+                let found = reply(time_slots().get_default_time_slot(request).await)?;
+                print(json, found)
             }
         }
     }
@@ -103,24 +92,15 @@ impl TimeSlots {
 
 /// Prints the definition as applied; with `--json`, its metadata too.
 fn print(json: bool, time_slot: TimeSlot) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Stored {
-        id: String,
-        iri: String,
-        store: String,
-        name: String,
-        definition: String,
-        updated_at: Option<String>,
-    }
     if !json {
         return output::definition(&time_slot.definition);
     }
-    output::document(&Stored {
-        id: id::of(&time_slot.name).to_owned(),
-        iri: iri::of(&time_slot.name),
-        store: id::of(&time_slot.store).to_owned(),
-        name: time_slot.display_name,
-        updated_at: output::instant(time_slot.update_time.as_ref(), "UTC"),
-        definition: time_slot.definition,
-    })
+    let stored = View::default()
+        .json("id", id::of(&time_slot.name))
+        .json("iri", iri::of(&time_slot.name))
+        .json("store", id::of(&time_slot.store))
+        .json("name", time_slot.display_name)
+        .json("definition", time_slot.definition)
+        .json("updated_at", output::instant(time_slot.update_time, "UTC"));
+    output::document(&stored)
 }

@@ -6,10 +6,10 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Response, Status};
 use tonic_types::StatusExt;
 
-use crate::cli::access::Core;
+use crate::cli::{access::Core, errors::call_error};
 
 /// How long to wait before the second attempt.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -49,25 +49,34 @@ writes!(
 );
 
 impl Core {
+    /// As [`Core::write_explained`], with the errors of [`call_error`].
+    pub(crate) async fn write<M: Write, R>(
+        &self,
+        message: M,
+        call: impl AsyncFn(M) -> Result<Response<R>, Status>,
+    ) -> anyhow::Result<R> {
+        self.write_explained(message, call_error, call).await
+    }
+
     /// Executes a write, and a second time with the same idempotency key if its outcome is unknown.
     /// If it still is, the error has the command that repeats the write; any other error is
     /// explained by `explain`.
-    pub(crate) async fn write<M: Write, R>(
+    pub(crate) async fn write_explained<M: Write, R>(
         &self,
         mut message: M,
         explain: impl Fn(&Status) -> anyhow::Error,
-        call: impl AsyncFn(Request<M>) -> Result<Response<R>, Status>,
+        call: impl AsyncFn(M) -> Result<Response<R>, Status>,
     ) -> anyhow::Result<R> {
         message.set_idempotency(Idempotency {
             key: self.idempotency_key.clone(),
             request_hash: Sha256::digest(message.encode_to_vec()).to_vec(),
         });
-        let mut response = call(self.request(message.clone())).await;
+        let mut response = call(message.clone()).await;
         // An error of the second attempt says nothing about the first.
         let is_unknown = response.as_ref().is_err_and(is_outcome_unknown);
         if is_unknown {
             tokio::time::sleep(RETRY_DELAY).await;
-            response = call(self.request(message)).await;
+            response = call(message).await;
         }
         match response {
             Ok(response) => {

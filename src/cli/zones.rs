@@ -6,25 +6,16 @@ use clap::{Args, Subcommand};
 use proto::{
     ApplyZonesRequest, CheckZonesRequest, GetZonesRequest, Zone, ZoneSet, zones_client::ZonesClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     definition,
     errors::{definition_error, reply},
-    output::{self, Resource},
+    output::{self, View},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Zones {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Add zones, or replace zones with the same names; other zones are unchanged
     ///
     /// The file is GeoJSON: polygon or multi-polygon features in degrees (longitude first), each
@@ -43,12 +34,12 @@ enum Command {
 }
 
 #[derive(Args, Debug)]
-struct File {
+pub(crate) struct File {
     /// Zones file, GeoJSON
     file: PathBuf,
 }
 
-impl Zones {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let zones = || ZonesClient::new(core.channel.clone());
@@ -62,29 +53,26 @@ impl Zones {
                 };
                 let explain = |status: &_| definition_error(&file, status);
                 let applied = core
-                    .write(message, explain, async |request| {
-                        zones().apply_zones(request).await
+                    .write_explained(message, explain, async |message| {
+                        zones().apply_zones(message).await
                     })
                     .await?;
-                let rows: Vec<_> = applied.zones.into_iter().map(Row::from).collect();
-                output::many(json, &rows)
+                output::many(json, applied.zones.into_iter().map(view))
             }
             Command::Check(File { file }) => {
-                let request = core.request(CheckZonesRequest {
-                    definition: definition::read(&file)?,
-                });
+                let definition = definition::read(&file)?;
+                let request = CheckZonesRequest { definition };
                 let checked = zones().check_zones(request).await;
                 checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &[])
             }
             Command::List => {
-                let request = core.request(GetZonesRequest { display_name: None });
+                let request = GetZonesRequest { display_name: None };
                 let found = reply(zones().get_zones(request).await)?;
-                let rows: Vec<_> = found.zones.into_iter().map(Row::from).collect();
-                output::many(json, &rows)
+                output::many(json, found.zones.into_iter().map(view))
             }
             Command::Show { name } => {
-                let request = core.request(GetZonesRequest { display_name: name });
+                let request = GetZonesRequest { display_name: name };
                 print(json, reply(zones().get_zones(request).await)?)
             }
         }
@@ -93,49 +81,29 @@ impl Zones {
 
 /// Prints the GeoJSON; with `--json`, its metadata too.
 fn print(json: bool, zones: ZoneSet) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Stored {
-        version: u32,
-        definition: String,
-        created_at: Option<String>,
-    }
     if !json {
         return output::text(&zones.definition);
     }
-    output::document(&Stored {
-        version: zones.version,
-        created_at: output::instant(zones.create_time.as_ref(), "UTC"),
-        definition: zones.definition,
-    })
+    let stored = View::default()
+        .json("version", zones.version)
+        .json("definition", zones.definition)
+        .json("created_at", output::instant(zones.create_time, "UTC"));
+    output::document(&stored)
 }
 
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    /// The number of points of its polygons.
-    positions: u32,
-    /// South, west, north, east; in degrees.
-    bounds: [f64; 4],
-}
-
-impl From<Zone> for Row {
-    fn from(zone: Zone) -> Self {
-        Self {
-            name: zone.display_name,
-            positions: zone.positions,
-            bounds: [zone.south, zone.west, zone.north, zone.east],
-        }
-    }
-}
-
-impl Resource for Row {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let [south, west, north, east] = self.bounds;
-        vec![
-            ("name", self.name.clone()),
-            ("positions", self.positions.to_string()),
-            ("latitude", format!("{south} to {north}")),
-            ("longitude", format!("{west} to {east}")),
-        ]
-    }
+/// `positions` are the points of its polygons; `bounds` are south, west, north and east, in degrees.
+fn view(zone: Zone) -> View {
+    let Zone {
+        south,
+        west,
+        north,
+        east,
+        ..
+    } = zone;
+    View::default()
+        .field("name", zone.display_name)
+        .field("positions", zone.positions)
+        .json("bounds", [south, west, north, east])
+        .shown("latitude", format!("{south} to {north}"))
+        .shown("longitude", format!("{west} to {east}"))
 }

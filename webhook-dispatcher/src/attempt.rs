@@ -1,6 +1,6 @@
-//! The attempt that a task makes, for its connector: whether it has ended, and its phases.
+//! The attempt that the current future makes, for the connector: whether it has ended, and its phases.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rustls::ProtocolVersion;
@@ -25,6 +25,8 @@ pub(crate) struct Attempt {
 pub(crate) struct Phases {
     pub resolved: Option<Duration>,
     pub connected: Option<Duration>,
+    /// Of the connection that the attempt has opened.
+    pub local_addr: Option<SocketAddr>,
     pub handshake_completed: Option<Duration>,
     pub tls_version: Option<ProtocolVersion>,
 }
@@ -38,7 +40,7 @@ impl Attempt {
         }
     }
 
-    /// The attempt that this task makes; a new one outside of an attempt.
+    /// The attempt that the current future makes; a new one outside of an attempt.
     pub(crate) fn current() -> Self {
         CURRENT
             .try_with(Self::clone)

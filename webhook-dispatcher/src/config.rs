@@ -149,21 +149,21 @@ impl Config {
     }
 
     fn secret(&self) -> Result<SecretSource, ConfigError> {
-        if let Some(secret) = &self.client_secret {
-            return Ok(SecretSource::Fixed(secret.clone()));
+        if let (None, Some(path)) = (&self.client_secret, self.client_secret_file.clone()) {
+            let files = vec![path.clone()];
+            let read = move || client_secret(&secret_file::read(&path)?);
+            return Ok(Arc::new(Reloading::open(files, read)?));
         }
-        if let Some(path) = self.client_secret_file.clone() {
-            let read = {
-                let path = path.clone();
-                move || client_secret(&secret_file::read(&path)?)
-            };
-            let file = Reloading::open(vec![path], read)?;
-            return Ok(SecretSource::File(Arc::new(file)));
-        }
-        let text = std::env::var_os(CLIENT_SECRET)
-            .and_then(|text| text.into_string().ok())
-            .ok_or(ConfigError::NoClientSecret)?;
-        Ok(SecretSource::Fixed(client_secret(&text)?))
+        let secret = match &self.client_secret {
+            Some(secret) => secret.clone(),
+            None => std::env::var_os(CLIENT_SECRET)
+                .and_then(|text| text.into_string().ok())
+                .ok_or(ConfigError::NoClientSecret)
+                .and_then(|text| client_secret(&text))?,
+        };
+        // Without files it is never read again.
+        let read = move || Ok(secret.clone());
+        Ok(Arc::new(Reloading::open(Vec::new(), read)?))
     }
 }
 
@@ -173,23 +173,8 @@ impl Default for Config {
     }
 }
 
-/// Where the secret of the dispatcher's API client is read.
-#[derive(Clone, Debug)]
-pub(crate) enum SecretSource {
-    Fixed(Redacted<String>),
-    /// Read again when the file changes.
-    File(Arc<Reloading<Redacted<String>, ConfigError>>),
-}
-
-impl SecretSource {
-    /// The secret to authenticate with now.
-    pub(crate) fn current(&self) -> Redacted<String> {
-        match self {
-            Self::Fixed(secret) => secret.clone(),
-            Self::File(file) => (*file.current()).clone(),
-        }
-    }
-}
+/// The secret of the dispatcher's API client; that of a file is read again when it changes.
+pub(crate) type SecretSource = Arc<Reloading<Redacted<String>, ConfigError>>;
 
 fn client_secret(text: &str) -> Result<Redacted<String>, ConfigError> {
     match text.trim() {

@@ -6,7 +6,10 @@ use core_client::CoreAddr;
 use proto::{
     ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
@@ -21,7 +24,15 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Connection {
     pub core: CoreAddr,
     pub channel: Channel,
+    pub token: Token,
+}
+
+/// An access token.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
     pub authorization: MetadataValue<Ascii>,
+    /// When streams are replaced by others with a new token.
+    pub renew_at: Instant,
 }
 
 impl Connection {
@@ -44,7 +55,7 @@ impl Connection {
 
     pub(crate) fn authorized<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
-        let authorization = self.authorization.clone();
+        let authorization = self.token.authorization.clone();
         request
             .metadata_mut()
             .insert("authorization", authorization);

@@ -10,14 +10,16 @@ use tokio::{
     task::JoinSet,
     time::{Duration, Instant, sleep, timeout},
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 use tonic::Status;
 
 use crate::{
     backoff::Backoff,
     connections::Connections,
     in_flight::InFlight,
-    readiness::OpenStreams,
     reporter::{Completed, Reporter},
     sender::Sender,
     stream_opener::{NotificationStream, OpenError, StreamOpener},
@@ -44,7 +46,8 @@ pub(crate) struct CoreSession {
     reporter: Arc<Reporter>,
     reporting: AbortOnDropHandle<()>,
     backoff: Backoff,
-    streams: OpenStreams,
+    /// Counts the open streams of all sessions.
+    streams: TaskTracker,
     shutdown: CancellationToken,
 }
 
@@ -69,7 +72,7 @@ impl CoreSession {
         sender: Arc<Sender>,
         limit: watch::Receiver<usize>,
         connections: Connections,
-        streams: OpenStreams,
+        streams: TaskTracker,
         shutdown: CancellationToken,
     ) -> Self {
         let in_flight = InFlight::counted_in(sender.metrics().in_flight.clone());
@@ -134,7 +137,7 @@ impl CoreSession {
             return Ok(());
         };
         let mut stream = stream?;
-        let _open = self.streams.add();
+        let _open = self.streams.token();
         loop {
             tracing::info!("stream from core is open");
             self.reporter.connections.insert(stream.connection.clone());
@@ -153,7 +156,7 @@ impl CoreSession {
         &mut self,
         mut stream: NotificationStream,
     ) -> Result<Option<NotificationStream>, StreamError> {
-        let mut replacement = pin!(self.core.replace_at(stream.renew_at));
+        let mut replacement = pin!(self.core.replace_at(stream.connection.token.renew_at));
         let in_flight = self.in_flight.clone();
         let shutdown = self.shutdown.clone();
         let reporter = Arc::clone(&self.reporter);

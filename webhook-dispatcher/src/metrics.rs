@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use process::metrics::{Buckets, Gauge, HistogramTable, Registry, Sample, Sampled, Unit};
 use proto::outcome::Failure;
-
-use crate::readiness::OpenStreams;
+use tokio_util::task::TaskTracker;
 
 /// In the order of [`outcome`].
 const OUTCOMES: &[&str] = &[
@@ -49,7 +48,7 @@ impl Metrics {
     pub(crate) fn register(
         &self,
         max_in_flight: usize,
-        streams: OpenStreams,
+        streams: TaskTracker,
         registry: &mut Registry,
     ) {
         registry.register_with_unit(
@@ -71,7 +70,7 @@ impl Metrics {
         registry.register(
             "delivery_dispatcher_streams",
             "Open streams from cores",
-            Sampled::new(move || vec![Sample::count(&[], streams.count())]),
+            Sampled::new(move || vec![Sample::count(&[], streams.len())]),
         );
     }
 }

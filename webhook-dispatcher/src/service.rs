@@ -12,17 +12,14 @@ use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
 use crate::{
-    Config, ConfigError,
-    config::SecretSource,
-    connections::Connections,
-    core_session::CoreSession,
-    readiness::{DispatcherReadiness, OpenStreams},
-    resolver::Resolver,
-    root_certificates,
-    sender::Sender,
+    Config, ConfigError, config::SecretSource, connections::Connections, core_session::CoreSession,
+    readiness::DispatcherReadiness, resolver::Resolver, root_certificates, sender::Sender,
     stream_opener::StreamOpener,
 };
 
@@ -31,12 +28,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A webhook dispatcher, ready to run.
 pub struct WebhookDispatcher {
-    cores: Cores,
-    key: String,
-    secret: SecretSource,
-    sender: Arc<Sender>,
-    max_in_flight: usize,
-    streams: OpenStreams,
+    sessions: CoreSessions,
     health: Option<HealthListener>,
     /// The certificate for calls to cores.
     certificate: Option<PathBuf>,
@@ -70,12 +62,18 @@ impl WebhookDispatcher {
         )?;
 
         Ok(Self {
-            cores,
-            key,
-            secret,
-            sender: Arc::new(sender),
-            max_in_flight,
-            streams: OpenStreams::default(),
+            sessions: CoreSessions {
+                cores,
+                key,
+                secret,
+                sender: Arc::new(sender),
+                max_in_flight,
+                limit_per_core: watch::Sender::new(max_in_flight),
+                streams: TaskTracker::new(),
+                connections: Connections::default(),
+                open_sessions: Vec::new(),
+                running: JoinSet::new(),
+            },
             health: None,
             certificate: config.core.core_tls_certificate.clone(),
         })
@@ -83,8 +81,14 @@ impl WebhookDispatcher {
 
     /// Registers the metrics of this dispatcher.
     pub fn register_metrics(&self, registry: &mut Registry) {
-        let metrics = self.sender.metrics();
-        metrics.register(self.max_in_flight, self.streams.clone(), registry);
+        let CoreSessions {
+            sender,
+            max_in_flight,
+            streams,
+            ..
+        } = &self.sessions;
+        let metrics = sender.metrics();
+        metrics.register(*max_in_flight, streams.clone(), registry);
     }
 
     /// Serves every core until `shutdown`, then drains for at most 30 s.
@@ -93,33 +97,20 @@ impl WebhookDispatcher {
         self.register_metrics(exposition.registry());
         let certificates = tls::warn_daily(self.certificate.into_iter().collect());
         let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
-        let streams = self.streams;
+        let mut sessions = self.sessions;
         let _health_server = self.health.map(|health| {
             let readiness = DispatcherReadiness {
-                streams: streams.clone(),
+                streams: sessions.streams.clone(),
                 shutdown: shutdown.clone(),
             };
             let health = health.with_metrics(exposition);
             AbortOnDropHandle::new(tokio::spawn(health.run(Arc::new(readiness))))
         });
-        let discovery = self.cores.discover();
+        let discovery = sessions.cores.discover();
         let mut addrs = discovery.addresses.clone();
-        let mut sessions = CoreSessions {
-            cores: self.cores,
-            key: self.key,
-            secret: self.secret,
-            sender: self.sender,
-            max_in_flight: self.max_in_flight,
-            limit_per_core: watch::Sender::new(self.max_in_flight),
-            streams,
-            connections: Connections::default(),
-            open_sessions: Vec::new(),
-            running: JoinSet::new(),
-            shutdown: shutdown.clone(),
-        };
 
         while !shutdown.is_cancelled() {
-            sessions.update(&addrs.borrow_and_update().clone());
+            sessions.update(&addrs.borrow_and_update().clone(), &shutdown);
             tokio::select! {
                 Ok(()) = addrs.changed() => {}
                 Some(ended) = sessions.running.join_next() => sessions.remove_connection(ended),
@@ -149,19 +140,19 @@ struct CoreSessions {
     max_in_flight: usize,
     /// Each core's share of `max_in_flight`.
     limit_per_core: watch::Sender<usize>,
-    streams: OpenStreams,
+    /// Counts the open streams of all sessions.
+    streams: TaskTracker,
     /// Shared by the sessions, to report outcomes to any core.
     connections: Connections,
     /// The cores with a session, and the tokens that end it.
     open_sessions: Vec<(CoreAddr, CancellationToken)>,
     running: JoinSet<CoreAddr>,
-    shutdown: CancellationToken,
 }
 
 impl CoreSessions {
     /// Opens a session with each of these cores that has none, and ends the other sessions. An
     /// ended session reports its outcomes first, to any core.
-    fn update(&mut self, addrs: &[CoreAddr]) {
+    fn update(&mut self, addrs: &[CoreAddr], shutdown: &CancellationToken) {
         // At least one: a core without capacity sends no notifications.
         let limit = (self.max_in_flight / addrs.len().max(1)).max(1);
         self.limit_per_core.send_replace(limit);
@@ -176,7 +167,7 @@ impl CoreSessions {
             if self.has_session(addr) {
                 continue;
             }
-            let end = self.shutdown.child_token();
+            let end = shutdown.child_token();
             let session = CoreSession::new(
                 StreamOpener::new(
                     self.cores.clone(),

@@ -18,7 +18,11 @@ use tonic::{
     transport::Channel,
 };
 
-use crate::{backoff::Backoff, config::SecretSource, connections::Connection};
+use crate::{
+    backoff::Backoff,
+    config::SecretSource,
+    connections::{Connection, Token},
+};
 
 const SCOPE: &str = "notifications";
 /// Timeout for connecting, getting a token and opening the stream together.
@@ -38,19 +42,11 @@ pub(crate) struct StreamOpener {
     token: Option<Token>,
 }
 
-#[derive(Clone)]
-struct Token {
-    authorization: MetadataValue<Ascii>,
-    renew_at: Instant,
-}
-
 /// An open stream. To half-close it, drop `requests` and read `responses` to the end.
 pub(crate) struct NotificationStream {
     pub requests: mpsc::Sender<ReceiveRequest>,
     pub responses: Streaming<ReceiveResponse>,
     pub connection: Connection,
-    /// When the stream is to be replaced by one with a new token.
-    pub renew_at: Instant,
 }
 
 /// Why a stream could not be opened.
@@ -135,12 +131,11 @@ impl StreamOpener {
     pub(crate) async fn reconnect(&mut self) -> Result<Connection, OpenError> {
         self.token = None;
         let connecting = tokio::time::timeout(OPEN_TIMEOUT, self.connect());
-        let (connection, _) = connecting.await.unwrap_or(Err(OpenError::Timeout))?;
-        Ok(connection)
+        connecting.await.unwrap_or(Err(OpenError::Timeout))
     }
 
-    /// Connects, and gets a token if there is none. Also returns the instant to renew the token at.
-    async fn connect(&mut self) -> Result<(Connection, Instant), OpenError> {
+    /// Connects, and gets a token if there is none.
+    async fn connect(&mut self) -> Result<Connection, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
         let token = match self.token(&channel).await {
             Err(OpenError::Token(status)) => {
@@ -149,19 +144,18 @@ impl StreamOpener {
             }
             token => token?,
         };
-        let connection = Connection {
+        Ok(Connection {
             core: self.addr.clone(),
             channel,
-            authorization: token.authorization,
-        };
-        Ok((connection, token.renew_at))
+            token,
+        })
     }
 
     async fn open_without_timeout(
         &mut self,
         first: ReceiveRequest,
     ) -> Result<NotificationStream, OpenError> {
-        let (connection, renew_at) = self.connect().await?;
+        let connection = self.connect().await?;
         // At most one message is buffered, so that capacity is summed up while core is busy.
         let (requests, outgoing) = mpsc::channel(1);
         let outgoing = tokio_stream::StreamExt::chain(
@@ -180,7 +174,6 @@ impl StreamOpener {
             requests,
             responses: response.into_inner(),
             connection,
-            renew_at,
         })
     }
 

@@ -50,9 +50,9 @@ impl ConnectError {
 /// Connects to one address of a core.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    core: CoreAddr,
-    tls: Option<Arc<Reloading<ClientConfig>>>,
-    in_memory: Option<MemoryConnector>,
+    pub(crate) core: CoreAddr,
+    pub(crate) tls: Option<Arc<Reloading<ClientConfig>>>,
+    pub(crate) in_memory: Option<MemoryConnector>,
 }
 
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
@@ -62,18 +62,6 @@ impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 pub(crate) type Connection = TokioIo<Pin<Box<dyn Io>>>;
 
 impl Connector {
-    pub(crate) fn new(
-        core: &CoreAddr,
-        tls: Option<Arc<Reloading<ClientConfig>>>,
-        in_memory: Option<MemoryConnector>,
-    ) -> Self {
-        Self {
-            core: core.clone(),
-            tls,
-            in_memory,
-        }
-    }
-
     pub(crate) async fn connect(self) -> Result<Connection, ConnectError> {
         let core = self.core.clone();
         let connected = timeout(CONNECT_TIMEOUT, self.connect_without_timeout()).await;
@@ -97,11 +85,8 @@ impl Connector {
         let Some(tls) = self.tls else {
             return Ok(TokioIo::new(Box::pin(stream)));
         };
-        let name = match self.core.url.ip() {
-            Some(ip) => ServerName::from(ip),
-            None => ServerName::try_from(self.core.url.host())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
-        };
+        let name = ServerName::try_from(self.core.url.host())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut stream = TlsConnector::from(tls.current())
             .connect(name, stream)
             .await?;

@@ -134,7 +134,11 @@ impl Cores {
         core: &CoreAddr,
     ) -> impl Service<Uri, Response = Connection, Error = ConnectError, Future: Send> + use<> {
         let tls = self.tls.as_ref().filter(|_| core.url.is_tls());
-        let connector = Connector::new(core, tls.cloned(), self.in_memory.clone());
+        let connector = Connector {
+            core: core.clone(),
+            tls: tls.cloned(),
+            in_memory: self.in_memory.clone(),
+        };
         service_fn(move |_| connector.clone().connect())
     }
 }

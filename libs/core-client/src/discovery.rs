@@ -13,22 +13,9 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// The minimum time between lookups, however often a refresh is requested.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Resolves a host name.
-trait Resolve: Send + Sync + 'static {
-    fn resolve(
-        &self,
-        name: &str,
-        port: u16,
-    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
-}
-
 /// The system's resolver: hosts file and DNS.
-struct SystemResolver;
-
-impl Resolve for SystemResolver {
-    async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        Ok(tokio::net::lookup_host((name, port)).await?.collect())
-    }
+async fn resolve(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok(tokio::net::lookup_host((name, port)).await?.collect())
 }
 
 /// The current addresses of the cores. Lookups stop when it is dropped.
@@ -42,17 +29,24 @@ pub struct Discovery {
 impl Discovery {
     /// Starts looking up the hosts of the URLs.
     pub(crate) fn start(urls: Vec<Arc<CoreUrl>>) -> Self {
-        Self::start_with(urls, SystemResolver, INTERVAL)
+        Self::start_with(urls, resolve, INTERVAL)
     }
 
-    fn start_with(urls: Vec<Arc<CoreUrl>>, resolver: impl Resolve, interval: Duration) -> Self {
+    fn start_with<F>(
+        urls: Vec<Arc<CoreUrl>>,
+        resolve: impl Fn(String, u16) -> F + Send + Sync + 'static,
+        interval: Duration,
+    ) -> Self
+    where
+        F: Future<Output = io::Result<Vec<SocketAddr>>> + Send,
+    {
         let mut lookups = Lookups::new(urls);
         let (sender, addresses) = watch::channel(lookups.addresses());
         let refresh = Arc::new(Notify::new());
         let refresh_requested = Arc::clone(&refresh);
         let running = tokio::spawn(async move {
             while lookups.urls.iter().any(|url| url.ip().is_none()) {
-                lookups.look_up(&resolver).await;
+                lookups.look_up(&resolve).await;
                 let addresses = lookups.addresses();
                 sender.send_if_modified(|current| {
                     let changed = *current != addresses;
@@ -85,7 +79,7 @@ impl Discovery {
 /// The addresses of the URLs, looked up once.
 pub(crate) async fn addresses(urls: &[Arc<CoreUrl>]) -> Vec<CoreAddr> {
     let mut lookups = Lookups::new(urls.to_vec());
-    lookups.look_up(&SystemResolver).await;
+    lookups.look_up(&resolve).await;
     lookups.addresses()
 }
 
@@ -103,12 +97,15 @@ impl Lookups {
         }
     }
 
-    async fn look_up(&mut self, resolver: &impl Resolve) {
+    async fn look_up<F>(&mut self, resolve: &impl Fn(String, u16) -> F)
+    where
+        F: Future<Output = io::Result<Vec<SocketAddr>>>,
+    {
         for (index, url) in self.urls.iter().enumerate() {
             if url.ip().is_some() {
                 continue;
             }
-            let found = match resolver.resolve(&url.host(), url.port()).await {
+            let found = match resolve(url.host(), url.port()).await {
                 Ok(found) if found.is_empty() => Err(io::ErrorKind::NotFound.into()),
                 found => found,
             };
@@ -148,24 +145,9 @@ impl Lookups {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::mpsc;
+    use tokio::sync::{Mutex, mpsc};
 
     use super::*;
-
-    /// Returns the results sent to it, one for each lookup.
-    struct ScriptedResolver(
-        tokio::sync::Mutex<mpsc::UnboundedReceiver<io::Result<Vec<SocketAddr>>>>,
-    );
-
-    impl Resolve for ScriptedResolver {
-        async fn resolve(&self, name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-            assert_eq!((name, port), ("core.example", 50051));
-            match self.0.lock().await.recv().await {
-                Some(found) => found,
-                None => std::future::pending().await,
-            }
-        }
-    }
 
     fn addr(last: u8) -> SocketAddr {
         SocketAddr::from(([192, 0, 2, last], 50051))
@@ -177,8 +159,19 @@ mod tests {
             .map(|url| Arc::new(url.parse().unwrap()))
             .to_vec();
         let (results, received) = mpsc::unbounded_channel();
-        let resolver = ScriptedResolver(tokio::sync::Mutex::new(received));
-        let discovery = Discovery::start_with(urls, resolver, Duration::from_millis(1));
+        let received = Arc::new(Mutex::new(received));
+        // One of the results for each lookup.
+        let resolve = move |name: String, port| {
+            assert_eq!((&*name, port), ("core.example", 50051));
+            let received = Arc::clone(&received);
+            async move {
+                match received.lock().await.recv().await {
+                    Some(found) => found,
+                    None => std::future::pending().await,
+                }
+            }
+        };
+        let discovery = Discovery::start_with(urls, resolve, Duration::from_millis(1));
         let mut addresses = discovery.addresses.clone();
         let addrs = |addresses: &Vec<CoreAddr>| -> Vec<_> {
             addresses.iter().map(CoreAddr::addr).collect()

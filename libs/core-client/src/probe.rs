@@ -54,10 +54,7 @@ async fn speaks_tls(core: &CoreAddr) -> io::Result<bool> {
     let config = tls::client(RootCertStore::empty())
         .map_err(io::Error::other)?
         .with_no_client_auth();
-    let name = match core.url.ip() {
-        Some(ip) => ServerName::from(ip),
-        None => ServerName::try_from(core.url.host()).map_err(io::Error::other)?,
-    };
+    let name = ServerName::try_from(core.url.host()).map_err(io::Error::other)?;
     let stream = TcpStream::connect(core.addr).await?;
     let connected = TlsConnector::from(Arc::new(config))
         .connect(name, stream)

@@ -7,4 +7,3 @@ mod routable;
 
 pub use network::{Network, NetworkError};
 pub use policy::{Denied, MAX_URL_LENGTH, Policy, UrlError, host_and_port};
-pub use routable::is_globally_routable;

@@ -60,15 +60,8 @@ impl Network {
 
     /// Whether the address is in this network.
     pub fn contains(&self, ip: IpAddr) -> bool {
-        match (self.first, ip.to_canonical()) {
-            (IpAddr::V4(first), IpAddr::V4(ip)) => {
-                (first.to_bits() ^ ip.to_bits()) & mask_v4(self.prefix) == 0
-            }
-            (IpAddr::V6(first), IpAddr::V6(ip)) => {
-                (first.to_bits() ^ ip.to_bits()) & mask_v6(self.prefix) == 0
-            }
-            _ => false,
-        }
+        let ip = ip.to_canonical();
+        ip.is_ipv4() == self.first.is_ipv4() && masked(ip, self.prefix) == self.first
     }
 
     /// Converts an IPv4-mapped network: `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
@@ -112,16 +105,8 @@ impl FromStr for Network {
             return Err(NetworkError::PrefixTooLong { prefix, max });
         }
 
-        let network = match address {
-            IpAddr::V4(ip) => Self {
-                first: IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask_v4(prefix))),
-                prefix,
-            },
-            IpAddr::V6(ip) => Self {
-                first: IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask_v6(prefix))),
-                prefix,
-            },
-        };
+        let first = masked(address, prefix);
+        let network = Self { first, prefix };
         if network.first != address {
             return Err(NetworkError::HostBits {
                 address,
@@ -139,16 +124,19 @@ impl fmt::Display for Network {
     }
 }
 
-fn mask_v4(prefix: u8) -> u32 {
-    u32::MAX
-        .checked_shl(32 - u32::from(prefix))
-        .unwrap_or_default()
-}
-
-fn mask_v6(prefix: u8) -> u128 {
-    u128::MAX
-        .checked_shl(128 - u32::from(prefix))
-        .unwrap_or_default()
+/// The first address of the network with this prefix that an address is in.
+fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
+    let prefix = u32::from(prefix);
+    match ip {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or_default();
+            Ipv4Addr::from_bits(ip.to_bits() & mask).into()
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or_default();
+            Ipv6Addr::from_bits(ip.to_bits() & mask).into()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -220,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_displayed_network_parses_to_itself(bits: u32, prefix in 0u8..=32) {
-            let first = Ipv4Addr::from_bits(bits & mask_v4(prefix));
+            let first = masked(Ipv4Addr::from_bits(bits).into(), prefix);
             let network = network(&format!("{first}/{prefix}"));
             prop_assert_eq!(network.to_string().parse(), Ok(network));
         }
@@ -230,10 +218,10 @@ mod tests {
             bits: u128, prefix in 0u8..=128, flipped in 0u32..128,
         ) {
             // 2000::/3, so that no address is IPv4-mapped.
-            let bits = bits & mask_v6(prefix) >> 3 | 1 << 125;
-            let first = Ipv6Addr::from_bits(bits & mask_v6(prefix));
+            let bits = bits >> 3 | 1 << 125;
+            let first = masked(Ipv6Addr::from_bits(bits).into(), prefix);
             let network = network(&format!("{first}/{prefix}"));
-            let other = Ipv6Addr::from_bits(first.to_bits() ^ (1 << (127 - flipped)));
+            let other = Ipv6Addr::from_bits(bits ^ (1 << (127 - flipped)));
 
             prop_assert_eq!(
                 network.contains(IpAddr::V6(other)),

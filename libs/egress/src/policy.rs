@@ -6,7 +6,10 @@ use clap::Args;
 use process::number;
 use url::{Host, ParseError, Url};
 
-use crate::{Network, is_globally_routable, routable::embedded_v4};
+use crate::{
+    Network,
+    routable::{embedded_v4, is_globally_routable},
+};
 
 /// The maximum length of a URL in bytes, before normalization.
 pub const MAX_URL_LENGTH: usize = 2048;

@@ -1,10 +1,10 @@
 //! Distinguishes public from special-purpose addresses by the IANA registries.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Network;
 
-const NOT_GLOBAL_V4: [Network; 16] = [
+const NOT_GLOBAL: [Network; 19] = [
     Network::v4([0, 0, 0, 0], 8),        // this network
     Network::v4([10, 0, 0, 0], 8),       // private
     Network::v4([100, 64, 0, 0], 10),    // carrier-grade NAT
@@ -21,40 +21,20 @@ const NOT_GLOBAL_V4: [Network; 16] = [
     Network::v4([203, 0, 113, 0], 24),   // documentation
     Network::v4([224, 0, 0, 0], 4),      // multicast
     Network::v4([240, 0, 0, 0], 4),      // reserved, broadcast
+    Network::v6([0x2001, 0], 23),        // protocol assignments, Teredo
+    Network::v6([0x2001, 0xdb8], 32),    // documentation
+    Network::v6([0x3fff, 0], 20),        // documentation
 ];
 
 const GLOBAL_V6: Network = Network::v6([0x2000, 0], 3);
 
-const NOT_GLOBAL_V6: [Network; 3] = [
-    Network::v6([0x2001, 0], 23),     // protocol assignments, Teredo
-    Network::v6([0x2001, 0xdb8], 32), // documentation
-    Network::v6([0x3fff, 0], 20),     // documentation
-];
-
 /// Whether an address is on the public internet.
 ///
 /// IPv4-mapped, 6to4 and NAT64 addresses are classified by the embedded IPv4 address.
-pub fn is_globally_routable(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => is_global_v4(ip),
-        IpAddr::V6(v6) => match embedded_v4(ip) {
-            Some(embedded) => is_globally_routable(embedded),
-            None => {
-                contains(GLOBAL_V6, v6)
-                    && !NOT_GLOBAL_V6.iter().any(|network| contains(*network, v6))
-            }
-        },
-    }
-}
-
-fn is_global_v4(ip: Ipv4Addr) -> bool {
-    !NOT_GLOBAL_V4
-        .iter()
-        .any(|network| network.contains(IpAddr::V4(ip)))
-}
-
-fn contains(network: Network, ip: Ipv6Addr) -> bool {
-    network.contains(IpAddr::V6(ip))
+pub(crate) fn is_globally_routable(ip: IpAddr) -> bool {
+    let ip = embedded_v4(ip).unwrap_or(ip);
+    let may_be_global = ip.is_ipv4() || GLOBAL_V6.contains(ip);
+    may_be_global && !NOT_GLOBAL.iter().any(|network| network.contains(ip))
 }
 
 /// The IPv4 address to which packets for `ip` go: mapped, 6to4 (`2002::/16`, RFC 3056) or
@@ -76,6 +56,8 @@ pub(crate) fn embedded_v4(ip: IpAddr) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use proptest::{prelude::*, sample};
 
     use super::*;

@@ -141,15 +141,13 @@ async fn respond(
     metrics: Option<&Exposition>,
     check_timeout: Duration,
 ) -> Response<Full<Bytes>> {
-    let paths = match metrics {
-        Some(_) => "/healthz, /readyz or /metrics",
-        None => "/healthz or /readyz",
+    let not_found = match (path, metrics) {
+        ("/healthz" | "/readyz", _) | ("/metrics", Some(_)) => None,
+        (_, Some(_)) => Some("not found: use /healthz, /readyz or /metrics"),
+        (_, None) => Some("not found: use /healthz or /readyz"),
     };
-    if !matches!(
-        (path, metrics),
-        ("/healthz" | "/readyz", _) | ("/metrics", Some(_))
-    ) {
-        return text(StatusCode::NOT_FOUND, &format!("not found: use {paths}"));
+    if let Some(message) = not_found {
+        return text(StatusCode::NOT_FOUND, message);
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
         let mut response = text(

@@ -88,36 +88,28 @@ where
     /// Counts a request; none if the limiter is disabled.
     pub fn check(&self, key: K) -> Option<Decision> {
         let buckets = self.0.as_ref()?;
-        let bucket = buckets
-            .by_key
-            .get_with(key, || Arc::new(buckets.new_bucket()));
-        Some(buckets.take(&bucket))
-    }
-}
-
-impl<K, C: Clock + Clone> Buckets<K, C> {
-    fn new_bucket(&self) -> Bucket<C> {
-        RateLimiter::direct_with_clock(self.quota, self.clock.clone()).with_middleware()
-    }
-
-    fn take(&self, bucket: &Bucket<C>) -> Decision {
+        let Buckets { quota, clock, .. } = buckets;
+        let bucket = buckets.by_key.get_with(key, || {
+            let bucket = RateLimiter::direct_with_clock(*quota, clock.clone());
+            Arc::new(bucket.with_middleware())
+        });
         let (remaining, retry_after) = match bucket.check() {
             Ok(state) => (state.remaining_burst_capacity(), None),
-            Err(not_until) => (0, Some(not_until.wait_time_from(self.clock.now()))),
+            Err(not_until) => (0, Some(not_until.wait_time_from(clock.now()))),
         };
-        let quota = self.quota.burst_size().get();
-        let used = quota.saturating_sub(remaining);
-        let until_full = self.quota.replenish_interval().saturating_mul(used);
-        Decision {
+        let burst = quota.burst_size().get();
+        let used = burst.saturating_sub(remaining);
+        let until_full = quota.replenish_interval().saturating_mul(used);
+        Some(Decision {
             status: Status {
-                policy: self.policy,
-                quota,
-                window: self.window.as_secs(),
+                policy: buckets.policy,
+                quota: burst,
+                window: buckets.window.as_secs(),
                 remaining,
                 reset: seconds_rounded_up(retry_after.unwrap_or(until_full)),
             },
             retry_after,
-        }
+        })
     }
 }
 

@@ -18,7 +18,7 @@ const MIB: u64 = 1024 * 1024;
 /// Below it writes are about to fail: `SQLite` needs room for its write-ahead log.
 const LEAST_SPACE: u64 = 16 * MIB;
 
-/// Below it is a warning: room for some days, of which an operator has one to react.
+/// Below it is a warning: there is room for some days, in which an operator can react.
 const LITTLE_SPACE: u64 = 1024 * MIB;
 
 /// The zone data of the system, whose first line is `# version 2026a`.

@@ -17,7 +17,7 @@ use url::Url;
 use super::host::running;
 use crate::cli::http_probe;
 
-/// Link-local; it gives credentials to whom it is reachable for.
+/// Link-local; it gives credentials to every process that reaches it.
 const CLOUD_METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
 
 /// `data_dir` is that of an all-in-one.

@@ -4,12 +4,11 @@ use anyhow::{bail, ensure};
 use proto::{
     ReencryptSecretsRequest, ReencryptSecretsResponse, master_keys_client::MasterKeysClient,
 };
-use serde::Serialize;
 
 use crate::cli::{
-    access::Core,
+    access::{Channel, Core},
     errors::reply,
-    output::{self, Resource},
+    output::{self, View},
 };
 
 /// How many calls are made between two lines of progress.
@@ -18,7 +17,7 @@ const CALLS_PER_LINE: usize = 100;
 /// How often all secrets are examined: until none is encrypted with another key.
 const MAX_PASSES: usize = 5;
 
-#[derive(Default, Serialize)]
+#[derive(Default)]
 struct Rotated {
     current_key: String,
     unused_keys: Vec<String>,
@@ -29,13 +28,14 @@ struct Rotated {
     stored_responses: u64,
 }
 
-pub(super) async fn run(core: &Core, json: bool) -> anyhow::Result<()> {
+pub(super) async fn run(core: Core, json: bool) -> anyhow::Result<()> {
+    let mut client = MasterKeysClient::new(core.channel);
     let mut rotated = Rotated::default();
     for _ in 0..MAX_PASSES {
         let before = rotated.total();
-        pass(core, &mut rotated).await?;
+        pass(&mut client, &mut rotated).await?;
         if rotated.total() == before {
-            output::one(json, &rotated)?;
+            output::one(json, &rotated.view())?;
             if rotated.unused_keys.is_empty() {
                 eprintln!(
                     "note: the core has no other master key; to replace this one, add a key with core-service master-key add (delivery master-key add)"
@@ -51,12 +51,11 @@ pub(super) async fn run(core: &Core, json: bool) -> anyhow::Result<()> {
 }
 
 /// Examines all secrets once.
-async fn pass(core: &Core, rotated: &mut Rotated) -> anyhow::Result<()> {
-    let mut client = MasterKeysClient::new(core.channel.clone());
+async fn pass(client: &mut MasterKeysClient<Channel>, rotated: &mut Rotated) -> anyhow::Result<()> {
     let mut page_token = String::new();
     for calls in 1_usize.. {
         // Without an idempotency key: repeating it changes nothing.
-        let request = core.request(ReencryptSecretsRequest { page_token });
+        let request = ReencryptSecretsRequest { page_token };
         let response = reply(client.reencrypt_secrets(request).await)?;
         page_token = rotated.add(response)?;
         if page_token.is_empty() {
@@ -93,17 +92,14 @@ impl Rotated {
     fn total(&self) -> u64 {
         self.signing_keys + self.platform_secrets + self.webhooks + self.stored_responses
     }
-}
 
-impl Resource for Rotated {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("current key", self.current_key.clone()),
-            ("unused keys", self.unused_keys.join(" ")),
-            ("signing keys", self.signing_keys.to_string()),
-            ("platform secrets", self.platform_secrets.to_string()),
-            ("webhooks", self.webhooks.to_string()),
-            ("stored responses", self.stored_responses.to_string()),
-        ]
+    fn view(&self) -> View {
+        View::default()
+            .field("current_key", &*self.current_key)
+            .field("unused_keys", &*self.unused_keys)
+            .field("signing_keys", self.signing_keys)
+            .field("platform_secrets", self.platform_secrets)
+            .field("webhooks", self.webhooks)
+            .field("stored_responses", self.stored_responses)
     }
 }

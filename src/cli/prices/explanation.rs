@@ -1,113 +1,71 @@
 //! Prints the explanation of a price, rule by rule.
 
-use proto::{Price, PriceExplanation};
+use proto::{DistanceSource, PriceExplanation};
 use rest_gateway::Currency;
-use serde::Serialize;
+use serde_json::json;
 
-use crate::cli::output::{self, Resource};
+use crate::cli::output::{self, View};
 
-#[derive(Serialize)]
-struct Explanation {
-    price: Option<ExplainedPrice>,
-    currency: String,
-    /// Metres.
-    distance: u32,
-    /// Seconds.
-    duration: u32,
-    distance_source: &'static str,
-    calculation: Vec<Outcome>,
-}
-
-/// A price, in minor units.
-#[derive(Serialize)]
-struct ExplainedPrice {
-    amount: i64,
-    net: i64,
-    tax: i64,
-}
-
-#[derive(Serialize)]
-struct Outcome {
-    rule: String,
-    matched: bool,
-    reason: String,
-    amount: i64,
-    /// The amount with the currency's decimals.
-    #[serde(skip)]
-    decimal: String,
-}
-
-/// Prints a table of the rules and the price, or JSON.
+/// Prints a table of the rules and the price, or JSON. Distances are in metres, durations in seconds.
 pub(crate) fn print(json: bool, explained: PriceExplanation) -> anyhow::Result<()> {
-    let currency = explained.currency_code.clone();
-    let explanation = Explanation::from(explained);
+    let distance_source = match explained.distance_source() {
+        DistanceSource::Osrm => "osrm",
+        DistanceSource::StraightLine | DistanceSource::Unspecified => "straight_line",
+    };
+    let PriceExplanation {
+        price,
+        currency_code: currency,
+        calculation: rules,
+        distance_meters: distance,
+        duration_seconds: duration,
+        ..
+    } = explained;
+    let decimal = |amount| decimal(amount, &currency);
+    let price = price.map(|price| {
+        let amount = price.net_amount.saturating_add(price.tax_amount);
+        (amount, price.net_amount, price.tax_amount)
+    });
     if json {
+        let price =
+            price.map(|(amount, net, tax)| json!({"amount": amount, "net": net, "tax": tax}));
+        let rules = rules.iter().map(|rule| {
+            json!({
+                "rule": rule.rule,
+                "matched": rule.matched,
+                "reason": rule.reason,
+                "amount": rule.amount,
+            })
+        });
+        let explanation = View::default()
+            .json("price", price)
+            .json("currency", &*currency)
+            .json("distance", distance)
+            .json("duration", duration)
+            .json("distance_source", distance_source)
+            .json("calculation", rules.collect::<Vec<_>>());
         return output::document(&explanation);
     }
-    output::many(false, &explanation.calculation)?;
-    let price = match &explanation.price {
-        Some(price) => format!(
-            "{} {currency}, of which {} tax",
-            decimal(price.amount, &currency),
-            decimal(price.tax, &currency)
-        ),
+    let rule = |rule: &proto::RuleOutcome| {
+        View::default()
+            .shown("rule", &*rule.rule)
+            .shown("matched", if rule.matched { "yes" } else { "no" })
+            .shown("amount", decimal(rule.amount))
+            .shown("reason", &*rule.reason)
+    };
+    output::many(false, rules.iter().map(rule))?;
+    let price = match price {
+        Some((amount, _, tax)) => {
+            format!(
+                "{} {currency}, of which {} tax",
+                decimal(amount),
+                decimal(tax)
+            )
+        }
         None => "none".to_owned(),
     };
     output::text(&format!(
-        "\nprice     {price}\ndistance  {} m ({})\nduration  {} s\n",
-        explanation.distance, explanation.distance_source, explanation.duration
+        "\nprice     {price}\ndistance  {distance} m ({distance_source})\nduration  {duration} s\n"
     ))
-}
-
-impl From<PriceExplanation> for Explanation {
-    fn from(explained: PriceExplanation) -> Self {
-        let distance_source = match explained.distance_source() {
-            proto::DistanceSource::Osrm => "osrm",
-            proto::DistanceSource::StraightLine | proto::DistanceSource::Unspecified => {
-                "straight_line"
-            }
-        };
-        let currency = explained.currency_code;
-        let rules = explained.calculation.into_iter().map(|outcome| Outcome {
-            decimal: decimal(outcome.amount, &currency),
-            rule: outcome.rule,
-            matched: outcome.matched,
-            reason: outcome.reason,
-            amount: outcome.amount,
-        });
-        Self {
-            price: explained.price.as_ref().map(ExplainedPrice::from),
-            distance: explained.distance_meters,
-            duration: explained.duration_seconds,
-            distance_source,
-            calculation: rules.collect(),
-            currency,
-        }
-    }
-}
-
-impl From<&Price> for ExplainedPrice {
-    fn from(price: &Price) -> Self {
-        Self {
-            amount: price.net_amount.saturating_add(price.tax_amount),
-            net: price.net_amount,
-            tax: price.tax_amount,
-        }
-    }
-}
-
-impl Resource for Outcome {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("rule", self.rule.clone()),
-            (
-                "matched",
-                if self.matched { "yes" } else { "no" }.to_owned(),
-            ),
-            ("amount", self.decimal.clone()),
-            ("reason", self.reason.clone()),
-        ]
-    }
 }
 
 /// Formats an amount of minor units: 499 is 4.99 EUR, 499 JPY and 0.499 KWD.

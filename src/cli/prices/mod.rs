@@ -5,33 +5,24 @@ mod explanation;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use process::number;
 use proto::{
     ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
     ListPriceListsRequest, PriceList, price_lists_client::PriceListsClient,
 };
 use rest_gateway::{ViolationCollector, read_delivery_draft};
-use serde::Serialize;
 
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     definition::{self, Apply, Check, StoreFlag},
     errors::{definition_error, payload_error, reply},
     id,
-    output::{self, Resource},
+    output::{self, View},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Prices {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Apply a definition as the store's price list
     #[command(after_help = PRICE_LIST_HELP)]
     Apply(Apply),
@@ -39,28 +30,22 @@ enum Command {
     #[command(after_help = PRICE_LIST_HELP)]
     Check(Check),
     /// Show the store's price list
-    Show(ShowVersion),
+    Show {
+        #[command(flatten)]
+        store: StoreFlag,
+        /// Version; by default the current one
+        #[arg(long, value_name = "NUMBER", value_parser = number::at_least(1_u32, 3))]
+        version: Option<u32>,
+    },
     /// List the versions of the store's price list, newest first
     History(StoreFlag),
     /// Calculate the price of a delivery, with the result of every rule
-    Explain(Explain),
-}
-
-#[derive(Args, Debug)]
-struct ShowVersion {
-    #[command(flatten)]
-    store: StoreFlag,
-    /// Version; by default the current one
-    #[arg(long, value_name = "NUMBER", value_parser = number::at_least(1_u32, 3))]
-    version: Option<u32>,
-}
-
-#[derive(Args, Debug)]
-struct Explain {
-    #[command(flatten)]
-    store: StoreFlag,
-    /// Delivery file, JSON as in POST /api/deliveries
-    payload: PathBuf,
+    Explain {
+        #[command(flatten)]
+        store: StoreFlag,
+        /// Delivery file, JSON as in POST /api/deliveries
+        payload: PathBuf,
+    },
 }
 
 const PRICE_LIST_HELP: &str = "\
@@ -94,7 +79,7 @@ when is a condition in CEL, such as: distance <= 3000 && dropoff.weekday != \"Su
 
 At most 500 rules, and 4096 bytes per condition.";
 
-impl Prices {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let price_lists = || PriceListsClient::new(core.channel.clone());
@@ -109,47 +94,40 @@ impl Prices {
                 };
                 let explain = |status: &_| definition_error(&file, status);
                 let applied = core
-                    .write(message, explain, async |request| {
-                        price_lists().apply_price_list(request).await
+                    .write_explained(message, explain, async |message| {
+                        price_lists().apply_price_list(message).await
                     })
                     .await?;
                 definition::warn(&file, &applied.warnings);
                 print(json, applied)
             }
             Command::Check(Check { file }) => {
-                let request = core.request(CheckPriceListRequest {
-                    definition: definition::read(&file)?,
-                });
+                let definition = definition::read(&file)?;
+                let request = CheckPriceListRequest { definition };
                 let checked = price_lists().check_price_list(request).await;
                 let checked = checked.map_err(|status| definition_error(&file, &status))?;
                 definition::print_valid(json, &file, &checked.into_inner().warnings)
             }
-            Command::Show(ShowVersion {
-                store: StoreFlag { store },
-                version,
-            }) => {
-                let request = core.request(GetPriceListRequest { store, version });
+            Command::Show { store, version } => {
+                let store = store.store;
+                let request = GetPriceListRequest { store, version };
                 print(json, reply(price_lists().get_price_list(request).await)?)
             }
             Command::History(StoreFlag { store }) => {
-                let request = core.request(ListPriceListsRequest { store });
+                let request = ListPriceListsRequest { store };
                 let listed = reply(price_lists().list_price_lists(request).await)?;
-                let versions: Vec<_> = listed.price_lists.iter().map(Version::from).collect();
-                output::many(json, &versions)
+                output::many(json, listed.price_lists.iter().map(view))
             }
-            Command::Explain(Explain {
-                store: StoreFlag { store },
-                payload,
-            }) => {
+            Command::Explain { store, payload } => {
                 let body = std::fs::read(&payload)
                     .with_context(|| format!("cannot read {}", payload.display()))?;
                 let mut collector = ViolationCollector::default();
                 let delivery = read_delivery_draft(&body, &mut collector);
-                let request = core.request(ExplainPriceRequest {
-                    store,
+                let request = ExplainPriceRequest {
+                    store: store.store,
                     delivery: Some(delivery),
                     violations: collector.to_proto(),
-                });
+                };
                 let explained = price_lists().explain_price(request).await;
                 let explained = explained.map_err(|status| payload_error(&collector, &status))?;
                 explanation::print(json, explained.into_inner())
@@ -159,48 +137,23 @@ impl Prices {
 }
 
 /// A version of a price list, without its definition.
-#[derive(Serialize)]
-struct Version {
-    version: u32,
-    created_at: Option<String>,
-}
-
-impl From<&PriceList> for Version {
-    fn from(price_list: &PriceList) -> Self {
-        Self {
-            version: price_list.version,
-            created_at: output::instant(price_list.create_time.as_ref(), "UTC"),
-        }
-    }
-}
-
-impl Resource for Version {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("version", self.version.to_string()),
-            ("applied", self.created_at.clone().unwrap_or_default()),
-        ]
-    }
+fn view(price_list: &PriceList) -> View {
+    let applied_at = output::instant(price_list.create_time, "UTC");
+    View::default()
+        .field("version", price_list.version)
+        .named("created_at", "applied", applied_at)
 }
 
 /// Prints the definition as applied; with `--json`, its metadata too.
 fn print(json: bool, price_list: PriceList) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Stored {
-        store: String,
-        version: u32,
-        definition: String,
-        warnings: Vec<String>,
-        created_at: Option<String>,
-    }
     if !json {
         return output::definition(&price_list.definition);
     }
-    output::document(&Stored {
-        store: id::of(&price_list.store).to_owned(),
-        version: price_list.version,
-        created_at: output::instant(price_list.create_time.as_ref(), "UTC"),
-        definition: price_list.definition,
-        warnings: price_list.warnings,
-    })
+    let stored = View::default()
+        .json("store", id::of(&price_list.store))
+        .json("version", price_list.version)
+        .json("definition", price_list.definition)
+        .json("warnings", price_list.warnings)
+        .json("created_at", output::instant(price_list.create_time, "UTC"));
+    output::document(&stored)
 }

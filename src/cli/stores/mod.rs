@@ -4,30 +4,22 @@ mod service_area;
 
 use clap::{Args, Subcommand};
 use proto::{
-    CreateStoreRequest, GetStoreRequest, ListStoresRequest, ServiceArea, UpdateStoreRequest, iri,
+    CreateStoreRequest, GetStoreRequest, LatLng, ListStoresRequest, ServiceArea,
+    UpdateStoreRequest,
+    iri::{self, Collection},
     stores_client::StoresClient,
 };
-use serde::Serialize;
 
-use self::service_area::Area;
 use crate::cli::{
-    access::Access,
+    access::CoreCommand,
     address::AddressFlags,
-    errors::{call_error, reply},
+    errors::reply,
     id,
-    output::{self, Resource},
+    output::{self, View, instant},
 };
 
-#[derive(Args, Debug)]
-pub(crate) struct Stores {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Create a store
     Create {
         /// Name of the store
@@ -42,12 +34,12 @@ enum Command {
     List,
     /// Show a store
     Show {
-        #[arg(value_parser = id::store)]
+        #[arg(value_parser = id::parser(Collection::Stores))]
         id: String,
     },
     /// Change the given settings of a store
     Set {
-        #[arg(value_parser = id::store)]
+        #[arg(value_parser = id::parser(Collection::Stores))]
         id: String,
         #[command(flatten)]
         changes: Changes,
@@ -60,7 +52,7 @@ enum Command {
     multiple = true,
     args = ["name", "address", "lat_lng", "timezone", "currency", "country", "service_area"]
 )]
-struct Changes {
+pub(crate) struct Changes {
     /// Name of the store
     #[arg(long)]
     name: Option<String>,
@@ -71,7 +63,7 @@ struct Changes {
 }
 
 #[derive(Args, Debug)]
-struct RegionFlags {
+pub(crate) struct RegionFlags {
     /// Time zone of the store, IANA name
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
@@ -87,7 +79,7 @@ struct RegionFlags {
     service_area: Option<ServiceArea>,
 }
 
-impl Stores {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let stores = || StoresClient::new(core.channel.clone());
@@ -108,20 +100,17 @@ impl Stores {
                     service_area: region.service_area,
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    stores().create_store(request).await
+                core.write(message, async |message| {
+                    stores().create_store(message).await
                 })
                 .await?
             }
             Command::List => {
-                let request = core.request(ListStoresRequest {});
-                let listed = reply(stores().list_stores(request).await)?;
-                let stores: Vec<_> = listed.stores.into_iter().map(Store::from).collect();
-                return output::many(json, &stores);
+                let listed = reply(stores().list_stores(ListStoresRequest {}).await)?;
+                return output::many(json, listed.stores.into_iter().map(view));
             }
-            Command::Show { id } => {
-                let request = core.request(GetStoreRequest { name: id });
-                reply(stores().get_store(request).await)?
+            Command::Show { id: name } => {
+                reply(stores().get_store(GetStoreRequest { name }).await)?
             }
             Command::Set { id, changes } => {
                 let message = UpdateStoreRequest {
@@ -134,70 +123,35 @@ impl Stores {
                     service_area: changes.region.service_area,
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    stores().update_store(request).await
+                core.write(message, async |message| {
+                    stores().update_store(message).await
                 })
                 .await?
             }
         };
-        output::one(json, &Store::from(store))
+        output::one(json, &view(store))
     }
 }
 
-#[derive(Serialize)]
-struct Store {
-    id: String,
-    iri: String,
-    name: String,
-    address: Option<String>,
-    /// Latitude, longitude.
-    lat_lng: Option<[f64; 2]>,
-    timezone: String,
-    currency: String,
-    country: String,
-    /// Null: anywhere.
-    service_area: Option<Area>,
-    created_at: Option<String>,
-}
-
-impl From<proto::Store> for Store {
-    fn from(store: proto::Store) -> Self {
-        let address = store.default_address;
-        Self {
-            id: id::of(&store.name).to_owned(),
-            iri: iri::of(&store.name),
-            name: store.display_name,
-            lat_lng: address
-                .as_ref()
-                .and_then(|address| address.lat_lng)
-                .map(|point| [point.latitude, point.longitude]),
-            address: address.map(|address| address.street_address),
-            created_at: output::instant(store.create_time.as_ref(), &store.time_zone),
-            service_area: store.service_area.and_then(Area::new),
-            timezone: store.time_zone,
-            currency: store.currency_code,
-            country: store.country_code,
-        }
-    }
-}
-
-impl Resource for Store {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let location = self
-            .lat_lng
-            .map(|[latitude, longitude]| format!("{latitude},{longitude}"))
-            .unwrap_or_default();
-        let service_area = self.service_area.as_ref().map(Area::to_string);
-        vec![
-            ("id", self.id.clone()),
-            ("name", self.name.clone()),
-            ("address", self.address.clone().unwrap_or_default()),
-            ("location", location),
-            ("timezone", self.timezone.clone()),
-            ("currency", self.currency.clone()),
-            ("country", self.country.clone()),
-            ("service area", service_area.unwrap_or_default()),
-            ("created", self.created_at.clone().unwrap_or_default()),
-        ]
-    }
+fn view(store: proto::Store) -> View {
+    let address = store.default_address;
+    let location = address.as_ref().and_then(|address| address.lat_lng);
+    let located = |at: LatLng| format!("{},{}", at.latitude, at.longitude);
+    let area = store.service_area.and_then(|area| area.area);
+    let area_json = area.as_ref().map(service_area::json);
+    let area_text = area.as_ref().map(service_area::text);
+    View::default()
+        .field("id", id::of(&store.name))
+        .json("iri", iri::of(&store.name))
+        .field("name", store.display_name)
+        .field("address", address.map(|address| address.street_address))
+        .json("lat_lng", location.map(|at| [at.latitude, at.longitude]))
+        .shown("location", location.map(located).unwrap_or_default())
+        .field("timezone", &*store.time_zone)
+        .field("currency", store.currency_code)
+        .field("country", store.country_code)
+        // Null: anywhere.
+        .json("service_area", area_json)
+        .shown("service area", area_text.unwrap_or_default())
+        .field("created_at", instant(store.create_time, &store.time_zone))
 }

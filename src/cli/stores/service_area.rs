@@ -1,52 +1,37 @@
 //! Parses and formats a store's service area.
 
-use std::fmt;
+use proto::{Circle, LatLng, ServiceArea, service_area::Area};
+use serde_json::{Value, json};
 
-use proto::{Circle, LatLng, ServiceArea, service_area};
-use serde::Serialize;
-
-/// A service area for output.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum Area {
-    Circle {
-        /// Latitude, longitude; null: the store's address.
-        center: Option<[f64; 2]>,
-        radius_meters: u32,
-    },
-    Zone {
-        zone: String,
-    },
-}
-
-impl Area {
-    /// Converts a service area; none means anywhere.
-    pub(crate) fn new(area: ServiceArea) -> Option<Self> {
-        Some(match area.area? {
-            service_area::Area::Circle(circle) => Self::Circle {
-                center: circle
-                    .center
-                    .map(|center| [center.latitude, center.longitude]),
-                radius_meters: circle.radius_meters,
-            },
-            service_area::Area::Zone(zone) => Self::Zone { zone },
-        })
+/// `center` is latitude and longitude; null: the store's address.
+pub(super) fn json(area: &Area) -> Value {
+    match area {
+        Area::Circle(Circle {
+            center,
+            radius_meters,
+        }) => json!({
+            "center": center.map(|center| [center.latitude, center.longitude]),
+            "radius_meters": radius_meters,
+        }),
+        Area::Zone(zone) => json!({ "zone": zone }),
     }
 }
 
-impl fmt::Display for Area {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Circle {
-                center: None,
-                radius_meters,
-            } => write!(f, "within {radius_meters} m"),
-            Self::Circle {
-                center: Some([latitude, longitude]),
-                radius_meters,
-            } => write!(f, "within {radius_meters} m around {latitude},{longitude}"),
-            Self::Zone { zone } => write!(f, "in {zone}"),
+pub(super) fn text(area: &Area) -> String {
+    match area {
+        Area::Circle(circle) => {
+            let radius = format!("within {} m", circle.radius_meters);
+            match circle.center {
+                Some(LatLng {
+                    latitude,
+                    longitude,
+                }) => {
+                    format!("{radius} around {latitude},{longitude}")
+                }
+                None => radius,
+            }
         }
+        Area::Zone(zone) => format!("in {zone}"),
     }
 }
 
@@ -56,10 +41,8 @@ pub(crate) fn parse(text: &str) -> Result<ServiceArea, String> {
                         (48.8554,2.3596,5km), a zone (zone:NAME), or anywhere";
     let area = match text.split_once(':') {
         _ if text == "anywhere" => return Ok(ServiceArea::default()),
-        Some(("zone", name)) if !name.trim().is_empty() => {
-            Some(service_area::Area::Zone(name.trim().to_owned()))
-        }
-        _ => parse_circle(text).map(service_area::Area::Circle),
+        Some(("zone", name)) if !name.trim().is_empty() => Some(Area::Zone(name.trim().to_owned())),
+        _ => parse_circle(text).map(Area::Circle),
     };
     area.map(|area| ServiceArea { area: Some(area) })
         .ok_or_else(|| EXPECTED.to_owned())
@@ -107,7 +90,7 @@ mod tests {
     fn an_area_is_a_circle_around_the_address_or_a_location_or_a_zone() {
         let format = |text: &str| {
             let area = parse(text).ok()?;
-            Some(Area::new(area).map(|area| area.to_string()))
+            Some(area.area.as_ref().map(super::text))
         };
 
         for (text, expected) in [

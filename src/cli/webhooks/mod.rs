@@ -2,48 +2,31 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use jiff::Timestamp;
 use process::{duration, number};
 use proto::{
     ConfirmWebhookSecretRequest, DisableWebhookRequest, EnableWebhookRequest,
     ListWebhookNotificationsRequest, ListWebhooksRequest, RecoverWebhookRequest,
     ResendWebhookNotificationRequest, RotateWebhookSecretRequest, TestWebhookRequest,
-    webhooks_client::WebhooksClient,
+    iri::Collection, webhooks_client::WebhooksClient,
 };
-use tonic::transport::Channel;
 
-use self::{
-    test_send::TestResult,
-    views::{Notification, Recovery, Webhook},
-};
-use crate::cli::{
-    access::{self, Access},
-    errors::{call_error, reply},
-    id, output,
-};
+use crate::cli::{access::CoreCommand, errors::reply, id, output};
 
 mod test_send;
 mod views;
 
-#[derive(Args, Debug)]
-pub(crate) struct Webhooks {
-    #[command(flatten)]
-    access: Access,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List the webhooks of a store, oldest first
     List {
-        #[arg(long, value_name = "ID", value_parser = id::store)]
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
         store: String,
     },
     /// List a webhook's notifications with their attempts, newest first
     Attempts {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
         /// Only notifications in this state; repeatable
         #[arg(long = "state", value_name = "STATE", value_parser = ["pending", "failed", "delivered", "exhausted", "cancelled"])]
@@ -55,12 +38,12 @@ enum Command {
     /// Resend a notification
     Resend {
         /// ID of the notification, as in the header `webhook-id`
-        #[arg(value_parser = id::notification)]
+        #[arg(value_parser = id::parser(Collection::Notifications))]
         id: String,
     },
     /// Resend failed notifications, and send missed events, since a time
     Recover {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
         /// Start, such as 2020-04-02T12:00:00+02:00
         #[arg(long, value_name = "TIME")]
@@ -68,7 +51,7 @@ enum Command {
     },
     /// Rotate a webhook's secret and print the new one, which is shown only once
     RotateSecret {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
         /// How long the old secret stays valid: by default a day; `0` if it is compromised
         #[arg(long, value_name = "DURATION", value_parser = duration::parse_or_zero)]
@@ -76,29 +59,29 @@ enum Command {
     },
     /// Confirm a webhook's new secret and invalidate the old ones
     ConfirmSecret {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
     },
     /// Send a webhook a signed test request and print the result
     ///
     /// The exit status is 1 if the receiver does not accept the request.
     Test {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
     },
     /// Enable a webhook
     Enable {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
     },
     /// Disable a webhook and cancel its pending notifications
     Disable {
-        #[arg(value_parser = id::webhook)]
+        #[arg(value_parser = id::parser(Collection::Webhooks))]
         id: String,
     },
 }
 
-impl Webhooks {
+impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
         let webhooks = || WebhooksClient::new(core.channel.clone());
@@ -106,10 +89,9 @@ impl Webhooks {
 
         let webhook = match self.command {
             Command::List { store } => {
-                let request = core.request(ListWebhooksRequest { store });
+                let request = ListWebhooksRequest { store };
                 let listed = reply(webhooks().list_webhooks(request).await)?;
-                let webhooks: Vec<_> = listed.webhooks.into_iter().map(Webhook::from).collect();
-                return output::many(json, &webhooks);
+                return output::many(json, listed.webhooks.into_iter().map(views::webhook));
             }
             Command::Attempts { id, states, limit } => {
                 let request = ListWebhookNotificationsRequest {
@@ -119,17 +101,19 @@ impl Webhooks {
                     with_attempts: true,
                     ..ListWebhookNotificationsRequest::default()
                 };
-                return list_notifications(json, &core, webhooks(), request).await;
+                let listed = reply(webhooks().list_webhook_notifications(request).await)?;
+                let notifications = listed.notifications.iter();
+                return output::many(json, notifications.map(views::notification));
             }
             Command::Resend { id: name } => {
                 let idempotency = None;
                 let message = ResendWebhookNotificationRequest { name, idempotency };
                 let sent = core
-                    .write(message, call_error, async |request| {
-                        webhooks().resend_webhook_notification(request).await
+                    .write(message, async |message| {
+                        webhooks().resend_webhook_notification(message).await
                     })
                     .await?;
-                return output::one(json, &Notification::from(sent));
+                return output::one(json, &views::notification(&sent));
             }
             Command::Recover { id, since } => {
                 let message = RecoverWebhookRequest {
@@ -142,16 +126,16 @@ impl Webhooks {
                     idempotency: None,
                 };
                 let recovery = core
-                    .write(message, call_error, async |request| {
-                        webhooks().recover_webhook(request).await
+                    .write(message, async |message| {
+                        webhooks().recover_webhook(message).await
                     })
                     .await?;
-                return output::one(json, &Recovery::from(recovery));
+                return output::one(json, &views::recovery(&recovery));
             }
-            Command::Test { id } => {
-                let request = core.request(TestWebhookRequest { name: id });
+            Command::Test { id: name } => {
+                let request = TestWebhookRequest { name };
                 let tested = reply(webhooks().test_webhook(request).await)?;
-                return TestResult::from(tested).print(json);
+                return test_send::print(json, tested);
             }
             Command::RotateSecret { id, overlap } => {
                 let message = RotateWebhookSecretRequest {
@@ -161,52 +145,36 @@ impl Webhooks {
                     violations: Vec::new(),
                     idempotency: None,
                 };
-                core.write(message, call_error, async |request| {
-                    webhooks().rotate_webhook_secret(request).await
+                core.write(message, async |message| {
+                    webhooks().rotate_webhook_secret(message).await
                 })
                 .await
             }
             Command::ConfirmSecret { id: name } => {
                 let idempotency = None;
                 let message = ConfirmWebhookSecretRequest { name, idempotency };
-                core.write(message, call_error, async |request| {
-                    webhooks().confirm_webhook_secret(request).await
+                core.write(message, async |message| {
+                    webhooks().confirm_webhook_secret(message).await
                 })
                 .await
             }
             Command::Enable { id: name } => {
                 let idempotency = None;
                 let message = EnableWebhookRequest { name, idempotency };
-                core.write(message, call_error, async |request| {
-                    webhooks().enable_webhook(request).await
+                core.write(message, async |message| {
+                    webhooks().enable_webhook(message).await
                 })
                 .await
             }
             Command::Disable { id: name } => {
                 let idempotency = None;
                 let message = DisableWebhookRequest { name, idempotency };
-                core.write(message, call_error, async |request| {
-                    webhooks().disable_webhook(request).await
+                core.write(message, async |message| {
+                    webhooks().disable_webhook(message).await
                 })
                 .await
             }
         };
-        output::one(json, &Webhook::from(webhook?))
+        output::one(json, &views::webhook(webhook?))
     }
-}
-
-async fn list_notifications(
-    json: bool,
-    core: &access::Core,
-    mut webhooks: WebhooksClient<Channel>,
-    request: ListWebhookNotificationsRequest,
-) -> anyhow::Result<()> {
-    let request = core.request(request);
-    let listed = reply(webhooks.list_webhook_notifications(request).await)?;
-    let notifications: Vec<_> = listed
-        .notifications
-        .into_iter()
-        .map(Notification::from)
-        .collect();
-    output::many(json, &notifications)
 }

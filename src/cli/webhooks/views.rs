@@ -1,196 +1,101 @@
 //! Printed forms of webhooks and notifications.
 
 use proto::{
-    RecoverWebhookResponse, WebhookAttempt, WebhookNotification, iri, webhook::DisabledReason,
-    webhook_notification::State,
+    RecoverWebhookResponse, Webhook, WebhookAttempt, WebhookNotification, iri,
+    webhook::DisabledReason, webhook_notification::State,
 };
-use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::{
     id,
-    output::{self, Resource},
+    output::{self, View, non_empty},
 };
 
-#[derive(Serialize)]
-pub(super) struct Webhook {
-    id: String,
-    iri: String,
-    /// ID of its API client.
-    client: String,
-    event: String,
-    url: String,
-    /// Shown only when it is created.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
-    secret_overlap_ends_at: Option<String>,
-    enabled: bool,
-    disabled_at: Option<String>,
-    disabled_reason: Option<&'static str>,
-    created_at: Option<String>,
+pub(super) fn webhook(webhook: Webhook) -> View {
+    let instant = |timestamp| output::instant(timestamp, &webhook.time_zone);
+    let reason = match webhook.disabled_reason() {
+        DisabledReason::Unspecified => None,
+        DisabledReason::Client => Some("client"),
+        DisabledReason::Operator => Some("operator"),
+        DisabledReason::Gone => Some("gone"),
+        DisabledReason::Failing => Some("failing"),
+    };
+    let disabled_at = instant(webhook.disable_time);
+    let disabled = match (&disabled_at, reason) {
+        (Some(at), Some(reason)) => format!("{at} ({reason})"),
+        (at, _) => at.clone().unwrap_or_default(),
+    };
+    let overlap_ends_at = instant(webhook.overlap_end_time);
+    View::default()
+        .field("id", id::of(&webhook.name))
+        .json("iri", iri::of(&webhook.name))
+        .field("event", webhook.event)
+        .field("url", webhook.url)
+        // The ID of its API client.
+        .field("client", id::of(&webhook.api_client))
+        .json("enabled", disabled_at.is_none())
+        .json("disabled_at", disabled_at)
+        .json("disabled_reason", reason)
+        .shown("disabled", disabled)
+        .json("created_at", instant(webhook.create_time))
+        .named(
+            "secret_overlap_ends_at",
+            "old secret until",
+            overlap_ends_at,
+        )
+        // Shown only when it is created.
+        .optional("secret", non_empty(webhook.secret))
 }
 
-impl From<proto::Webhook> for Webhook {
-    fn from(webhook: proto::Webhook) -> Self {
-        let instant = |timestamp| output::instant(timestamp, &webhook.time_zone);
-        Self {
-            id: id::of(&webhook.name).to_owned(),
-            iri: iri::of(&webhook.name),
-            client: id::of(&webhook.api_client).to_owned(),
-            secret_overlap_ends_at: instant(webhook.overlap_end_time.as_ref()),
-            enabled: webhook.disable_time.is_none(),
-            disabled_at: instant(webhook.disable_time.as_ref()),
-            disabled_reason: match webhook.disabled_reason() {
-                DisabledReason::Unspecified => None,
-                DisabledReason::Client => Some("client"),
-                DisabledReason::Operator => Some("operator"),
-                DisabledReason::Gone => Some("gone"),
-                DisabledReason::Failing => Some("failing"),
-            },
-            created_at: instant(webhook.create_time.as_ref()),
-            event: webhook.event,
-            url: webhook.url,
-            secret: Some(webhook.secret).filter(|secret| !secret.is_empty()),
-        }
+pub(super) fn notification(notification: &WebhookNotification) -> View {
+    let instant = |timestamp| output::instant(timestamp, &notification.time_zone);
+    let state = match notification.state() {
+        State::Pending => "pending",
+        State::Failed => "failed",
+        State::Delivered => "delivered",
+        State::Exhausted => "exhausted",
+        State::Cancelled => "cancelled",
+        State::Unspecified => "unknown",
+    };
+    let attempts = &notification.attempts;
+    let results: Vec<_> = attempts.iter().map(result).collect();
+    let attempts = attempts.iter().map(|attempt| {
+        json!({
+            "number": attempt.number,
+            "ended_at": instant(attempt.end_time),
+            "milliseconds": attempt.duration_microseconds / 1000,
+            // Null if delivered.
+            "failure": non_empty(&*attempt.failure),
+            "status": attempt.status,
+            "answer": attempt.response_body,
+        })
+    });
+    View::default()
+        // Also the header `webhook-id`.
+        .field("id", id::of(&notification.name))
+        .field("event", &*notification.event)
+        .field("object", iri::of(&notification.object))
+        .field("state", state)
+        .field("created_at", instant(notification.create_time))
+        .field("next_attempt_at", instant(notification.next_attempt_time))
+        .field("finished_at", instant(notification.finish_time))
+        .json("attempts", attempts.collect::<Vec<_>>())
+        .shown("attempts", results.join(" "))
+}
+
+/// The response's status, or the name of the failure.
+fn result(attempt: &WebhookAttempt) -> String {
+    match (&*attempt.failure, attempt.status) {
+        ("" | "status", Some(status)) => status.to_string(),
+        (failure, _) => failure.to_owned(),
     }
 }
 
-impl Resource for Webhook {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let disabled = match (&self.disabled_at, self.disabled_reason) {
-            (Some(at), Some(reason)) => format!("{at} ({reason})"),
-            (Some(at), None) => at.clone(),
-            (None, _) => String::new(),
-        };
-        let mut fields = vec![
-            ("id", self.id.clone()),
-            ("event", self.event.clone()),
-            ("url", self.url.clone()),
-            ("client", self.client.clone()),
-            ("disabled", disabled),
-            (
-                "old secret until",
-                self.secret_overlap_ends_at.clone().unwrap_or_default(),
-            ),
-        ];
-        if let Some(secret) = &self.secret {
-            fields.push(("secret", secret.clone()));
-        }
-        fields
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct Notification {
-    /// Also the header `webhook-id`.
-    id: String,
-    event: String,
-    /// IRI.
-    object: String,
-    state: &'static str,
-    next_attempt_at: Option<String>,
-    created_at: Option<String>,
-    finished_at: Option<String>,
-    attempts: Vec<Attempt>,
-}
-
-#[derive(Serialize)]
-struct Attempt {
-    number: u32,
-    ended_at: Option<String>,
-    milliseconds: i64,
-    /// Null if delivered.
-    failure: Option<String>,
-    status: Option<u32>,
-    #[serde(rename = "answer")]
-    response_body: String,
-}
-
-impl From<WebhookNotification> for Notification {
-    fn from(notification: WebhookNotification) -> Self {
-        let zone = notification.time_zone.as_str();
-        let attempts = notification.attempts.iter();
-        Self {
-            id: id::of(&notification.name).to_owned(),
-            object: iri::of(&notification.object),
-            state: match notification.state() {
-                State::Pending => "pending",
-                State::Failed => "failed",
-                State::Delivered => "delivered",
-                State::Exhausted => "exhausted",
-                State::Cancelled => "cancelled",
-                State::Unspecified => "unknown",
-            },
-            next_attempt_at: output::instant(notification.next_attempt_time.as_ref(), zone),
-            created_at: output::instant(notification.create_time.as_ref(), zone),
-            finished_at: output::instant(notification.finish_time.as_ref(), zone),
-            attempts: attempts
-                .map(|attempt| Attempt::new(attempt, zone))
-                .collect(),
-            event: notification.event,
-        }
-    }
-}
-
-impl Attempt {
-    fn new(attempt: &WebhookAttempt, zone: &str) -> Self {
-        Self {
-            number: attempt.number,
-            ended_at: output::instant(attempt.end_time.as_ref(), zone),
-            milliseconds: attempt.duration_microseconds / 1000,
-            failure: Some(attempt.failure.clone()).filter(|failure| !failure.is_empty()),
-            status: attempt.status,
-            response_body: attempt.response_body.clone(),
-        }
-    }
-
-    /// The response's status, or the name of the failure.
-    fn result(&self) -> String {
-        let status = self.status.map(|status| status.to_string());
-        match (&self.failure, status) {
-            (Some(failure), Some(status)) if failure == "status" => status,
-            (Some(failure), _) => failure.clone(),
-            (None, status) => status.unwrap_or_default(),
-        }
-    }
-}
-
-impl Resource for Notification {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        let results: Vec<_> = self.attempts.iter().map(Attempt::result).collect();
-        let instant = |text: &Option<String>| text.clone().unwrap_or_default();
-        vec![
-            ("id", self.id.clone()),
-            ("event", self.event.clone()),
-            ("object", self.object.clone()),
-            ("state", self.state.to_owned()),
-            ("created", instant(&self.created_at)),
-            ("next attempt", instant(&self.next_attempt_at)),
-            ("finished", instant(&self.finished_at)),
-            ("attempts", results.join(" ")),
-        ]
-    }
-}
-
-#[derive(Serialize)]
-pub(super) struct Recovery {
-    since: Option<String>,
-    recovered: u64,
-}
-
-impl From<RecoverWebhookResponse> for Recovery {
-    fn from(recovery: RecoverWebhookResponse) -> Self {
-        Self {
-            since: output::instant(recovery.since.as_ref(), &recovery.time_zone),
-            recovered: recovery.recovered,
-        }
-    }
-}
-
-impl Resource for Recovery {
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("since", self.since.clone().unwrap_or_default()),
-            ("recovered", self.recovered.to_string()),
-        ]
-    }
+pub(super) fn recovery(recovery: &RecoverWebhookResponse) -> View {
+    View::default()
+        .field(
+            "since",
+            output::instant(recovery.since, &recovery.time_zone),
+        )
+        .field("recovered", recovery.recovered)
 }

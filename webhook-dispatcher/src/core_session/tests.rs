@@ -3,7 +3,7 @@
 use core_client::{CoreConfig, Cores};
 
 use super::*;
-use crate::{Config, config::SecretSource, resolver::Resolver, root_certificates};
+use crate::{Config, resolver::Resolver, root_certificates};
 
 const LEASE: Duration = Duration::from_millis(300);
 
@@ -15,16 +15,21 @@ fn session() -> CoreSession {
     let urls = ["http://127.0.0.1:1".parse().unwrap()];
     let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
     let addr = cores.discover().addresses.borrow()[0].clone();
-    let secret = "secret".to_owned().into();
-    let core = StreamOpener::new(cores, addr, "key".to_owned(), SecretSource::Fixed(secret));
+    let config = Config {
+        client_key: Some("key".to_owned()),
+        client_secret: Some("secret".to_owned().into()),
+        ..Config::default()
+    };
+    let (key, secret) = config.credentials().unwrap();
+    let core = StreamOpener::new(cores, addr, key, secret);
     let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
-    let sender = Sender::new(&Config::default(), tls, Resolver::system()).unwrap();
+    let sender = Sender::new(&config, tls, Resolver::system()).unwrap();
     CoreSession::new(
         core,
         Arc::new(sender),
         watch::Sender::new(2).subscribe(),
         Connections::default(),
-        OpenStreams::default(),
+        TaskTracker::new(),
         CancellationToken::new(),
     )
 }

@@ -9,11 +9,10 @@ use std::{
 use egress::Policy;
 use futures_util::future::BoxFuture;
 use process::metrics::Exposition;
+use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::{
-    readiness::OpenStreams, root_certificates, unresponsive_listener::UnresponsiveListener,
-};
+use crate::{root_certificates, unresponsive_listener::UnresponsiveListener};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -147,9 +146,7 @@ async fn an_attempt_is_counted_unless_it_is_a_test() {
 
     let mut exposition = Exposition::default();
     let registry = exposition.registry();
-    sender
-        .metrics()
-        .register(1, OpenStreams::default(), registry);
+    sender.metrics().register(1, TaskTracker::new(), registry);
     let metrics = exposition.render().await;
 
     let counts: Vec<_> = metrics

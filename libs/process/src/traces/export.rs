@@ -17,10 +17,9 @@ use opentelemetry_sdk::{
 use prometheus_client::registry::Registry;
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
-    task::JoinHandle,
     time::{sleep, timeout},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::transport::{ClientTlsConfig, Endpoint};
 use url::Url;
 
@@ -37,7 +36,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Limit for exporting the last spans at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One per process, as the logs, and the share of traces that is exported.
+/// The tracer of this process, and the share of traces that is exported.
 static TRACER: OnceLock<(SdkTracer, f64)> = OnceLock::new();
 
 static LOST: LazyLock<Counters> =
@@ -65,13 +64,8 @@ pub fn register_metrics(registry: &mut Registry) {
     );
 }
 
-/// The export of a process's spans, until it is stopped.
-pub struct Traces(Option<Running>);
-
-struct Running {
-    task: JoinHandle<()>,
-    stop: CancellationToken,
-}
+/// The export of a process's spans, if there is one, and what stops it.
+pub struct Traces(Option<(CancellationToken, AbortOnDropHandle<()>)>);
 
 /// Starts the export if an endpoint is configured. Must be called in the runtime, once.
 pub fn start(config: &TraceConfig, program: &'static str) -> anyhow::Result<Traces> {
@@ -99,20 +93,19 @@ pub fn start(config: &TraceConfig, program: &'static str) -> anyhow::Result<Trac
         .is_ok();
     ensure!(is_first, "traces are exported already");
     let stop = CancellationToken::new();
-    let task = tokio::spawn(export(queue, exporter, stop.clone()));
+    let export = tokio::spawn(export(queue, exporter, stop.clone()));
     tracing::info!(endpoint = %url, sampling = config.trace_sampling, "exporting traces");
-    Ok(Traces(Some(Running { task, stop })))
+    Ok(Traces(Some((stop, AbortOnDropHandle::new(export)))))
 }
 
 impl Traces {
     /// Exports what is left, within two seconds.
     pub async fn stop(self) {
-        let Some(Running { mut task, stop }) = self.0 else {
+        let Some((stop, export)) = self.0 else {
             return;
         };
         stop.cancel();
-        if timeout(STOP_TIMEOUT, &mut task).await.is_err() {
-            task.abort();
+        if timeout(STOP_TIMEOUT, export).await.is_err() {
             tracing::warn!("the last spans were not exported within {STOP_TIMEOUT:?}");
         }
     }

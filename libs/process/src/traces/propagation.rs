@@ -19,7 +19,9 @@ pub(super) fn from_headers(headers: &HeaderMap) -> Option<Context> {
     if !headers.contains_key(TRACEPARENT) {
         return None;
     }
-    extract(&Headers(headers))
+    let headers = Headers(headers);
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &headers);
+    context.has_active_span().then_some(context)
 }
 
 /// The same span, as one that its sender does not sample.
@@ -37,12 +39,8 @@ pub(super) fn unsampled(context: &Context) -> Context {
 
 /// The span that a `traceparent` names, if it is valid.
 pub(super) fn from_traceparent(traceparent: &str) -> Option<Context> {
-    extract(&Traceparent(traceparent))
-}
-
-fn extract(extractor: &dyn Extractor) -> Option<Context> {
-    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), extractor);
-    context.has_active_span().then_some(context)
+    let value = HeaderValue::try_from(traceparent).ok()?;
+    from_headers(&HeaderMap::from_iter([(TRACEPARENT, value)]))
 }
 
 /// Adds the headers of the current span, if there is one.
@@ -76,18 +74,6 @@ impl Extractor for Headers<'_> {
 
     fn keys(&self) -> Vec<&str> {
         self.0.keys().map(HeaderName::as_str).collect()
-    }
-}
-
-struct Traceparent<'a>(&'a str);
-
-impl Extractor for Traceparent<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        (TRACEPARENT == key).then_some(self.0)
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        vec!["traceparent"]
     }
 }
 

@@ -80,7 +80,7 @@ impl TraceSpan {
         }
     }
 
-    /// Adds attributes. Never a value that a person or a secret is known by.
+    /// Adds attributes. Never a value that identifies a person or reveals a secret.
     pub fn set<const N: usize>(&self, attributes: impl FnOnce() -> [KeyValue; N]) {
         let span = self.0.span();
         if span.is_recording() {
@@ -119,7 +119,7 @@ impl TraceSpan {
         span.end_with_timestamp(now);
     }
 
-    /// Ends the span. One that is not ended so ends with its last clone.
+    /// Ends the span, which otherwise ends when its last clone is dropped.
     pub fn end(self) {
         self.0.span().end();
     }
@@ -147,7 +147,7 @@ pub fn within<F: Future>(
     }
 }
 
-/// The request that a task works for: what its log lines name, and its span.
+/// The request that a future works for: what its log lines name, and its span.
 #[derive(Clone, Debug)]
 pub struct Origin {
     logs: tracing::Span,
@@ -167,7 +167,7 @@ impl Origin {
         self.trace.as_ref()
     }
 
-    /// Runs a future that another task polls.
+    /// Runs a future that is polled outside of the request's own future.
     pub fn run<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         within(self.trace.as_ref(), future.instrument(self.logs.clone()))
     }

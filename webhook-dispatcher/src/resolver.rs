@@ -1,19 +1,16 @@
 //! Resolves host names with bounded concurrency. A lookup of the system's resolver cannot be
 //! cancelled and occupies a thread until it ends, so slow names are limited separately.
 
-mod latency_class;
-
 use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use moka::sync::Cache;
+use parking_lot::Mutex;
 use tokio::{
     net::lookup_host,
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
-
-use self::latency_class::{LatencyClass, LatencyHistory};
 
 /// The maximum number of concurrent lookups; far below the size of the blocking thread pool.
 const MAX_LOOKUPS: usize = 64;
@@ -25,6 +22,9 @@ const MAX_SLOW: usize = MAX_LOOKUPS / 4;
 
 /// The latency from which a name is slow.
 const SLOW_LATENCY: Duration = Duration::from_secs(2);
+
+/// The maximum number of names whose last latency is known.
+const MAX_KNOWN: u64 = 8192;
 
 /// Looks up a name.
 type LookupFn = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
@@ -46,14 +46,10 @@ struct Inner {
     all_permits: Arc<Semaphore>,
     new_permits: Arc<Semaphore>,
     slow_permits: Arc<Semaphore>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
     /// The lookups that run or wait for a permit: one for each name.
-    pending: HashMap<String, SharedLookup>,
-    history: LatencyHistory,
+    pending: Mutex<HashMap<String, SharedLookup>>,
+    /// Whether the last lookup of a name was slow.
+    was_slow: Cache<String, bool>,
 }
 
 /// One lookup, from its request to its result. Its drop removes it from the state, even in a panic.
@@ -83,7 +79,8 @@ impl Resolver {
             all_permits: permits(MAX_LOOKUPS),
             new_permits: permits(MAX_NEW),
             slow_permits: permits(MAX_SLOW),
-            state: Mutex::default(),
+            pending: Mutex::default(),
+            was_slow: Cache::new(MAX_KNOWN),
         }))
     }
 
@@ -111,31 +108,27 @@ impl Resolver {
 
     /// Subscribes to the pending lookup of a name, or starts one.
     fn join(&self, name: String) -> watch::Receiver<Option<LookupResult>> {
-        let mut state = self.state();
-        if let Some(pending) = state.pending.get(&name) {
+        let mut pending = self.0.pending.lock();
+        if let Some(pending) = pending.get(&name) {
             return pending.subscribe();
         }
         let (shared, result) = watch::channel(None);
         let shared = Arc::new(shared);
-        state.pending.insert(name.clone(), Arc::clone(&shared));
-        let class = state.history.get(&name);
+        pending.insert(name.clone(), Arc::clone(&shared));
         let lookup = PendingLookup {
             resolver: self.clone(),
             name,
             shared,
         };
-        tokio::spawn(lookup.run(class));
+        tokio::spawn(lookup.run());
         result
     }
 
     /// Acquires the permits for a lookup, first come, first served.
-    async fn acquire_permits(
-        &self,
-        class: Option<LatencyClass>,
-    ) -> [Option<OwnedSemaphorePermit>; 2] {
-        let class_permits = match class {
-            Some(LatencyClass::Fast) => None,
-            Some(LatencyClass::Slow) => Some(&self.0.slow_permits),
+    async fn acquire_permits(&self, name: &str) -> [Option<OwnedSemaphorePermit>; 2] {
+        let class_permits = match self.0.was_slow.get(name) {
+            Some(false) => None,
+            Some(true) => Some(&self.0.slow_permits),
             None => Some(&self.0.new_permits),
         };
         let acquire = async |permits: &Arc<Semaphore>| {
@@ -148,16 +141,12 @@ impl Resolver {
         };
         [class_permit, acquire(&self.0.all_permits).await]
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock()
-    }
 }
 
 impl PendingLookup {
-    async fn run(self, class: Option<LatencyClass>) {
+    async fn run(self) {
         let resolver = &self.resolver.0;
-        let mut permits = std::pin::pin!(self.resolver.acquire_permits(class));
+        let mut permits = std::pin::pin!(self.resolver.acquire_permits(&self.name));
         // Held until the lookup ends, even if it is abandoned: it still occupies a thread.
         let _permits = loop {
             tokio::select! {
@@ -168,12 +157,13 @@ impl PendingLookup {
             }
         };
         let mut lookup = (resolver.look_up)(self.name.clone());
-        let result = if let Ok(result) = timeout(resolver.slow_latency, &mut lookup).await {
-            self.record(LatencyClass::Fast);
-            result
-        } else {
-            self.record(LatencyClass::Slow);
-            lookup.await
+        let in_time = timeout(resolver.slow_latency, &mut lookup).await;
+        resolver
+            .was_slow
+            .insert(self.name.clone(), in_time.is_err());
+        let result = match in_time {
+            Ok(result) => result,
+            Err(_) => lookup.await,
         };
         let result = result.map(Arc::from).map_err(Arc::new);
         self.shared.send_replace(Some(result));
@@ -181,26 +171,22 @@ impl PendingLookup {
 
     /// Removes the lookup if it has no callers, so that none can join it. Returns whether it did.
     fn remove_if_abandoned(&self) -> bool {
-        let mut state = self.resolver.state();
+        let mut pending = self.resolver.0.pending.lock();
         let is_abandoned = self.shared.receiver_count() == 0;
         if is_abandoned {
-            state.pending.remove(&self.name);
+            pending.remove(&self.name);
         }
         is_abandoned
-    }
-
-    fn record(&self, class: LatencyClass) {
-        self.resolver.state().history.record(&self.name, class);
     }
 }
 
 impl Drop for PendingLookup {
     fn drop(&mut self) {
-        let mut state = self.resolver.state();
+        let mut pending = self.resolver.0.pending.lock();
         // If this lookup was abandoned, the name may have a new one.
         let is_own = |shared: &SharedLookup| Arc::ptr_eq(shared, &self.shared);
-        if state.pending.get(&self.name).is_some_and(is_own) {
-            state.pending.remove(&self.name);
+        if pending.get(&self.name).is_some_and(is_own) {
+            pending.remove(&self.name);
         }
     }
 }
