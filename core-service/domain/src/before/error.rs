@@ -63,6 +63,13 @@ pub enum Error {
     OutOfRange,
 }
 
+/// Texts are checked before their numbers are used, so only the range can be wrong.
+impl From<jiff::Error> for Error {
+    fn from(_: jiff::Error) -> Self {
+        Self::OutOfRange
+    }
+}
+
 impl Error {
     /// Rejects the word at byte `position` of `text`.
     pub(super) fn unrecognized(text: &str, position: usize) -> Self {

@@ -3,6 +3,13 @@
 //! recognize the text. A text that PHP misreads is rejected, or parsed as natural language: `+2h`
 //! is a duration, not an offset.
 
+/// A table of pairs, a row per line.
+macro_rules! table {
+    ($($key:expr => $value:expr;)+) => {
+        &[$(($key, $value)),+]
+    };
+}
+
 mod context;
 mod error;
 mod grammar;

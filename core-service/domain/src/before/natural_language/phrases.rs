@@ -11,15 +11,9 @@ use PhraseKind::{
     Number, OClock, Replacement, TomorrowOrMorning, Unit, Within, WithinOrBefore, WithinOrBeforeAt,
 };
 
-macro_rules! phrases {
-    ($($kind:expr => $phrases:literal;)+) => {
-        &[$(($kind, $phrases)),+]
-    };
-}
-
 /// Each phrase is folded, with one space between words. A phrase may occur twice only if one of the
 /// two is a number.
-pub(super) const PHRASES: &[(PhraseKind, &str)] = phrases! {
+pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "the";
     Filler => "le, la, les, du, de, ce, cette";
     Filler => "spatestens, den, dem, der, des";

@@ -158,7 +158,7 @@ impl ParsedTime {
                 self.has_day = true;
             }
             TokenKind::TimeOrYear => self.set_time_or_year(token, context)?,
-            TokenKind::Year => self.year = Cursor::new(token.text).number(4).map(|(year, _)| year),
+            TokenKind::Year => self.year = Cursor::new(token.text).number(4),
             TokenKind::Month => {
                 self.mark_date(token, context)?;
                 self.month = word_tables::month(Cursor::new(token.text).word());
@@ -243,7 +243,7 @@ impl ParsedTime {
     fn set_quarter_hour(&mut self, token: &Token<'_>) {
         let mut cursor = Cursor::new(token.text);
         let is_past = cursor.word().eq_ignore_ascii_case("back");
-        let (given, _) = cursor.number(2).unwrap_or_default();
+        let given = cursor.number(2).unwrap_or_default();
         let (hour, minute) = if is_past {
             (given, 15)
         } else {
@@ -260,7 +260,7 @@ impl ParsedTime {
         }
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
-        let (seconds, _) = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
+        let seconds = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
         if cursor.peek() == Some(b'.') {
             self.relative.microseconds = sign * cursor.microseconds();
         }
@@ -278,13 +278,13 @@ impl ParsedTime {
         let mut cursor = Cursor::new(token.text);
         match self.time_state {
             TimeState::Implied | TimeState::Replaceable => {
-                let (hour, _) = cursor.number(2).unwrap_or_default();
-                let (minute, _) = cursor.number(2).unwrap_or_default();
+                let hour = cursor.number(2).unwrap_or_default();
+                let minute = cursor.number(2).unwrap_or_default();
                 self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
                 self.last_short_time = Some(ShortTime::of(token));
             }
             TimeState::Given => {
-                self.year = cursor.number(4).map(|(year, _)| year);
+                self.year = cursor.number(4);
                 self.time_state = TimeState::GivenWithYear;
             }
             TimeState::GivenWithYear => return Err(context.duplicate("time", token.start)),
@@ -316,12 +316,12 @@ impl ParsedTime {
         let mut cursor = Cursor::new(token.text);
         for field in fields {
             match field {
-                Field::Hour => time.hour = cursor.number(2).unwrap_or_default().0,
+                Field::Hour => time.hour = cursor.number(2).unwrap_or_default(),
                 Field::Minute if cursor.is_before_number() => {
-                    time.minute = cursor.number(2).unwrap_or_default().0;
+                    time.minute = cursor.number(2).unwrap_or_default();
                 }
                 Field::Second if cursor.is_before_number() => {
-                    time.second = cursor.number(2).unwrap_or_default().0;
+                    time.second = cursor.number(2).unwrap_or_default();
                     has_second = true;
                 }
                 Field::Minute | Field::Second => {}
@@ -329,7 +329,35 @@ impl ParsedTime {
                 Field::Meridiem => time.hour += cursor.meridiem_hours(time.hour),
                 Field::Zone if cursor.remainder().is_empty() => {}
                 Field::Zone => self.set_zone(cursor.remainder(), true, token, context)?,
-                field => self.set_date_field(*field, &mut cursor, token),
+                Field::Year => {
+                    let (sign, width) = match token.text.bytes().next() {
+                        Some(b'-') => (-1, usize::MAX),
+                        Some(b'+') => (1, usize::MAX),
+                        _ => (1, 4),
+                    };
+                    self.year = cursor.year(width).map(|year| sign * year);
+                }
+                Field::Month => self.month = cursor.number(2),
+                Field::MonthName => {
+                    cursor.skip_ordinal_suffix();
+                    self.month = word_tables::month(cursor.word());
+                }
+                Field::Day => {
+                    self.day = cursor.number(2);
+                    self.has_day = true;
+                }
+                Field::FirstOfMonth => self.day = Some(1),
+                Field::DayOfYear => {
+                    self.month = Some(1);
+                    self.day = cursor.number(3);
+                    self.days.has_day_of_year = true;
+                }
+                Field::Week => {
+                    (self.month, self.day) = (Some(1), Some(1));
+                    self.relative
+                        .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
+                }
+                Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
             }
         }
         if fields.contains(&Field::Hour) {
@@ -343,46 +371,6 @@ impl ParsedTime {
             self.days.not_compared_with_day_word = Some(token.start);
         }
         Ok(())
-    }
-
-    fn set_date_field(&mut self, field: Field, cursor: &mut Cursor<'_>, token: &Token<'_>) {
-        match field {
-            Field::Year => {
-                let (sign, width) = match token.text.bytes().next() {
-                    Some(b'-') => (-1, usize::MAX),
-                    Some(b'+') => (1, usize::MAX),
-                    _ => (1, 4),
-                };
-                self.year = cursor.year(width).map(|year| sign * year);
-            }
-            Field::Month => self.month = cursor.number(2).map(|(month, _)| month),
-            Field::MonthName => {
-                cursor.skip_ordinal_suffix();
-                self.month = word_tables::month(cursor.word());
-            }
-            Field::Day => {
-                self.day = cursor.number(2).map(|(day, _)| day);
-                self.has_day = true;
-            }
-            Field::FirstOfMonth => self.day = Some(1),
-            Field::DayOfYear => {
-                self.month = Some(1);
-                self.day = cursor.number(3).map(|(day, _)| day);
-                self.days.has_day_of_year = true;
-            }
-            Field::Week => {
-                (self.month, self.day) = (Some(1), Some(1));
-                self.relative
-                    .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
-            }
-            Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
-            Field::Hour
-            | Field::Minute
-            | Field::Second
-            | Field::Fraction
-            | Field::Meridiem
-            | Field::Zone => {}
-        }
     }
 }
 
