@@ -10,7 +10,7 @@ use cel::{
     },
     context::VariableResolver,
 };
-use jiff::{Timestamp, Zoned, civil::Weekday};
+use jiff::{Timestamp, Zoned};
 
 use super::totals::Totals;
 use crate::{
@@ -195,7 +195,9 @@ fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
         TaskKind::Pickup => "PICKUP",
         TaskKind::Dropoff => "DROPOFF",
     };
-    let weekday = weekday(now.time_zone().to_datetime(plan.window.before).weekday());
+    let weekday = now.time_zone().to_datetime(plan.window.before).weekday();
+    // Monday first, as abbreviated in opening hours.
+    let weekday = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"][weekday as usize - 1];
     map([
         ("address", boxed(address(&plan.address))),
         ("after", instant(plan.window.after, now)),
@@ -226,19 +228,6 @@ fn address(address: &Address) -> CelMap<'_> {
             boxed(CelDouble::from(address.lat_lng.longitude())),
         ),
     ]))
-}
-
-/// The abbreviation used in opening hours.
-fn weekday(weekday: Weekday) -> &'static str {
-    match weekday {
-        Weekday::Monday => "Mo",
-        Weekday::Tuesday => "Tu",
-        Weekday::Wednesday => "We",
-        Weekday::Thursday => "Th",
-        Weekday::Friday => "Fr",
-        Weekday::Saturday => "Sa",
-        Weekday::Sunday => "Su",
-    }
 }
 
 /// A timestamp with the UTC offset of the time zone of `now`, so that `getHours()` is the local
