@@ -16,8 +16,7 @@ mod search;
 mod tests;
 
 use std::{
-    fs::{self, Metadata},
-    io,
+    fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -48,14 +47,9 @@ struct CurrentIndex {
     index: Option<Arc<Index>>,
 }
 
-/// Distinguishes a file from its replacement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileIdentity {
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-    size: u64,
-}
+/// Distinguishes a file from its replacement: device, inode, time of the last change in seconds and
+/// nanoseconds, size.
+type FileIdentity = (u64, u64, i64, i64, u64);
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
@@ -120,10 +114,10 @@ impl Gazetteer {
     /// The address that an earlier search of the current index found. Does not block: `None` also
     /// while an index is opened.
     fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
-        let file = fs::metadata(&self.path).ok()?;
+        let file = identity(&self.path).ok();
         let index = {
             let current = self.current.try_lock()?;
-            let is_current = current.last_seen == Some(FileIdentity::of(&file));
+            let is_current = file.is_some() && current.last_seen == file;
             current.index.clone().filter(|_| is_current)
         };
         index?.remembered(query)
@@ -132,9 +126,7 @@ impl Gazetteer {
     /// The current index. If a new file can't be opened, the previous index stays in use.
     fn index(&self) -> Option<Arc<Index>> {
         let mut current = self.current.lock();
-        let found = fs::metadata(&self.path)
-            .ok()
-            .map(|file| FileIdentity::of(&file));
+        let found = identity(&self.path).ok();
         if found.is_some() && found != current.last_seen {
             match self.open() {
                 Ok((identity, index)) => {
@@ -157,9 +149,9 @@ impl Gazetteer {
     fn open(&self) -> Result<(FileIdentity, Index), OpenError> {
         const ATTEMPTS: usize = 5;
         for _ in 0..ATTEMPTS {
-            let before = FileIdentity::of(&fs::metadata(&self.path)?);
+            let before = identity(&self.path)?;
             let index = Index::open(&self.path);
-            if FileIdentity::of(&fs::metadata(&self.path)?) == before {
+            if identity(&self.path)? == before {
                 return Ok((before, index?));
             }
         }
@@ -167,15 +159,10 @@ impl Gazetteer {
     }
 }
 
-impl FileIdentity {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            device: file.dev(),
-            inode: file.ino(),
-            modified: (file.mtime(), file.mtime_nsec()),
-            size: file.len(),
-        }
-    }
+fn identity(path: &Path) -> io::Result<FileIdentity> {
+    let file = fs::metadata(path)?;
+    let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
+    Ok((file.dev(), file.ino(), seconds, nanoseconds, file.size()))
 }
 
 fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {

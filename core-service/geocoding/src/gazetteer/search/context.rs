@@ -30,11 +30,11 @@ pub(super) enum Scope {
 
 /// The streets found for a query.
 #[derive(Default)]
-pub(super) struct Streets {
+pub(super) struct Streets<'a> {
     /// Streets that match the query.
-    pub(super) matching: Vec<StreetCandidate>,
+    pub(super) matching: Vec<StreetCandidate<'a>>,
     /// Streets that match by name but not by place.
-    pub(super) elsewhere: Vec<StreetCandidate>,
+    pub(super) elsewhere: Vec<StreetCandidate<'a>>,
     /// Streets with similar names, with their similarity.
     pub(super) similar: Vec<(f64, Street)>,
 }

@@ -21,7 +21,7 @@ impl Search<'_> {
         &self,
         candidates: &WordCandidates,
         scope: Scope,
-    ) -> rusqlite::Result<Streets> {
+    ) -> rusqlite::Result<Streets<'_>> {
         let mut streets = Streets::default();
         let mut best = BTreeMap::<i64, (StreetMatch, Street)>::new();
         for expression in self.expressions(candidates, scope) {
