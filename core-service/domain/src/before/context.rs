@@ -6,8 +6,9 @@ use jiff::civil::Date;
 use std::ops::Range;
 
 /// The order of day and month in dates with slashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DateOrder {
+    #[default]
     DayFirst,
     MonthFirst,
 }
@@ -31,7 +32,7 @@ impl DateOrder {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Context<'a> {
     /// The client's text, for error messages.
     pub(super) original: &'a str,

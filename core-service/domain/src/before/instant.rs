@@ -17,7 +17,7 @@ const DAYS_PER_CYCLE: i64 = 146_097;
 /// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
 /// a local time as in PHP; if they count from now, they are elapsed time, even across a clock
 /// change.
-pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, Error> {
+pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
     // Working days are counted after hours, as in PHP.
@@ -96,7 +96,7 @@ pub(super) fn offset_at(
     }
 }
 
-fn base_date(parsed: &ParsedTime, now: &Zoned) -> Result<(i64, i64, i64), Error> {
+fn base_date(parsed: &ParsedTime<'_>, now: &Zoned) -> Result<(i64, i64, i64), Error> {
     let year = parsed.year.unwrap_or_else(|| now.year().into());
     let month = parsed.month.unwrap_or_else(|| now.month().into());
     let day = parsed.day.unwrap_or_else(|| now.day().into());
@@ -109,7 +109,7 @@ fn base_date(parsed: &ParsedTime, now: &Zoned) -> Result<(i64, i64, i64), Error>
     Ok((year, month, day))
 }
 
-fn base_time(parsed: &ParsedTime, now: &Zoned) -> TimeOfDay {
+fn base_time(parsed: &ParsedTime<'_>, now: &Zoned) -> TimeOfDay {
     match parsed.time {
         Some(time) => time,
         None if parsed.has_date() => TimeOfDay::default(),
