@@ -98,13 +98,9 @@ impl Gazetteer {
             .ok_or_else(|| SearchError::NoIndex(self.path.clone()))
     }
 
-    /// Searches for an address. Blocks on file reads: do not call from async code.
+    /// Searches for an address, and remembers it if it is found. Blocks on file reads: do not call
+    /// from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
-        search_index(&*self.usable_index()?, query)
-    }
-
-    /// As [`Self::search`], and remembers a found address.
-    fn search_and_remember(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self.usable_index()?;
         let result = search_index(&index, query)?;
         index.remember(query, &result);
@@ -167,35 +163,28 @@ fn identity(path: &Path) -> io::Result<FileIdentity> {
 
 fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {
     let mut best = GeocodeResult::NotFound;
-    for country in &index.countries {
-        let is_included = query
-            .country
-            .as_ref()
-            .is_none_or(|code| code.eq_ignore_ascii_case(country));
-        if is_included {
-            let result = search::search(index, query, country)?;
-            if is_better(&result, &best) {
-                best = result;
-            }
+    let only = query.country.as_ref();
+    let is_included =
+        |country: &&String| only.is_none_or(|code| code.eq_ignore_ascii_case(country));
+    for country in index.countries.iter().filter(is_included) {
+        let result = search::search(index, query, country)?;
+        if rank(&result) > rank(&best) {
+            best = result;
         }
     }
     Ok(best)
 }
 
-/// Whether a result is better than another: found before partial, then by confidence.
-fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
-    let rank = |result: &GeocodeResult| match result {
+/// The sort key of a result: found before partial, then by confidence.
+fn rank(result: &GeocodeResult) -> (u8, f64) {
+    match result {
         GeocodeResult::Found(found) => (2, found.confidence),
-        GeocodeResult::Partial(partial) => (
-            1,
-            partial
-                .candidates
-                .first()
-                .map_or(0.0, |found| found.confidence),
-        ),
+        GeocodeResult::Partial(partial) => {
+            let best = partial.candidates.first();
+            (1, best.map_or(0.0, |found| found.confidence))
+        }
         GeocodeResult::NotFound => (0, 0.0),
-    };
-    rank(result) > rank(other)
+    }
 }
 
 /// Runs the searches of a gazetteer on blocking threads. Remembers the addresses found in the
@@ -209,13 +198,10 @@ impl Geocoder for GazetteerGeocoder {
                 return Ok(result);
             }
             let (gazetteer, query) = (Arc::clone(&self.0), query.clone());
-            let searched =
-                tokio::task::spawn_blocking(move || gazetteer.search_and_remember(&query)).await;
-            match searched {
-                Ok(Ok(result)) => Ok(result),
-                Ok(Err(error)) => Err(Error::Unavailable(Box::new(error))),
-                Err(error) => Err(Error::Unavailable(Box::new(error))),
-            }
+            let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
+            searched
+                .map_err(|error| Error::Unavailable(Box::new(error)))?
+                .map_err(|error| Error::Unavailable(Box::new(error)))
         }
         .boxed()
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::{
-    place::{Parameters, Place, format_line, valid_members},
+    place::{Parameters, Place, format_line, given, valid_members},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -95,7 +95,7 @@ fn place(result: SearchResult) -> Option<Place> {
         address.village,
         address.municipality,
     ];
-    let mut areas: Vec<_> = towns.into_iter().flatten().collect();
+    let mut areas = given(towns);
     let locality = areas.first().cloned();
     let mut regions = Vec::new();
     for (member, name) in &address.others {

@@ -5,6 +5,7 @@ mod protocol;
 
 use std::{fmt, str::FromStr};
 
+use clap::ValueEnum as _;
 use url::Url;
 
 use options::InvalidOption;
@@ -63,16 +64,7 @@ impl FromStr for GeocoderSpec {
             return Ok(Self::None);
         }
         let (name, url) = text.split_once('=').ok_or_else(unknown)?;
-        let protocols = [
-            Protocol::Nominatim,
-            Protocol::Photon,
-            Protocol::Addok,
-            Protocol::Pelias,
-        ];
-        let protocol = protocols
-            .into_iter()
-            .find(|protocol| protocol.name() == name)
-            .ok_or_else(unknown)?;
+        let protocol = Protocol::from_str(name, false).map_err(|_| unknown())?;
         let mut base_url: Url = url.parse().map_err(|_| unknown())?;
         if !matches!(base_url.scheme(), "http" | "https") || base_url.cannot_be_a_base() {
             return Err(unknown());

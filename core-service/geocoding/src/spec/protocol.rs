@@ -1,7 +1,9 @@
 //! The supported geocoder APIs.
 
+use clap::ValueEnum;
+
 /// The API of a geocoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Protocol {
     Nominatim,
     Photon,
