@@ -19,49 +19,29 @@ use crate::{
     task::{TaskKind, TaskPlan},
 };
 
+// Lists of names have spaces between them.
 /// All variables. [`TASK`] is available only in task rules.
-pub(super) const VARIABLES: &[&str] = &[
-    "distance",
-    "duration",
-    "weight",
-    "volume",
-    "packages",
-    "pickup",
-    "dropoff",
-    TASK,
-    "time_slot",
-    "tags",
-    "store",
-];
+pub(super) const VARIABLES: &str =
+    "distance duration weight volume packages pickup dropoff task time_slot tags store";
 pub(super) const TASK: &str = "task";
 /// The current time, for functions. Conditions may not use it.
 pub(super) const NOW: &str = "now";
 /// The variables that are tasks.
-pub(super) const TASKS: &[&str] = &["pickup", "dropoff", TASK];
-pub(super) const TASK_FIELDS: &[&str] = &["address", "after", "before", "weekday", "type"];
-pub(super) const ADDRESS_FIELDS: &[&str] = &[
-    "street_address",
-    "postal_code",
-    "locality",
-    "country",
-    "latitude",
-    "longitude",
-];
-pub(super) const FUNCTIONS: &[&str] = &[
-    "count",
-    "in_zone",
-    "hours_until",
-    "slot_length",
-    "ceil",
-    "floor",
-    "size",
-    "duration",
-    "timestamp",
-];
+pub(super) const TASKS: &str = "pickup dropoff task";
+pub(super) const TASK_FIELDS: &str = "address after before weekday type";
+pub(super) const ADDRESS_FIELDS: &str =
+    "street_address postal_code locality country latitude longitude";
+pub(super) const FUNCTIONS: &str =
+    "count in_zone hours_until slot_length ceil floor size duration timestamp";
 /// Methods of a string.
-pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"];
+pub(super) const TEXT_METHODS: &str = "contains startsWith endsWith";
 /// Methods of a duration, and of a timestamp in the store's time zone.
-pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
+pub(super) const TIME_METHODS: &str = "getHours getMinutes";
+
+/// Whether a list of names has this one.
+pub(super) fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|other| other == name)
+}
 
 /// The variables of a delivery. All numbers are doubles, so that `3000` and `3000.0` compare equal.
 /// Tasks, packages and tags are created on first use, as most conditions use few of them.
