@@ -37,7 +37,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         Some(part) if text.is_empty() => return Err(part.error()),
         // The strict grammar has already rejected an unchanged text.
         None if text.is_empty() || text == context.original => {
-            return Err(Error::unrecognized(context.original, 0));
+            return Err(context.unrecognized(0));
         }
         _ => {}
     }
