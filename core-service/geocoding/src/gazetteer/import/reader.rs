@@ -141,22 +141,14 @@ struct Feature<'a> {
     #[serde(borrow, default)]
     properties: Option<Fields<'a>>,
     #[serde(default)]
-    geometry: Option<Geometry>,
+    geometry: Option<serde_json::Value>,
 }
 
-#[derive(Deserialize)]
-struct Geometry {
-    #[serde(default)]
-    coordinates: serde_json::Value,
-}
-
-impl Geometry {
+impl Feature<'_> {
     /// Longitude, latitude.
     fn point(&self) -> Option<(f64, f64)> {
-        match self.coordinates.as_array()?.as_slice() {
-            [longitude, latitude, ..] => Some((longitude.as_f64()?, latitude.as_f64()?)),
-            _ => None,
-        }
+        let coordinates = self.geometry.as_ref()?.get("coordinates")?;
+        Some((coordinates.get(0)?.as_f64()?, coordinates.get(1)?.as_f64()?))
     }
 }
 
@@ -179,14 +171,10 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
                 continue;
             }
             match serde_json::from_slice::<Feature<'_>>(feature) {
-                Ok(Feature {
-                    properties: Some(fields),
-                    geometry,
-                }) => {
-                    let point = geometry.and_then(|geometry| geometry.point());
-                    self.import(line, &fields, point)?;
-                }
-                Ok(_) => self.stats.skip(SkipReason::NoAddress, self.name, line),
+                Ok(feature) => match &feature.properties {
+                    Some(fields) => self.import(line, fields, feature.point())?,
+                    None => self.stats.skip(SkipReason::NoAddress, self.name, line),
+                },
                 Err(_) => self.stats.skip(SkipReason::Invalid, self.name, line),
             }
         }

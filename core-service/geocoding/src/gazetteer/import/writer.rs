@@ -11,7 +11,7 @@ use super::{error::ImportError, reader::FileAddress};
 use crate::{
     gazetteer::{
         dictionary::Dictionary,
-        place_token::{PlaceToken, normalize_postcode},
+        place_token::{self, normalize_postcode},
         point, schema,
     },
     tokenizer::{self, Country},
@@ -217,19 +217,16 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         set_point.execute(params![id, latitude, longitude])?;
 
         let mut place = vec![
-            PlaceToken::Locality(locality),
-            PlaceToken::Postcode(postcode),
-            PlaceToken::Country(country.clone()),
+            place_token::locality(locality),
+            place_token::country(&country),
         ];
-        place.extend(
-            point::from_units(latitude, longitude)
-                .map(|point| PlaceToken::Cell(point::cell(point))),
-        );
-        let other_postcodes = postcodes.query_map([id], |row| row.get(0))?;
+        let point = point::from_units(latitude, longitude);
+        place.extend(point.map(|point| place_token::cell(point::cell(point))));
+        place.extend(place_token::postcode(&postcode));
+        let other_postcodes = postcodes.query_map([id], |row| row.get::<_, String>(0))?;
         for postcode in other_postcodes {
-            place.push(PlaceToken::Postcode(postcode?));
+            place.extend(place_token::postcode(&postcode?));
         }
-        let place: Vec<_> = place.iter().filter_map(PlaceToken::text).collect();
         let place = place.join(" ");
         // `Parvis Notre-Dame - Place Jean-Paul II` is also known by its first part.
         let short = name.split_once(" - ").map(|(first, _)| first);
