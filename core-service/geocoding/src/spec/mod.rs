@@ -1,16 +1,14 @@
 //! The value of `--geocoder`: `gazetteer`, `nominatim=https://…`, or `none`.
 
 mod options;
-mod protocol;
 
 use std::{fmt, str::FromStr};
 
-use clap::ValueEnum as _;
+use clap::ValueEnum;
 use url::Url;
 
 use options::InvalidOption;
 pub use options::Options;
-pub use protocol::Protocol;
 
 /// A configured geocoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +18,27 @@ pub enum GeocoderSpec {
     Http(HttpGeocoderSpec),
     /// No geocoder: addresses need a point.
     None,
+}
+
+/// The API of a geocoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Protocol {
+    Nominatim,
+    Photon,
+    /// Also the API of the French address database (BAN).
+    Addok,
+    Pelias,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nominatim => "nominatim",
+            Self::Photon => "photon",
+            Self::Addok => "addok",
+            Self::Pelias => "pelias",
+        }
+    }
 }
 
 /// A geocoder with an HTTP API.

@@ -1,7 +1,6 @@
 //! Looks up the phrases of all languages.
 
-use super::phrase::PhraseKind;
-use super::phrases::PHRASES;
+use super::phrases::{PHRASES, PhraseKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -4,7 +4,6 @@
 mod dictionary;
 mod duration;
 mod normalizer;
-mod phrase;
 mod phrases;
 mod words;
 

@@ -7,7 +7,7 @@ use super::super::lexer;
 use super::super::parsed_time::TimeOfDay;
 use super::super::word_tables::{Unit, WEEKDAYS, value_of};
 use super::dictionary::first_phrase;
-use super::phrase::{MORNING, PhraseKind};
+use super::phrases::{MORNING, PhraseKind};
 use super::words::{
     Words, is_number, starts_with_duration, starts_with_duration_suffix, starts_with_number,
     without_ordinal_suffix,

@@ -2,11 +2,7 @@
 
 use domain::address::LatLng;
 
-use super::{
-    context::{AREA_RADIUS_METERS, Scope, Search},
-    match_house,
-    match_locality::StreetCandidate,
-};
+use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::StreetCandidate};
 
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    context::{AREA_RADIUS_METERS, Scope, Search, Streets},
+    AREA_RADIUS_METERS, Scope, Search, Streets,
     match_locality::StreetCandidate,
     match_street::{StreetMatch, similarity},
     parsed_query::WordCandidates,

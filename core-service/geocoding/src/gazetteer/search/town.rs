@@ -1,7 +1,7 @@
 //! Finds the town of a query whose street is not found.
 
 use super::{
-    context::Search,
+    Search,
     parsed_query::{ParsedPostcode, ParsedTown},
 };
 use crate::{
