@@ -138,8 +138,8 @@ pub(super) fn month(word: &str) -> Option<i64> {
 
 /// Whether a word is one of several with spaces between them.
 pub(super) fn has_word(names: &str, word: &str) -> bool {
-    let mut names = names.split_whitespace();
-    names.any(|name| name.eq_ignore_ascii_case(word))
+    let mut names = names.as_bytes().split(|byte| *byte == b' ');
+    names.any(|name| name.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Parses a query into words, towns, postcodes and regions.
 
-use std::{collections::HashMap, ops::Range};
+use std::{cmp::Reverse, collections::HashMap, ops::Range};
 
 use crate::{
     gazetteer::{
-        dictionary::Similar,
         index::{Index, Locality, Lookup},
         place_token::normalize_postcode,
     },
@@ -183,29 +182,17 @@ impl ParsedQuery {
                 continue;
             }
             let first = unknown.saturating_sub(MAX_TOWN_WORDS / 2);
-            let mut best: Option<(Similar, Range<usize>)> = None;
-            for start in first..=unknown {
-                for range in self.ranges_from(start, MAX_TOWN_WORDS / 2 + 1) {
-                    let has_place_or_number = range
-                        .clone()
-                        .any(|word| self.is_place(word) || self.words[word].starts_with_digit());
-                    if !range.contains(&unknown) || has_place_or_number {
-                        continue;
-                    }
-                    let similar = index
-                        .localities
-                        .similar(&self.key(&range))
-                        .into_iter()
-                        .next();
-                    if let Some(similar) = similar
-                        && best.as_ref().is_none_or(|(best, best_range)| {
-                            (similar.edits, best_range.len()) < (best.edits, range.len())
-                        })
-                    {
-                        best = Some((similar, range));
-                    }
-                }
-            }
+            let is_place_or_number =
+                |word: usize| self.is_place(word) || self.words[word].starts_with_digit();
+            let best = (first..=unknown)
+                .flat_map(|start| self.ranges_from(start, MAX_TOWN_WORDS / 2 + 1))
+                .filter(|range| range.contains(&unknown))
+                .filter(|range| !range.clone().any(is_place_or_number))
+                .filter_map(|range| {
+                    let similar = index.localities.similar(&self.key(&range));
+                    Some((similar.into_iter().next()?, range))
+                })
+                .min_by_key(|(similar, range)| (similar.edits, Reverse(range.len())));
             if let Some((similar, words)) = best {
                 self.towns.push(ParsedTown {
                     words,

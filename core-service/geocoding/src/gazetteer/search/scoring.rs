@@ -50,19 +50,16 @@ impl Search<'_> {
                 found.extend(others);
             }
         }
-        let (mismatch, found) = match found.as_slice() {
+        let mismatch = match found.as_slice() {
             [] => return Ok(GeocodeResult::NotFound),
             [only] if only.precision.meets(self.query.required) => {
                 return Ok(GeocodeResult::Found(only.clone()));
             }
             [_] => {
                 let number = first.and_then(|candidate| candidate.houses.first());
-                (
-                    Mismatch::HouseNumber(number.map(ToString::to_string)),
-                    found,
-                )
+                Mismatch::HouseNumber(number.map(ToString::to_string))
             }
-            _ => (Mismatch::AmbiguousTown, found),
+            _ => Mismatch::AmbiguousTown,
         };
         Ok(PartialMatch::new(mismatch, found).into())
     }
