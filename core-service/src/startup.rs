@@ -108,7 +108,7 @@ fn geocoder(
                 chain.push(Box::new(CachedGeocoder::new(
                     http,
                     cache_scope,
-                    Some(Box::new(cache)),
+                    Box::new(cache),
                 )));
             }
         }

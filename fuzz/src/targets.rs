@@ -192,10 +192,10 @@ fn price_list(text: &str) {
     let zones = Zones::default();
     match PriceList::parse(text, &zones) {
         Ok(list) => {
-            list.warnings()
+            list.warnings
                 .iter()
                 .for_each(|warning| assert_message(warning));
-            let in_own_currency = PriceList::parse_in(Some(list.currency()), text, &zones);
+            let in_own_currency = PriceList::parse_in(Some(list.currency), text, &zones);
             assert!(in_own_currency.is_ok());
         }
         Err(mistakes) => {

@@ -15,16 +15,15 @@ pub struct LatLng {
     longitude: f64,
 }
 
+/// Of a latitude and a longitude.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LatLngError {
+    #[error("latitude {0} and longitude {1} seem swapped: swap them, latitude is from -90 to 90")]
+    Swapped(f64, f64),
     #[error(
-        "latitude {latitude} and longitude {longitude} seem swapped: swap them, latitude is from -90 to 90"
+        "latitude {0} and longitude {1} are out of range: latitude is from -90 to 90, longitude from -180 to 180"
     )]
-    Swapped { latitude: f64, longitude: f64 },
-    #[error(
-        "latitude {latitude} and longitude {longitude} are out of range: latitude is from -90 to 90, longitude from -180 to 180"
-    )]
-    OutOfRange { latitude: f64, longitude: f64 },
+    OutOfRange(f64, f64),
 }
 
 impl LatLng {
@@ -38,15 +37,9 @@ impl LatLng {
                 longitude,
             })
         } else if is_in_range(longitude, latitude) {
-            Err(LatLngError::Swapped {
-                latitude,
-                longitude,
-            })
+            Err(LatLngError::Swapped(latitude, longitude))
         } else {
-            Err(LatLngError::OutOfRange {
-                latitude,
-                longitude,
-            })
+            Err(LatLngError::OutOfRange(latitude, longitude))
         }
     }
 
@@ -125,7 +118,7 @@ mod tests {
         for (latitude, longitude) in [(181.0, 181.0), (f64::NAN, 2.0), (f64::INFINITY, 0.0)] {
             assert!(matches!(
                 LatLng::new(latitude, longitude),
-                Err(LatLngError::OutOfRange { .. })
+                Err(LatLngError::OutOfRange(..))
             ));
         }
     }

@@ -71,12 +71,16 @@ impl Scopes {
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
         self.0.iter().copied()
     }
+
+    fn joined(&self, separator: &str) -> String {
+        let names: Vec<_> = self.iter().map(Scope::as_str).collect();
+        names.join(separator)
+    }
 }
 
 impl std::fmt::Display for Scopes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.iter().map(Scope::as_str).collect();
-        f.write_str(&names.join(" "))
+        f.write_str(&self.joined(" "))
     }
 }
 
@@ -98,16 +102,11 @@ pub struct ApiClient {
 #[error(
     "this client is not permitted the scope {scope:?}; {}its scopes are {}",
     if .scope.contains(',') { "separate scopes with spaces; " } else { "" },
-    listed(.permitted)
+    .permitted.joined(", ")
 )]
 pub struct ScopeNotPermitted {
     pub scope: String,
     pub permitted: Scopes,
-}
-
-fn listed(scopes: &Scopes) -> String {
-    let names: Vec<_> = scopes.iter().map(Scope::as_str).collect();
-    names.join(", ")
 }
 
 impl ApiClient {
@@ -127,9 +126,8 @@ impl ApiClient {
     /// without `deliveries`.
     pub fn grant(&self, requested: &[String]) -> Result<Scopes, ScopeNotPermitted> {
         if requested.is_empty() {
-            let default = Scopes::new([Scope::Deliveries]);
             return Ok(if self.scopes.contains(Scope::Deliveries) {
-                default
+                Scopes::new([Scope::Deliveries])
             } else {
                 self.scopes.clone()
             });

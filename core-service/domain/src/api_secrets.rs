@@ -26,12 +26,8 @@ impl SecretHash {
 
     /// Names the secret in its tokens: 32 hexadecimal digits, which reveal neither secret nor hash.
     pub fn id(&self) -> String {
-        let digest = Sha256::digest(self.0);
-        let id = digest
-            .iter()
-            .take(16)
-            .fold(0, |id, byte| id << 8 | u128::from(*byte));
-        format!("{id:032x}")
+        let digest: [u8; 32] = Sha256::digest(self.0).into();
+        format!("{:032x}", u128::from_be_bytes(digest.as_chunks().0[0]))
     }
 
     /// Compares in constant time.
@@ -58,9 +54,9 @@ pub struct ValidSecret {
 /// The secrets of an API client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiSecrets {
-    current: SecretHash,
+    pub current: SecretHash,
     /// Oldest first; some may have expired.
-    replaced: Vec<ReplacedSecret>,
+    pub replaced: Vec<ReplacedSecret>,
 }
 
 /// Another rotation would end the overlap of an earlier one.
@@ -80,20 +76,6 @@ impl ApiSecrets {
             current,
             replaced: Vec::new(),
         }
-    }
-
-    /// The secrets of a database row.
-    pub fn from_stored(current: SecretHash, replaced: Vec<ReplacedSecret>) -> Self {
-        Self { current, replaced }
-    }
-
-    pub fn current(&self) -> SecretHash {
-        self.current
-    }
-
-    /// Oldest first; some may have expired.
-    pub fn replaced(&self) -> &[ReplacedSecret] {
-        &self.replaced
     }
 
     /// Finds a secret if it is valid at `now`. Compares it with all valid ones, so that the
@@ -137,11 +119,8 @@ impl ApiSecrets {
             return Ok(());
         }
         self.replaced.retain(|replaced| now < replaced.expires_at);
-        let first_expiry = self
-            .replaced
-            .iter()
-            .map(|replaced| replaced.expires_at)
-            .min();
+        let expiries = self.replaced.iter().map(|replaced| replaced.expires_at);
+        let first_expiry = expiries.min();
         if let Some(first_expiry) = first_expiry
             && self.replaced.len() >= MAX_REPLACED
         {
@@ -221,7 +200,7 @@ mod tests {
         rotate(&mut secrets, "c", 10, 1);
         rotate(&mut secrets, "d", 24, 2);
 
-        let replaced = secrets.replaced().iter();
+        let replaced = secrets.replaced.iter();
         let replaced: Vec<_> = replaced.map(|r| (r.hash, r.expires_at)).collect();
         let expected = [("a", 24), ("b", 11), ("c", 26)];
         assert_eq!(

@@ -22,7 +22,7 @@ impl Mistake {
         Self {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
-            message: printable(message.into()),
+            message: printable(&message.into()),
         }
     }
 
@@ -34,17 +34,13 @@ impl Mistake {
 
 /// Escapes the control characters that a parser's message quotes from the text, so that it is safe
 /// in a terminal and a log. Keeps line breaks.
-pub(crate) fn printable(message: String) -> String {
+pub(crate) fn printable(message: &str) -> String {
     let is_control = |character: char| character.is_control() && character != '\n';
-    if !message.contains(is_control) {
-        return message;
-    }
     let mut escaped = String::new();
     for character in message.chars() {
-        if is_control(character) {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
+        match character {
+            control if is_control(control) => escaped.extend(control.escape_default()),
+            character => escaped.push(character),
         }
     }
     escaped

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::{
+    event::EventName,
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
@@ -60,17 +61,6 @@ pub struct Delivery {
     pub external_reference: Option<String>,
 }
 
-/// An event caused by completing a task or cancelling the delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryEvent {
-    /// `delivery.picked`: the pickup is done.
-    Picked,
-    /// `delivery.completed`: both tasks are done.
-    Completed,
-    /// `delivery.cancelled`
-    Cancelled,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompleteTaskError {
     #[error("the delivery has no such task")]
@@ -125,7 +115,7 @@ impl Delivery {
         &mut self,
         task_id: TaskId,
         now: Timestamp,
-    ) -> Result<Vec<DeliveryEvent>, CompleteTaskError> {
+    ) -> Result<Vec<EventName>, CompleteTaskError> {
         let task = [&mut self.pickup, &mut self.dropoff]
             .into_iter()
             .find(|task| task.id == task_id)
@@ -141,14 +131,14 @@ impl Delivery {
         task.state = TaskState::Done { completed_at: now };
         task.updated_at = now;
 
-        let picked = (task.kind == TaskKind::Pickup).then_some(DeliveryEvent::Picked);
-        let completed = self.is_completed().then_some(DeliveryEvent::Completed);
+        let picked = (task.kind == TaskKind::Pickup).then_some(EventName::DeliveryPicked);
+        let completed = self.is_completed().then_some(EventName::DeliveryCompleted);
         Ok(picked.into_iter().chain(completed).collect())
     }
 
     /// Cancels the delivery with both tasks and returns the resulting event: none if it was already
     /// cancelled. Fails if a task is done. Tasks keep their state.
-    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<DeliveryEvent>, CancelError> {
+    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<EventName>, CancelError> {
         if self.cancelled_at.is_some() {
             return Ok(None);
         }
@@ -162,14 +152,13 @@ impl Delivery {
             task.updated_at = now;
         }
         self.cancelled_at = Some(now);
-        Ok(Some(DeliveryEvent::Cancelled))
+        Ok(Some(EventName::DeliveryCancelled))
     }
 
     /// Whether both tasks are done.
     pub fn is_completed(&self) -> bool {
-        [&self.pickup, &self.dropoff]
-            .into_iter()
-            .all(|task| matches!(task.state, TaskState::Done { .. }))
+        let mut tasks = [&self.pickup, &self.dropoff].into_iter();
+        tasks.all(|task| task.state != TaskState::Todo)
     }
 }
 
@@ -234,7 +223,10 @@ mod tests {
             task.updated_at = at(1);
         }
 
-        assert_eq!(cancelled.cancel(at(1)), Ok(Some(DeliveryEvent::Cancelled)));
+        assert_eq!(
+            cancelled.cancel(at(1)),
+            Ok(Some(EventName::DeliveryCancelled))
+        );
         assert_eq!(cancelled, expected);
         assert_eq!(cancelled.cancel(at(2)), Ok(None));
         for task_id in [expected.pickup.id, expected.dropoff.id] {
@@ -271,7 +263,10 @@ mod tests {
         assert_eq!(delivery.complete_task(dropoff, at(1)), Ok(vec![]));
         assert_eq!(
             delivery.complete_task(pickup, at(2)),
-            Ok(vec![DeliveryEvent::Picked, DeliveryEvent::Completed])
+            Ok(vec![
+                EventName::DeliveryPicked,
+                EventName::DeliveryCompleted
+            ])
         );
         assert_eq!(delivery.complete_task(pickup, at(3)), Ok(vec![]));
         assert!(delivery.is_completed());

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use crate::{
-    delivery::DeliveryEvent,
     id::{DeliveryId, EventId, StoreId, WebhookId},
     named_enum::named_enum,
 };
@@ -43,16 +42,6 @@ named_enum! {
         DeliveryPicked = "delivery.picked",
         /// The delivery was cancelled.
         DeliveryCancelled = "delivery.cancelled",
-    }
-}
-
-impl From<DeliveryEvent> for EventName {
-    fn from(event: DeliveryEvent) -> Self {
-        match event {
-            DeliveryEvent::Picked => Self::DeliveryPicked,
-            DeliveryEvent::Completed => Self::DeliveryCompleted,
-            DeliveryEvent::Cancelled => Self::DeliveryCancelled,
-        }
     }
 }
 

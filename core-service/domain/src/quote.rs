@@ -31,13 +31,13 @@ pub struct Quote {
 /// Digests of the fields of a plan that price rules can use. Contacts, comments and metadata are
 /// excluded: shops often know them only after they have the price.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanFingerprint([Digest; DIGEST_COUNT]);
+pub struct PlanFingerprint([TaskDigests; 2]);
+
+/// The digests of a task, in the order of [`PlanField::ALL`].
+type TaskDigests = [Digest; PlanField::ALL.len()];
 
 /// Half a SHA-256: a collision takes about 2^64 calculated prices.
-type Digest = [u8; DIGEST_LENGTH];
-
-const DIGEST_LENGTH: usize = 16;
-const DIGEST_COUNT: usize = 2 * PlanField::ALL.len();
+type Digest = [u8; 16];
 
 /// A field of a task that price rules can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,23 +63,21 @@ impl PlanField {
 
 impl PlanFingerprint {
     pub fn of(plan: &DeliveryPlan) -> Self {
-        let [pickup, dropoff] = [&plan.pickup, &plan.dropoff].map(task_digests);
-        let mut digests = [Digest::default(); DIGEST_COUNT];
-        for (digest, field) in digests.iter_mut().zip(pickup.into_iter().chain(dropoff)) {
-            *digest = field;
-        }
-        Self(digests)
+        Self([&plan.pickup, &plan.dropoff].map(task_digests))
     }
 
     /// Parses the bytes of [`PlanFingerprint::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (digests, rest) = bytes.as_chunks::<DIGEST_LENGTH>();
-        let digests = <[Digest; DIGEST_COUNT]>::try_from(digests).ok()?;
-        rest.is_empty().then_some(Self(digests))
+        let (digests, rest) = bytes.as_chunks();
+        let (tasks, []) = digests.as_chunks() else {
+            return None;
+        };
+        let tasks = tasks.try_into().ok()?;
+        rest.is_empty().then_some(Self(tasks))
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.0.concat()
+        self.0.as_flattened().concat()
     }
 
     /// Whether the price was calculated for these two addresses.
@@ -98,16 +96,11 @@ impl PlanFingerprint {
     }
 
     fn digest(&self, kind: TaskKind, field: PlanField) -> Digest {
-        let offset = match kind {
-            TaskKind::Pickup => 0,
-            TaskKind::Dropoff => PlanField::ALL.len(),
-        };
-        self.0[offset + field as usize]
+        self.0[kind as usize][field as usize]
     }
 }
 
-/// The digests of a task, in the order of [`PlanField::ALL`].
-fn task_digests(plan: &TaskPlan) -> [Digest; PlanField::ALL.len()] {
+fn task_digests(plan: &TaskPlan) -> TaskDigests {
     let mut packages = BTreeMap::new();
     for package in &plan.packages {
         *packages.entry(&package.kind).or_insert(0_u64) += u64::from(package.quantity);
@@ -138,11 +131,8 @@ fn address_digest(address: &Address) -> Digest {
 /// Digests the JSON form, which is unambiguous for any text.
 fn digest(field: &impl Serialize) -> Digest {
     let text = serde_json::to_vec(field).unwrap_or_default();
-    let mut digest = Digest::default();
-    for (byte, hash_byte) in digest.iter_mut().zip(Sha256::digest(text)) {
-        *byte = hash_byte;
-    }
-    digest
+    let hash: [u8; 32] = Sha256::digest(text).into();
+    hash.as_chunks().0[0]
 }
 
 #[cfg(test)]

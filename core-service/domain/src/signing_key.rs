@@ -15,6 +15,8 @@ pub const KEY_CACHE_MAX_AGE: SignedDuration = SignedDuration::from_secs(30);
 
 /// Upper limit of the configurable token lifetime, in seconds.
 pub const MAX_TOKEN_LIFETIME_SECONDS: u32 = 86_400;
+const MAX_TOKEN_LIFETIME: SignedDuration =
+    SignedDuration::from_secs(MAX_TOKEN_LIFETIME_SECONDS as i64);
 
 /// A key's state in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,31 +43,27 @@ pub struct KeyLifecycle {
 impl KeyLifecycle {
     /// The lifecycles of all keys, given their creation times, newest first.
     pub fn of_all(created: &[Timestamp]) -> Vec<Self> {
-        let oldest = created.len().saturating_sub(1);
-        let signs_from = |index: usize| {
+        let mut next_signs_from = None;
+        let lifecycles = created.iter().enumerate().map(|(index, created_at)| {
+            let is_oldest = index + 1 == created.len();
             // The first key signs at once: there is no other one to sign with.
-            if index == oldest {
-                created[index]
+            let signs_from = if is_oldest {
+                *created_at
             } else {
-                saturating_add(created[index], PREPUBLICATION_PERIOD)
+                saturating_add(*created_at, PREPUBLICATION_PERIOD)
+            };
+            let signs_until = next_signs_from.replace(signs_from);
+            Self {
+                created_at: *created_at,
+                signs_from,
+                signs_until,
+                // A core with cached keys may still sign with the old one.
+                accepted_until: signs_until.map(|until| {
+                    saturating_add(saturating_add(until, KEY_CACHE_MAX_AGE), MAX_TOKEN_LIFETIME)
+                }),
             }
-        };
-        (0..created.len())
-            .map(|index| {
-                let signs_until = index.checked_sub(1).map(signs_from);
-                Self {
-                    created_at: created[index],
-                    signs_from: signs_from(index),
-                    signs_until,
-                    // A core with cached keys may still sign with the old one.
-                    accepted_until: signs_until.map(|until| {
-                        let token_lifetime =
-                            SignedDuration::from_secs(MAX_TOKEN_LIFETIME_SECONDS.into());
-                        saturating_add(saturating_add(until, KEY_CACHE_MAX_AGE), token_lifetime)
-                    }),
-                }
-            })
-            .collect()
+        });
+        lifecycles.collect()
     }
 
     /// The state at an instant; `None` once the key has expired.

@@ -34,11 +34,8 @@ impl Violations {
         description: impl Into<String>,
     ) {
         let field = field.into();
-        if !self
-            .found
-            .iter()
-            .any(|violation| contains(&violation.field, &field))
-        {
+        let is_reported = |violation: &Violation| contains(&violation.field, &field);
+        if !self.found.iter().any(is_reported) {
             self.found.push(Violation {
                 field,
                 description: description.into(),

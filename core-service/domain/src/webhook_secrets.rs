@@ -12,11 +12,11 @@ const MAX_RETIRED: usize = 3;
 /// A webhook's secrets, each encrypted as in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
-    newest: Vec<u8>,
+    pub newest: Vec<u8>,
     /// The replaced secrets, oldest first.
-    retired: Vec<Vec<u8>>,
+    pub retired: Vec<Vec<u8>>,
     /// When the retired secrets expire.
-    overlap_ends_at: Option<Timestamp>,
+    pub overlap_ends_at: Option<Timestamp>,
 }
 
 impl Secrets {
@@ -27,28 +27,6 @@ impl Secrets {
             retired: Vec::new(),
             overlap_ends_at: None,
         }
-    }
-
-    /// The secrets of a database row.
-    pub fn from_stored(
-        newest: Vec<u8>,
-        retired: Vec<Vec<u8>>,
-        overlap_ends_at: Option<Timestamp>,
-    ) -> Self {
-        Self {
-            newest,
-            retired,
-            overlap_ends_at,
-        }
-    }
-
-    pub fn newest(&self) -> &[u8] {
-        &self.newest
-    }
-
-    /// Oldest first.
-    pub fn retired(&self) -> &[Vec<u8>] {
-        &self.retired
     }
 
     /// When the retired secrets expire; `None` if there is none, or all have expired.
@@ -106,7 +84,7 @@ impl Secrets {
     /// All ciphertexts, expired ones included.
     pub fn all(&self) -> impl Iterator<Item = &[u8]> {
         let retired = self.retired.iter().map(Vec::as_slice);
-        retired.chain(std::iter::once(self.newest()))
+        retired.chain([self.newest.as_slice()])
     }
 
     fn remove_expired(&mut self, now: Timestamp) {
@@ -159,8 +137,8 @@ mod tests {
         secrets.rotate(b"b".to_vec(), at(24), NOW);
 
         assert_eq!(
-            (secrets.newest(), secrets.retired()),
-            (&b"b"[..], &[b"a".to_vec()][..])
+            (&secrets.newest, &secrets.retired),
+            (&b"b".to_vec(), &vec![b"a".to_vec()])
         );
         assert_eq!(valid(&secrets, at(23)), ["a", "b"]);
         assert_eq!(secrets.overlap_ends_at(at(23)), Some(at(24)));

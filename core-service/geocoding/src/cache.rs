@@ -24,13 +24,13 @@ pub trait PersistentCache: Send + Sync {
 /// A hash of everything a result depends on: addresses are personal data, so no key contains them.
 pub type CacheKey = [u8; 32];
 
-/// A geocoder with a cache in memory and an optional persistent cache.
+/// A geocoder with a cache in memory and a persistent one.
 pub struct CachedGeocoder<G> {
     geocoder: G,
     /// Identifies the geocoder and its settings.
     cache_scope: String,
     memory: Cache<CacheKey, GeocodeResult>,
-    persistent: Option<Box<dyn PersistentCache>>,
+    persistent: Box<dyn PersistentCache>,
 }
 
 /// Time to live of a found address.
@@ -42,11 +42,7 @@ const MAX_ENTRIES_IN_MEMORY: u64 = 10_000;
 const CELLS_PER_DEGREE: f64 = 10.0;
 
 impl<G: Geocoder> CachedGeocoder<G> {
-    pub fn new(
-        geocoder: G,
-        cache_scope: String,
-        persistent: Option<Box<dyn PersistentCache>>,
-    ) -> Self {
+    pub fn new(geocoder: G, cache_scope: String, persistent: Box<dyn PersistentCache>) -> Self {
         Self {
             geocoder,
             cache_scope,
@@ -63,19 +59,15 @@ impl<G: Geocoder> CachedGeocoder<G> {
         if let Some(result) = self.memory.get(&key) {
             return Ok(result);
         }
-        if let Some(persistent) = &self.persistent
-            && let Some(result) = persistent.get(key).await
-        {
+        if let Some(result) = self.persistent.get(key).await {
             self.memory.insert(key, result.clone());
             return Ok(result);
         }
         let result = self.geocoder.geocode(query).await?;
         self.memory.insert(key, result.clone());
-        if let Some(persistent) = &self.persistent {
-            persistent
-                .put(key, result.clone(), time_to_live(&result))
-                .await;
-        }
+        let time_to_live = time_to_live(&result);
+        let stored = self.persistent.put(key, result.clone(), time_to_live);
+        stored.await;
         Ok(result)
     }
 
@@ -172,10 +164,17 @@ mod tests {
         }
     }
 
+    fn cached(
+        geocoder: &CountingGeocoder,
+        shared: &SharedCache,
+    ) -> CachedGeocoder<CountingGeocoder> {
+        CachedGeocoder::new(geocoder.clone(), "x".to_owned(), Box::new(shared.clone()))
+    }
+
     #[tokio::test]
     async fn spellings_of_one_query_share_a_cache_entry() {
         let counting = CountingGeocoder::default();
-        let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), None);
+        let cached = cached(&counting, &SharedCache::default());
         let near = |longitude| Query {
             near: LatLng::new(48.85, longitude).ok(),
             ..Query::new("24 rue")
@@ -202,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_not_cached() {
         let counting = CountingGeocoder::default();
-        let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), None);
+        let cached = cached(&counting, &SharedCache::default());
         for _ in 0..2 {
             assert!(cached.geocode(&Query::new("down")).await.is_err());
         }
@@ -213,8 +212,7 @@ mod tests {
     async fn another_process_uses_the_persistent_cache() {
         let (counting, shared) = (CountingGeocoder::default(), SharedCache::default());
         for _ in 0..2 {
-            let persistent: Box<dyn PersistentCache> = Box::new(shared.clone());
-            let cached = CachedGeocoder::new(counting.clone(), "x".to_owned(), Some(persistent));
+            let cached = cached(&counting, &shared);
             cached.geocode(&Query::new("24 rue")).await.unwrap();
         }
         assert_eq!(counting.0.load(Ordering::Relaxed), 1);

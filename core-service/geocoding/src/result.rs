@@ -55,12 +55,8 @@ impl Precision {
 
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::House => "house",
-            Self::Interpolated => "interpolated",
-            Self::Street => "street",
-            Self::Locality => "locality",
-        })
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
     }
 }
 
@@ -108,7 +104,6 @@ pub enum Role {
     Street,
     Postcode,
     Locality,
-    Country,
 }
 
 impl GeocodeMatch {
@@ -150,7 +145,6 @@ impl fmt::Display for Role {
             Self::Street => "street",
             Self::Postcode => "postcode",
             Self::Locality => "town",
-            Self::Country => "country",
         })
     }
 }
@@ -172,6 +166,12 @@ pub struct PartialMatch {
     /// One to `MAX_CANDIDATES`, best first. For a missing street, the town, then streets with
     /// similar names.
     pub candidates: Vec<GeocodeMatch>,
+}
+
+impl From<PartialMatch> for GeocodeResult {
+    fn from(partial: PartialMatch) -> Self {
+        Self::Partial(partial)
+    }
 }
 
 /// Why a query has only a partial match.

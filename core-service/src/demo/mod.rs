@@ -177,7 +177,7 @@ fn time_slot(store_id: StoreId, now: Timestamp) -> Result<StoredTimeSlot, Error>
     Ok(StoredTimeSlot {
         store_id,
         id: TimeSlotId::new(),
-        display_name: time_slot.display_name().to_owned(),
+        display_name: time_slot.display_name.clone(),
         definition: TIME_SLOT.to_owned(),
         updated_at: now,
     })

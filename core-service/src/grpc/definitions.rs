@@ -109,7 +109,7 @@ impl Definitions {
         };
         if let Some(cached) = self.price_lists.last(&store_id).flatten()
             && cached.version == version
-            && (!cached.list.references_zones()
+            && (!cached.list.references_zones
                 || cached.zones == storage::zones::current_version(reader).await?)
         {
             return Ok(Some(cached));

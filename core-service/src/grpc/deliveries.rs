@@ -6,7 +6,6 @@ use domain::{
     api_client::Scope,
     before::DateOrder,
     delivery::{CancelError, Delivery},
-    event::EventName,
     id::{DeliveryId, StoreId},
     store::Store,
 };
@@ -385,7 +384,7 @@ impl Deliveries {
                     if let Some(booking) = delivery.booking {
                         slot_bookings::release(transaction, store_id, booking).await?;
                     }
-                    let events = [EventName::from(event)];
+                    let events = [event];
                     let delivery_key = (store_id, id);
                     let pending_dispatch = outbox
                         .enqueue(transaction, delivery_key, &events, now)

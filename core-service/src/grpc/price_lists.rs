@@ -52,7 +52,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             .map_err(definitions::invalid)?;
 
         let (store_id, now) = (store.id, self.clock.now());
-        let warnings = list.warnings().to_vec();
+        let warnings = list.warnings.clone();
         let applied = self
             .idempotency
             .write(request_key, move |transaction| {
@@ -91,7 +91,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
             .map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckPriceListResponse {
-            warnings: list.warnings().to_vec(),
+            warnings: list.warnings.clone(),
         }))
     }
 
@@ -116,7 +116,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
         let warnings = definitions::parse_price_list(&stored.definition, &zones, None)
             .await?
-            .map(|list| list.warnings().to_vec())
+            .map(|list| list.warnings.clone())
             .unwrap_or_default();
 
         Ok(Response::new(price_list(stored, &warnings)))
@@ -174,7 +174,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
 
         let (currency, calculation) = match &planned.price_list {
             Some(list) => (
-                list.currency(),
+                list.currency,
                 list.calculate(&planned.plan, &store.display_name, &planned.now),
             ),
             None => (store.currency, Calculation::without_list()),

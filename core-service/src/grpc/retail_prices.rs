@@ -75,7 +75,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         let expires_at = planned
             .now
             .timestamp()
-            .checked_add(price_list.quote_expiry())
+            .checked_add(price_list.quote_expiry)
             .map_err(|error| Error::Bug(error.to_string()))?;
 
         let retail_price = proto::RetailPrice {

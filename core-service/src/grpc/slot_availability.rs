@@ -39,7 +39,7 @@ impl Slots {
             return Ok(None);
         };
         let (stored, time_slot) = (current.stored, current.rules);
-        let booked = if time_slot.capacity().is_some() {
+        let booked = if time_slot.capacity.is_some() {
             let reader = self.storage.reader();
             slot_bookings::counts(reader, (store.id, stored.id), self.clock.now()).await?
         } else {
@@ -132,7 +132,7 @@ impl SlotAvailability {
             time_slot_id: self.stored.id,
             window: slot?,
         };
-        Some((booking, self.time_slot.capacity()?))
+        Some((booking, self.time_slot.capacity?))
     }
 
     fn booked(&self, window: TimeWindow) -> u32 {

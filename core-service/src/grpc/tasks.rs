@@ -5,7 +5,6 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     delivery::CompleteTaskError,
-    event::EventName,
     id::{DeliveryId, StoreId, TaskId},
     store::Store,
     task::{Task, TaskState},
@@ -105,7 +104,6 @@ impl Tasks {
                                 .await?;
                         }
                     }
-                    let events: Vec<_> = events.into_iter().map(EventName::from).collect();
                     let pending_dispatch = outbox
                         .enqueue(transaction, delivery_key, &events, now)
                         .await?;

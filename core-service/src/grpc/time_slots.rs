@@ -110,7 +110,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         let stored = StoredTimeSlot {
             store_id: store.id,
             id: TimeSlotId::new(),
-            display_name: time_slot.display_name().to_owned(),
+            display_name: time_slot.display_name.clone(),
             definition: request.definition,
             updated_at: self.clock.now(),
         };
@@ -208,9 +208,9 @@ fn message(stored: StoredTimeSlot, time_slot: &TimeSlot, now: &Zoned) -> proto::
         display_name: stored.display_name,
         definition: stored.definition,
         update_time: Some(messages::timestamp(stored.updated_at)),
-        interval: time_slot.interval().to_string(),
-        prior_notice: time_slot.prior_notice().map(|length| length.to_string()),
-        working_days_only: time_slot.working_days_only(),
+        interval: time_slot.interval.to_string(),
+        prior_notice: time_slot.prior_notice.map(|length| length.to_string()),
+        working_days_only: time_slot.working_days_only,
         opening_hours: time_slot
             .opening_hours_specification(now)
             .iter()

@@ -111,8 +111,8 @@ fn row(client: &ApiClient) -> ActiveModel {
         store_id: Set(client.store_id.map(|id| id.0)),
         display_name: Set(client.display_name.clone()),
         api_key: Set(client.api_key.clone()),
-        secret_hash: Set(client.secrets.current().0.to_vec()),
-        replaced_secrets: Set(pack(client.secrets.replaced())),
+        secret_hash: Set(client.secrets.current.0.to_vec()),
+        replaced_secrets: Set(pack(&client.secrets.replaced)),
         scopes: Set(client.scopes.to_string()),
         default_address: Set(client.default_address.clone().map(Into::into)),
         created_at: Set(client.created_at.into()),
@@ -131,7 +131,10 @@ impl TryFrom<Model> for ApiClient {
             store_id: row.store_id.map(StoreId),
             display_name: row.display_name,
             api_key: row.api_key,
-            secrets: ApiSecrets::from_stored(secret_hash(row.secret_hash)?, replaced),
+            secrets: ApiSecrets {
+                current: secret_hash(row.secret_hash)?,
+                replaced,
+            },
             scopes: Scopes::parse(&row.scopes)
                 .map_err(|error| Error::inconsistent("api_clients", error))?,
             default_address: row.default_address.map(TryInto::try_into).transpose()?,

@@ -84,8 +84,8 @@ pub async fn save(
     let row = ActiveModel {
         store_id: Set(store_id.0),
         id: Set(id.0),
-        encrypted_secret: Set(secrets.newest().to_vec()),
-        encrypted_retired_secrets: Set(pack(secrets.retired())?),
+        encrypted_secret: Set(secrets.newest.clone()),
+        encrypted_retired_secrets: Set(pack(&secrets.retired)?),
         overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
         ..Default::default()
     };
@@ -103,12 +103,11 @@ pub(super) fn from_row(row: Model) -> Result<Secrets, Error> {
             .ok_or_else(|| Error::inconsistent("webhooks", "truncated retired secrets"))?,
         None => Vec::new(),
     };
-    let overlap_ends_at = instant::optional(row.overlap_ends_at)?;
-    Ok(Secrets::from_stored(
-        row.encrypted_secret,
+    Ok(Secrets {
+        newest: row.encrypted_secret,
         retired,
-        overlap_ends_at,
-    ))
+        overlap_ends_at: instant::optional(row.overlap_ends_at)?,
+    })
 }
 
 /// Packs secrets into one value, each prefixed with its length in two bytes; `None` if empty.

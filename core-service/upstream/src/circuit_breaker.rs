@@ -18,16 +18,11 @@ const MAX_OPEN_FOR: Duration = Duration::from_mins(10);
 /// Retry hint for the calls rejected while a probe is in flight.
 const PROBE_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// The states of a circuit breaker, as metrics name them.
+pub(super) const STATES: [&str; 3] = ["closed", "open", "half_open"];
+
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<State>);
-
-/// Whether a circuit breaker admits calls: all, none, or one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BreakerState {
-    Closed,
-    Open,
-    HalfOpen,
-}
 
 /// Closed if `open_until` is `None`, open before that instant, half-open after it.
 #[derive(Debug, Default)]
@@ -64,11 +59,12 @@ impl CircuitBreaker {
         })
     }
 
-    pub(super) fn current(&self, now: Instant) -> BreakerState {
+    /// Whether calls are admitted: all, none, or one. The names of the states are in [`STATES`].
+    pub(super) fn current(&self, now: Instant) -> &'static str {
         match self.0.lock().open_until {
-            None => BreakerState::Closed,
-            Some(until) if now < until => BreakerState::Open,
-            Some(_) => BreakerState::HalfOpen,
+            None => "closed",
+            Some(until) if now < until => "open",
+            Some(_) => "half_open",
         }
     }
 }
@@ -155,8 +151,8 @@ mod tests {
         }
 
         let later = now + OPEN_FOR;
-        assert_eq!(breaker.current(now), BreakerState::Open);
-        assert_eq!(breaker.current(later), BreakerState::HalfOpen);
+        assert_eq!(breaker.current(now), "open");
+        assert_eq!(breaker.current(later), "half_open");
         let probe = breaker.begin(later).unwrap();
         assert_rejects(&breaker, later, PROBE_RETRY_AFTER);
         probe.failed(later, None);
@@ -164,7 +160,7 @@ mod tests {
 
         let later = later + OPEN_FOR;
         breaker.begin(later).unwrap().succeeded();
-        assert_eq!(breaker.current(later), BreakerState::Closed);
+        assert_eq!(breaker.current(later), "closed");
         let calls = [breaker.begin(later), breaker.begin(later)];
         assert!(calls.iter().all(Result::is_ok));
     }

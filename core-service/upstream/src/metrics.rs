@@ -6,7 +6,7 @@ use process::metrics::{Buckets, HistogramTable, HistogramTables, Registry, Sampl
 use tokio::time::Instant;
 
 use crate::{
-    circuit_breaker::{BreakerState, CircuitBreaker},
+    circuit_breaker::{CircuitBreaker, STATES},
     client::Response,
     error::Error,
 };
@@ -51,14 +51,8 @@ impl Monitor {
 
     fn breaker_state(&self) -> impl Iterator<Item = Sample> {
         let current = self.breaker.current(Instant::now());
-        [
-            ("closed", BreakerState::Closed),
-            ("open", BreakerState::Open),
-            ("half_open", BreakerState::HalfOpen),
-        ]
-        .into_iter()
-        .map(move |(name, state)| {
-            let labels = [("upstream", self.name.as_str()), ("state", name)];
+        STATES.into_iter().map(move |state| {
+            let labels = [("upstream", self.name.as_str()), ("state", state)];
             Sample::count(&labels, usize::from(state == current))
         })
     }

@@ -6,8 +6,9 @@ use jiff::civil::Date;
 use std::ops::Range;
 
 /// The order of day and month in dates with slashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DateOrder {
+    #[default]
     DayFirst,
     MonthFirst,
 }
@@ -31,7 +32,7 @@ impl DateOrder {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Context<'a> {
     /// The client's text, for error messages.
     pub(super) original: &'a str,
@@ -45,12 +46,35 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Rejects the word at a position.
     pub(super) fn unrecognized(&self, position: usize) -> Error {
-        Error::unrecognized(self.original, self.original_position(position))
+        let (understood, rejected) = self.split(position);
+        Error::Unrecognized {
+            understood,
+            rejected,
+        }
     }
 
+    /// Rejects a second date, day, time or zone at a position.
     pub(super) fn duplicate(&self, kind: &'static str, position: usize) -> Error {
-        Error::duplicate(kind, self.original, self.original_position(position))
+        let (understood, rejected) = self.split(position);
+        Error::Duplicate {
+            kind,
+            understood,
+            rejected,
+        }
+    }
+
+    /// The client's text before the word at a position, and that word.
+    fn split(&self, position: usize) -> (String, String) {
+        let position = self.original_position(position);
+        let mut spaces = self.original.char_indices().rev();
+        let start = spaces
+            .find(|(index, char)| *index <= position && char.is_whitespace())
+            .map_or(0, |(index, _)| index);
+        let (understood, rest) = self.original.split_at(start);
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        (understood.trim().to_owned(), word.to_owned())
     }
 
     /// The client's words for the token at a position: a phrase of a language, or one word.

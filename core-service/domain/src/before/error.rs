@@ -63,24 +63,10 @@ pub enum Error {
     OutOfRange,
 }
 
-impl Error {
-    /// Rejects the word at byte `position` of `text`.
-    pub(super) fn unrecognized(text: &str, position: usize) -> Self {
-        let (understood, rejected) = split(text, position);
-        Self::Unrecognized {
-            understood,
-            rejected,
-        }
-    }
-
-    /// Rejects a second date, day, time or zone at byte `position` of `text`.
-    pub(super) fn duplicate(kind: &'static str, text: &str, position: usize) -> Self {
-        let (understood, rejected) = split(text, position);
-        Self::Duplicate {
-            kind,
-            understood,
-            rejected,
-        }
+/// Texts are checked before their numbers are used, so only the range can be wrong.
+impl From<jiff::Error> for Error {
+    fn from(_: jiff::Error) -> Self {
+        Self::OutOfRange
     }
 }
 
@@ -104,37 +90,32 @@ fn described(word: Option<&str>, date: Date) -> String {
     }
 }
 
-/// The text before the word at byte `position`, and that word.
-fn split(text: &str, position: usize) -> (String, String) {
-    let start = text
-        .char_indices()
-        .take_while(|(index, _)| *index <= position)
-        .filter(|(_, char)| char.is_whitespace())
-        .last()
-        .map_or(0, |(index, _)| index);
-    let (understood, rest) = text.split_at(start);
-    let word = rest.split_whitespace().next().unwrap_or_default();
-    (understood.trim().to_owned(), word.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::before::context::Context;
+
+    fn context(original: &str) -> Context<'_> {
+        Context {
+            original,
+            ..Context::default()
+        }
+    }
 
     #[test]
     fn messages_quote_the_understood_and_the_rejected_text() {
         assert_eq!(
-            Error::unrecognized("tomorrow 13h75 sharp", 11).to_string(),
+            context("tomorrow 13h75 sharp").unrecognized(11).to_string(),
             "understood \"tomorrow\", but not \"13h75\"; \
              write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h"
         );
         assert_eq!(
-            Error::unrecognized("soon", 2).to_string(),
+            context("soon").unrecognized(2).to_string(),
             "not understood: \"soon\"; \
              write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h"
         );
         assert_eq!(
-            Error::duplicate("time", "10:00 11:00", 6).to_string(),
+            context("10:00 11:00").duplicate("time", 6).to_string(),
             r#"understood "10:00", but "11:00" is a second time: write only one"#
         );
         assert_eq!(

@@ -17,39 +17,42 @@ const DAYS_PER_CYCLE: i64 = 146_097;
 /// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
 /// a local time as in PHP; if they count from now, they are elapsed time, even across a clock
 /// change.
-pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, Error> {
+pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
     // Working days are counted after hours, as in PHP.
     let is_from_now = parsed.counts_from_now() && parsed.relative.day_count.is_none();
-    let (days, seconds) = time.split();
+    let (days, seconds) = split_days(time.hour * 3600 + time.minute * 60 + time.second);
     let relative = &mut parsed.relative;
 
     let (month, day) = move_to_count_start(relative, month, day);
     let date = date_of(year, month, day + days)?;
     let date = add_days(date, days_to_weekday(relative, date))?;
 
-    let duration = relative.total_seconds(time.microsecond);
-    let (elapsed, duration) = if is_from_now {
+    let microseconds = time.microsecond + relative.microseconds;
+    let duration = relative.hours * 3600
+        + relative.minutes * 60
+        + relative.seconds
+        + microseconds.div_euclid(1_000_000);
+    let (elapsed, added) = if is_from_now {
         (duration, 0)
     } else {
         (0, duration)
     };
-    let (days, seconds) = split_days(seconds + duration);
+    let (days, seconds) = split_days(seconds + added);
     let date = apply_offsets(relative, date, days)?;
     let date = match relative.day_count {
         Some(DayCount::Workdays(count)) => add_days(date, days_for_workdays(count, date))?,
         _ => date,
     };
 
-    let local = at_second(date, seconds)?;
+    let local = date
+        .at(0, 0, 0, 0)
+        .checked_add(Span::new().try_seconds(seconds)?)?;
     let offset = match &parsed.zone {
         Some(Zone::Fixed(seconds)) => {
-            let utc = Offset::UTC
-                .to_timestamp(local)
-                .map_err(|_| Error::OutOfRange)?;
-            return Timestamp::from_second(utc.as_second() - seconds)
-                .map_err(|_| Error::OutOfRange);
+            let utc = Offset::UTC.to_timestamp(local)?;
+            return Ok(Timestamp::from_second(utc.as_second() - seconds)?);
         }
         Some(Zone::Named(zone)) if parsed.has_zone() => {
             offset_at(zone, local, RepeatedTime::Earlier)?
@@ -59,8 +62,8 @@ pub(super) fn resolve(mut parsed: ParsedTime, now: &Zoned) -> Result<Timestamp, 
         None if is_from_now && is_in_second(now, local) => now.offset(),
         None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
-    let start = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
-    Timestamp::from_second(start.as_second() + elapsed).map_err(|_| Error::OutOfRange)
+    let start = offset.to_timestamp(local)?;
+    Ok(Timestamp::from_second(start.as_second() + elapsed)?)
 }
 
 fn is_in_second(now: &Zoned, local: DateTime) -> bool {
@@ -89,16 +92,11 @@ pub(super) fn offset_at(
         AmbiguousOffset::Fold { before, .. } if repeated_time == RepeatedTime::Earlier => {
             Ok(before)
         }
-        AmbiguousOffset::Fold { .. } => {
-            let local_as_utc = Offset::UTC
-                .to_timestamp(local)
-                .map_err(|_| Error::OutOfRange)?;
-            Ok(zone.to_offset(local_as_utc))
-        }
+        AmbiguousOffset::Fold { .. } => Ok(zone.to_offset(Offset::UTC.to_timestamp(local)?)),
     }
 }
 
-fn base_date(parsed: &ParsedTime, now: &Zoned) -> Result<(i64, i64, i64), Error> {
+fn base_date(parsed: &ParsedTime<'_>, now: &Zoned) -> Result<(i64, i64, i64), Error> {
     let year = parsed.year.unwrap_or_else(|| now.year().into());
     let month = parsed.month.unwrap_or_else(|| now.month().into());
     let day = parsed.day.unwrap_or_else(|| now.day().into());
@@ -111,35 +109,20 @@ fn base_date(parsed: &ParsedTime, now: &Zoned) -> Result<(i64, i64, i64), Error>
     Ok((year, month, day))
 }
 
-fn base_time(parsed: &ParsedTime, now: &Zoned) -> TimeOfDay {
-    let current = || TimeOfDay {
-        hour: now.hour().into(),
-        minute: now.minute().into(),
-        second: now.second().into(),
-        microsecond: 0,
-    };
+fn base_time(parsed: &ParsedTime<'_>, now: &Zoned) -> TimeOfDay {
     match parsed.time {
         Some(time) => time,
         None if parsed.has_date() => TimeOfDay::default(),
-        None => current(),
+        None => TimeOfDay {
+            hour: now.hour().into(),
+            minute: now.minute().into(),
+            second: now.second().into(),
+            microsecond: 0,
+        },
     }
 }
 
-impl TimeOfDay {
-    /// Splits into whole days and the second of the day.
-    fn split(self) -> (i64, i64) {
-        split_days(self.hour * 3600 + self.minute * 60 + self.second)
-    }
-}
-
-impl RelativeOffset {
-    /// The offset's time part in seconds, rounded down after adding `microsecond`.
-    fn total_seconds(&self, microsecond: i64) -> i64 {
-        let microseconds = microsecond + self.microseconds;
-        self.hours * 3600 + self.minutes * 60 + self.seconds + microseconds.div_euclid(1_000_000)
-    }
-}
-
+/// Splits into whole days and the second of the day.
 fn split_days(seconds: i64) -> (i64, i64) {
     (
         seconds.div_euclid(SECONDS_PER_DAY),
@@ -150,11 +133,10 @@ fn split_days(seconds: i64) -> (i64, i64) {
 /// Moves to the first day of the month, or of the next one, from which weekdays are counted back;
 /// then to the month boundary. Applies the relative months first, because they choose that month.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
+    let mut take_months = || month + std::mem::take(&mut relative.months);
     let (month, day) = match relative.day_count {
-        Some(DayCount::WeekdaysFromMonthStart) => (month + std::mem::take(&mut relative.months), 1),
-        Some(DayCount::WeekdaysFromMonthEnd) => {
-            (month + std::mem::take(&mut relative.months) + 1, 1)
-        }
+        Some(DayCount::WeekdaysFromMonthStart) => (take_months(), 1),
+        Some(DayCount::WeekdaysFromMonthEnd) => (take_months() + 1, 1),
         Some(DayCount::Workdays(_)) | None => (month, day),
     };
     move_to_boundary(relative, month, day)
@@ -229,20 +211,10 @@ pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
     let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
     let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;
     let month = i8::try_from(month_of_cycle % 12 + 1).map_err(|_| Error::OutOfRange)?;
-    let first = Date::new(year, month, 1).map_err(|_| Error::OutOfRange)?;
+    let first = Date::new(year, month, 1)?;
     add_days(first, (cycles - 5) * DAYS_PER_CYCLE + day - 1)
 }
 
 fn add_days(date: Date, days: i64) -> Result<Date, Error> {
-    let span = Span::new().try_days(days).map_err(|_| Error::OutOfRange)?;
-    date.checked_add(span).map_err(|_| Error::OutOfRange)
-}
-
-fn at_second(date: Date, second: i64) -> Result<DateTime, Error> {
-    let span = Span::new()
-        .try_seconds(second)
-        .map_err(|_| Error::OutOfRange)?;
-    date.at(0, 0, 0, 0)
-        .checked_add(span)
-        .map_err(|_| Error::OutOfRange)
+    Ok(date.checked_add(Span::new().try_days(days)?)?)
 }

@@ -67,22 +67,18 @@ impl<'a> Cursor<'a> {
         self.rest.trim_start_matches([' ', '\t'])
     }
 
-    /// The next number, of at most `width` digits, and its number of digits. Larger numbers
-    /// become [`MAX_NUMBER`].
-    pub(super) fn number(&mut self, width: usize) -> Option<(i64, usize)> {
-        self.skip_until(|char| char.is_ascii_digit());
-        let digits = self.take(width, |char| char.is_ascii_digit());
-        let value = digits.parse().unwrap_or(MAX_NUMBER).min(MAX_NUMBER);
-        (!digits.is_empty()).then_some((value, digits.len()))
+    /// The next number, of at most `width` digits. Larger numbers become [`MAX_NUMBER`].
+    pub(super) fn number(&mut self, width: usize) -> Option<i64> {
+        number(self.digits(width))
     }
 
     /// The next year, of at most `width` digits: two digits mean 1970 to 2069.
     pub(super) fn year(&mut self, width: usize) -> Option<i64> {
-        let (year, digits) = self.number(width)?;
-        Some(match year {
-            0..70 if digits < 4 => year + 2000,
-            70..100 if digits < 4 => year + 1900,
-            _ => year,
+        let digits = self.digits(width);
+        Some(match number(digits)? {
+            year @ 0..70 if digits.len() < 4 => year + 2000,
+            year @ 70..100 if digits.len() < 4 => year + 1900,
+            year => year,
         })
     }
 
@@ -91,9 +87,8 @@ impl<'a> Cursor<'a> {
         if !matches!(self.peek(), Some(b'.' | b':')) {
             return 0;
         }
-        let (value, digits) = self.number(6).unwrap_or((0, 6));
-        self.take(usize::MAX, |char| char.is_ascii_digit());
-        (digits..6).fold(value, |value, _| value * 10)
+        let digits = self.digits(usize::MAX);
+        number(&format!("{digits:0<6}")[..6]).unwrap_or_default()
     }
 
     /// Skips the suffix of `1st`, `2nd`, `3rd` or `4th`.
@@ -138,6 +133,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    fn digits(&mut self, width: usize) -> &'a str {
+        self.skip_until(|char| char.is_ascii_digit());
+        self.take(width, |char| char.is_ascii_digit())
+    }
+
     fn skip_until(&mut self, matches: impl Fn(char) -> bool) {
         self.take(usize::MAX, |char| !matches(char));
     }
@@ -153,6 +153,10 @@ impl<'a> Cursor<'a> {
         self.rest = rest;
         taken
     }
+}
+
+fn number(digits: &str) -> Option<i64> {
+    (!digits.is_empty()).then(|| digits.parse().unwrap_or(MAX_NUMBER).min(MAX_NUMBER))
 }
 
 #[cfg(test)]
@@ -191,10 +195,10 @@ mod tests {
     #[test]
     fn a_cursor_skips_separators() {
         let mut cursor = Cursor::new("2026-11-25T10");
-        assert_eq!(cursor.number(4), Some((2026, 4)));
-        assert_eq!(cursor.number(2), Some((11, 2)));
-        assert_eq!(cursor.number(2), Some((25, 2)));
-        assert_eq!(cursor.number(2), Some((10, 2)));
+        assert_eq!(cursor.number(4), Some(2026));
+        assert_eq!(cursor.number(2), Some(11));
+        assert_eq!(cursor.number(2), Some(25));
+        assert_eq!(cursor.number(2), Some(10));
         assert_eq!(cursor.number(2), None);
     }
 }

@@ -3,6 +3,13 @@
 //! recognize the text. A text that PHP misreads is rejected, or parsed as natural language: `+2h`
 //! is a duration, not an offset.
 
+/// A table of pairs, a row per line.
+macro_rules! table {
+    ($($key:expr => $value:expr;)+) => {
+        &[$(($key, $value)),+]
+    };
+}
+
 mod context;
 mod error;
 mod grammar;
@@ -55,17 +62,12 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
 /// Returns the error of the grammar that understood the longer part of the text, or of the strict
 /// one if both understood as much. An error of another kind from natural language takes precedence.
 fn more_specific(strict: Error, natural_language: Error) -> Error {
-    match (&strict, &natural_language) {
-        (
-            Error::Unrecognized {
-                understood: strict_part,
-                ..
-            },
-            Error::Unrecognized {
-                understood: natural_part,
-                ..
-            },
-        ) if natural_part.len() <= strict_part.len() => strict,
+    let understood = |error: &Error| match error {
+        Error::Unrecognized { understood, .. } => Some(understood.len()),
+        _ => None,
+    };
+    match understood(&natural_language) {
+        Some(length) if Some(length) <= understood(&strict) => strict,
         _ => natural_language,
     }
 }

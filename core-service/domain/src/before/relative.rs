@@ -1,8 +1,8 @@
 //! Offsets relative to a date: amounts of time, weekdays, working days, month boundaries.
 
+use super::instant::date_of;
 use super::lexer::{Cursor, Token};
 use super::word_tables::{ORDINALS, RELATIVE_WORDS, Unit, WEEKDAYS, value_of};
-use jiff::civil::Date;
 
 /// A relative offset. Amounts add up; each other field is replaced by the last token that sets it.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl RelativeOffset {
     pub(super) fn add_amount(&mut self, token: &Token<'_>) -> Option<()> {
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
-        let (amount, _) = cursor.number(usize::MAX)?;
+        let amount = cursor.number(usize::MAX)?;
         self.add(sign * amount, cursor.remainder(), WeekdaySearch::OnOrAfter);
         Some(())
     }
@@ -124,24 +124,18 @@ impl RelativeOffset {
         }
     }
 
-    /// Sets the days from 1 January to the Monday of an ISO week. `week` is a result of
-    /// [`Cursor::number`]: the number and its count of digits; `None` means week 1.
-    pub(super) fn set_iso_week(&mut self, year: i64, week: Option<(i64, usize)>) {
-        let (week, _) = week.unwrap_or((1, 2));
-        let january_first = i16::try_from(year)
-            .ok()
-            .and_then(|year| Date::new(year, 1, 1).ok());
+    /// Sets the days from 1 January to the Monday of an ISO week; `None` means week 1.
+    pub(super) fn set_iso_week(&mut self, year: i64, week: Option<i64>) {
+        let week = week.unwrap_or(1);
         let weekday =
-            january_first.map_or(0, |date| i64::from(date.weekday().to_sunday_zero_offset()));
+            date_of(year, 1, 1).map_or(0, |date| date.weekday().to_sunday_zero_offset().into());
         let days_to_sunday_before_week_1 = if weekday > 4 { 7 - weekday } else { -weekday };
         self.days = days_to_sunday_before_week_1 + (week - 1) * 7 + 1;
     }
 
     /// Moves from the Monday set by [`Self::set_iso_week`] to another day of that week.
-    pub(super) fn set_day_of_week(&mut self, day: Option<(i64, usize)>) {
-        if let Some((day, _)) = day {
-            self.days += day - 1;
-        }
+    pub(super) fn set_day_of_week(&mut self, day: Option<i64>) {
+        self.days += day.map_or(0, |day| day - 1);
     }
 
     /// Adds `amount` of a unit. True if the unit is a weekday or working days.
@@ -179,14 +173,11 @@ fn split_ordinal<'a>(token: &Token<'a>) -> (i64, WeekdaySearch, &'a str) {
     let mut cursor = Cursor::new(token.text);
     let word = cursor.word();
     let unit = cursor.remainder();
-    match value_of(word, RELATIVE_WORDS) {
-        Some(0) => (0, WeekdaySearch::OnOrAfter, unit),
-        Some(1) => (1, WeekdaySearch::After, unit),
-        Some(_) => (-1, WeekdaySearch::After, unit),
-        None => (
-            value_of(word, ORDINALS).unwrap_or_default(),
-            WeekdaySearch::After,
-            unit,
-        ),
-    }
+    let amount = match value_of(word, RELATIVE_WORDS) {
+        Some(0) => return (0, WeekdaySearch::OnOrAfter, unit),
+        Some(1) => 1,
+        Some(_) => -1,
+        None => value_of(word, ORDINALS).unwrap_or_default(),
+    };
+    (amount, WeekdaySearch::After, unit)
 }

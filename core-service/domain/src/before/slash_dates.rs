@@ -13,8 +13,8 @@ pub(super) fn date(
     context: Context<'_>,
 ) -> Result<(Option<i64>, i64, i64), Error> {
     let mut cursor = Cursor::new(token.text);
-    let (first, _) = cursor.number(2).unwrap_or_default();
-    let (second, _) = cursor.number(2).unwrap_or_default();
+    let first = cursor.number(2).unwrap_or_default();
+    let second = cursor.number(2).unwrap_or_default();
     let year = cursor.year(4);
     match (token.kind, context.date_order) {
         (TokenKind::DayFirstSlashDate, DateOrder::DayFirst) => Ok((year, second, first)),

@@ -1,102 +1,93 @@
-//! The words of the strict grammar, and abbreviated units. Lookups return the index of a word in
-//! its table.
+//! The words of the strict grammar, and abbreviated units. A row has the words of one meaning, with
+//! spaces between them; lookups return the index of a row.
 
 /// Month names and their abbreviations; January is 0.
-pub(super) const MONTHS: &[&[&str]] = &[
-    &["january", "jan"],
-    &["february", "feb"],
-    &["march", "mar"],
-    &["april", "apr"],
-    &["may"],
-    &["june", "jun"],
-    &["july", "jul"],
-    &["august", "aug"],
-    &["september", "sept", "sep"],
-    &["october", "oct"],
-    &["november", "nov"],
-    &["december", "dec"],
+pub(super) const MONTHS: &[&str] = &[
+    "january jan",
+    "february feb",
+    "march mar",
+    "april apr",
+    "may",
+    "june jun",
+    "july jul",
+    "august aug",
+    "september sept sep",
+    "october oct",
+    "november nov",
+    "december dec",
 ];
 
 /// Months as Roman numerals; the grammar accepts capitals only.
-pub(super) const ROMAN_MONTHS: [&str; 12] = [
+const ROMAN_MONTHS: &[&str] = &[
     "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
 ];
 
 /// Sunday is 0.
-pub(super) const WEEKDAYS: &[&[&str]] = &[
-    &["sunday", "sundays", "sun"],
-    &["monday", "mondays", "mon"],
-    &["tuesday", "tuesdays", "tue"],
-    &["wednesday", "wednesdays", "wed"],
-    &["thursday", "thursdays", "thu"],
-    &["friday", "fridays", "fri"],
-    &["saturday", "saturdays", "sat"],
+pub(super) const WEEKDAYS: &[&str] = &[
+    "sunday sundays sun",
+    "monday mondays mon",
+    "tuesday tuesdays tue",
+    "wednesday wednesdays wed",
+    "thursday thursdays thu",
+    "friday fridays fri",
+    "saturday saturdays sat",
 ];
 
 /// The words for working days, Monday to Friday.
-pub(super) const WORKDAYS: &[&[&str]] = &[&["weekday", "weekdays"]];
+pub(super) const WORKDAYS: &[&str] = &["weekday weekdays"];
 
 /// Ordinal numbers: `first` is 1.
-pub(super) const ORDINALS: &[&[&str]] = &[
-    &[],
-    &["first"],
-    &["second"],
-    &["third"],
-    &["fourth"],
-    &["fifth"],
-    &["sixth"],
-    &["seventh"],
-    &["eighth", "eight"],
-    &["ninth"],
-    &["tenth"],
-    &["eleventh"],
-    &["twelfth"],
+pub(super) const ORDINALS: &[&str] = &[
+    "",
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth eight",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
 ];
 
 /// Words relative to the current day, week, month or year. Index 0 is the current one, 1 the next
 /// and 2 the previous.
-pub(super) const RELATIVE_WORDS: &[&[&str]] = &[&["this"], &["next"], &["last", "previous"]];
+pub(super) const RELATIVE_WORDS: &[&str] = &["this", "next", "last previous"];
 
-/// Units of time, in the order of [`Unit::ALL`]. PHP accepts the misspelling `forthnight`.
-pub(super) const UNITS: &[&[&str]] = &[
-    &[
-        "microsecond",
-        "microseconds",
-        "usec",
-        "usecs",
-        "µsec",
-        "µsecs",
-        "µs",
-    ],
-    &["millisecond", "milliseconds", "msec", "msecs", "ms"],
-    &["second", "seconds", "sec", "secs"],
-    &["minute", "minutes", "min", "mins"],
-    &["hour", "hours"],
-    &["day", "days"],
-    &["weeks"],
-    &["fortnight", "fortnights", "forthnight", "forthnights"],
-    &["month", "months"],
-    &["year", "years"],
-];
+/// Units of time. PHP accepts the misspelling `forthnight`.
+pub(super) const UNITS: &[(Unit, &str)] = table! {
+    Unit::Microsecond => "microsecond microseconds usec usecs µsec µsecs µs";
+    Unit::Millisecond => "millisecond milliseconds msec msecs ms";
+    Unit::Second => "second seconds sec secs";
+    Unit::Minute => "minute minutes min mins";
+    Unit::Hour => "hour hours";
+    Unit::Day => "day days";
+    Unit::Week => "weeks";
+    Unit::Fortnight => "fortnight fortnights forthnight forthnights";
+    Unit::Month => "month months";
+    Unit::Year => "year years";
+};
 
 /// One week; after `this`, `next` and `last` it means a calendar week.
-pub(super) const WEEK: &[&[&str]] = &[&["week"]];
+pub(super) const WEEK: &[&str] = &["week"];
 
 /// Units, each with abbreviations that PHP does not accept; `j` is French. `natural_language` has
 /// the words of other languages.
-const UNIT_ABBREVIATIONS: [(&str, &[&str]); 5] = [
-    ("weeks", &["w"]),
-    ("days", &["d", "j"]),
-    ("hours", &["h", "hr", "hrs"]),
-    ("minutes", &["m", "mn"]),
-    ("seconds", &["s"]),
-];
+const UNIT_ABBREVIATIONS: &[(&str, &str)] = table! {
+    "weeks" => "w";
+    "days" => "d j";
+    "hours" => "h hr hrs";
+    "minutes" => "m mn";
+    "seconds" => "s";
+};
 
 /// The unit with this abbreviation. A capital `M` has no unit: it may mean months.
 pub(super) fn abbreviated_unit(word: &str) -> Option<&'static str> {
-    let is_word = |name: &&str| word != "M" && name.eq_ignore_ascii_case(word);
     let mut units = UNIT_ABBREVIATIONS.iter();
-    let (unit, _) = units.find(|(_, names)| names.iter().any(is_word))?;
+    let (unit, _) = units.find(|(_, names)| word != "M" && has_word(names, word))?;
     Some(unit)
 }
 
@@ -115,19 +106,6 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    const ALL: [Self; 10] = [
-        Self::Microsecond,
-        Self::Millisecond,
-        Self::Second,
-        Self::Minute,
-        Self::Hour,
-        Self::Day,
-        Self::Week,
-        Self::Fortnight,
-        Self::Month,
-        Self::Year,
-    ];
-
     /// Whether it is an hour or a part of one.
     pub(super) fn is_time_based(self) -> bool {
         matches!(
@@ -140,29 +118,28 @@ impl Unit {
         if value_of(word, WEEK).is_some() {
             return Some(Self::Week);
         }
-        Self::ALL
-            .get(usize::try_from(value_of(word, UNITS)?).ok()?)
-            .copied()
+        let mut units = UNITS.iter();
+        let (unit, _) = units.find(|(_, names)| has_word(names, word))?;
+        Some(*unit)
     }
 }
 
 /// The index of a word in a table.
-pub(super) fn value_of(word: &str, table: &[&[&str]]) -> Option<i64> {
-    let index = table
-        .iter()
-        .position(|names| names.iter().any(|name| name.eq_ignore_ascii_case(word)))?;
+pub(super) fn value_of(word: &str, table: &[&str]) -> Option<i64> {
+    let index = table.iter().position(|names| has_word(names, word))?;
     i64::try_from(index).ok()
 }
 
 /// The number of a month, 1 to 12, by its name, abbreviation or Roman numeral.
 pub(super) fn month(word: &str) -> Option<i64> {
-    let roman = || {
-        ROMAN_MONTHS
-            .iter()
-            .position(|name| name.eq_ignore_ascii_case(word))
-            .and_then(|index| i64::try_from(index).ok())
-    };
-    value_of(word, MONTHS).or_else(roman).map(|index| index + 1)
+    let index = value_of(word, MONTHS).or_else(|| value_of(word, ROMAN_MONTHS))?;
+    Some(index + 1)
+}
+
+/// Whether a word is one of several with spaces between them.
+pub(super) fn has_word(names: &str, word: &str) -> bool {
+    let mut names = names.as_bytes().split(|byte| *byte == b' ');
+    names.any(|name| name.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]
@@ -171,7 +148,6 @@ mod tests {
 
     #[test]
     fn units_are_parsed_from_their_words() {
-        assert_eq!(UNITS.len(), Unit::ALL.len());
         assert_eq!(Unit::parse("Hours"), Some(Unit::Hour));
         assert_eq!(Unit::parse("week"), Some(Unit::Week));
         assert_eq!(Unit::parse("years"), Some(Unit::Year));

@@ -1,5 +1,6 @@
 //! Time zones: UTC offsets, abbreviations and names of the tz database.
 
+use super::word_tables::has_word;
 use jiff::tz::TimeZone;
 use std::ops::RangeInclusive;
 
@@ -53,12 +54,7 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
     if text.len() == 1 {
         return None;
     }
-    let abbreviation_offset = if text.contains('/') {
-        None
-    } else {
-        offset_of_abbreviation(text)
-    };
-    abbreviation_offset
+    offset_of_abbreviation(text)
         .map(Zone::Fixed)
         .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
 }
@@ -91,80 +87,74 @@ fn is_digit_or_colon(char: char) -> bool {
 }
 
 fn offset_of_abbreviation(text: &str) -> Option<i64> {
-    let row = ABBREVIATIONS
-        .iter()
-        .find(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)));
-    row.map(|(seconds, _)| *seconds)
+    let mut rows = ABBREVIATIONS.iter();
+    let (seconds, _) = rows.find(|(_, names)| has_word(names, text))?;
+    Some(*seconds)
 }
 
 /// Seconds east of UTC, and the abbreviations, current and historical. An abbreviation with several
 /// meanings, in different countries or at different times, has the one that PHP gives it: KST is
 /// +08:30, its former offset.
-const ABBREVIATIONS: &[(i64, &[&str])] = &[
-    (-39_600, &["sst"]),
-    (-36_000, &["ahst", "bdt", "hst"]),
-    (-34_200, &["hdt", "hpt", "hwt"]),
-    (-32_400, &["ahdt", "akst", "yst"]),
-    (-28_800, &["akdt", "pst", "ydt", "ypt", "ywt"]),
-    (-26_248, &["emt"]),
-    (-25_200, &["mst", "pdt", "ppt", "pwt", "yddt"]),
-    (-21_600, &["cst", "mdt", "mpt", "mwt", "pddt"]),
-    (-20_173, &["sjmt"]),
-    (-19_776, &["hmt"]),
-    (-18_840, &["qmt"]),
-    (-18_000, &["cdt", "cpt", "cwt", "est", "mddt"]),
-    (-17_340, &["ppmt"]),
-    (-16_800, &["sdmt"]),
-    (-15_408, &["cmt"]),
-    (-14_660, &["ffmt"]),
-    (-14_400, &["ast", "cddt", "edt", "ept", "ewt"]),
-    (-14_309, &["bmt"]),
-    (-13_884, &["smt"]),
-    (-13_840, &["amt"]),
-    (-13_236, &["pmt"]),
-    (-12_600, &["nst"]),
-    (-10_800, &["adt", "apt", "awt", "eddt"]),
-    (-9052, &["ndt"]),
-    (-9000, &["npt", "nwt"]),
-    (-7200, &["addt"]),
-    (-5400, &["nddt"]),
-    (-4056, &["fmt"]),
-    (-1521, &["dmt"]),
-    (0, &["gmt", "uct", "utc", "wet"]),
-    (3600, &["bst", "cet", "met", "wat", "west"]),
-    (5040, &["wmt"]),
-    (5736, &["kmt"]),
-    (5794, &["rmt"]),
-    (
-        7200,
-        &[
-            "bdst", "cat", "cest", "eet", "ist", "mest", "sast", "wast", "wemt",
-        ],
-    ),
-    (8440, &["jmt"]),
-    (9017, &["mmt"]),
-    (9394, &["lst"]),
-    (10_751, &["tbmt"]),
-    (10_800, &["cemt", "eat", "eest", "idt", "msk"]),
-    (12_344, &["tmt"]),
-    (14_400, &["iddt", "msd"]),
-    (16_279, &["mdst"]),
-    (18_000, &["pkt"]),
-    (21_600, &["pkst"]),
-    (25_025, &["imt"]),
-    (25_200, &["wib"]),
-    (25_590, &["plmt"]),
-    (28_800, &["awst", "hkt", "wita"]),
-    (30_600, &["kst"]),
-    (32_400, &["awdt", "hkst", "jst", "wit"]),
-    (34_200, &["acst", "cast"]),
-    (36_000, &["aest", "chst", "gst", "jdt", "kdt"]),
-    (37_800, &["acdt"]),
-    (39_600, &["aedt", "gdt"]),
-    (41_400, &["nzmt"]),
-    (43_200, &["nzst"]),
-    (46_800, &["nzdt"]),
-];
+const ABBREVIATIONS: &[(i64, &str)] = table! {
+    -39_600 => "sst";
+    -36_000 => "ahst bdt hst";
+    -34_200 => "hdt hpt hwt";
+    -32_400 => "ahdt akst yst";
+    -28_800 => "akdt pst ydt ypt ywt";
+    -26_248 => "emt";
+    -25_200 => "mst pdt ppt pwt yddt";
+    -21_600 => "cst mdt mpt mwt pddt";
+    -20_173 => "sjmt";
+    -19_776 => "hmt";
+    -18_840 => "qmt";
+    -18_000 => "cdt cpt cwt est mddt";
+    -17_340 => "ppmt";
+    -16_800 => "sdmt";
+    -15_408 => "cmt";
+    -14_660 => "ffmt";
+    -14_400 => "ast cddt edt ept ewt";
+    -14_309 => "bmt";
+    -13_884 => "smt";
+    -13_840 => "amt";
+    -13_236 => "pmt";
+    -12_600 => "nst";
+    -10_800 => "adt apt awt eddt";
+    -9052 => "ndt";
+    -9000 => "npt nwt";
+    -7200 => "addt";
+    -5400 => "nddt";
+    -4056 => "fmt";
+    -1521 => "dmt";
+    0 => "gmt uct utc wet";
+    3600 => "bst cet met wat west";
+    5040 => "wmt";
+    5736 => "kmt";
+    5794 => "rmt";
+    7200 => "bdst cat cest eet ist mest sast wast wemt";
+    8440 => "jmt";
+    9017 => "mmt";
+    9394 => "lst";
+    10_751 => "tbmt";
+    10_800 => "cemt eat eest idt msk";
+    12_344 => "tmt";
+    14_400 => "iddt msd";
+    16_279 => "mdst";
+    18_000 => "pkt";
+    21_600 => "pkst";
+    25_025 => "imt";
+    25_200 => "wib";
+    25_590 => "plmt";
+    28_800 => "awst hkt wita";
+    30_600 => "kst";
+    32_400 => "awdt hkst jst wit";
+    34_200 => "acst cast";
+    36_000 => "aest chst gst jdt kdt";
+    37_800 => "acdt";
+    39_600 => "aedt gdt";
+    41_400 => "nzmt";
+    43_200 => "nzst";
+    46_800 => "nzdt";
+};
 
 #[cfg(test)]
 mod tests {

@@ -82,14 +82,15 @@ impl Charge {
     ) -> Option<Self> {
         let mistakes_before = table.mistake_count();
         let given = table.table.len();
+        let percent_span = table.table.get("percent").map_or(0..0, Spanned::span);
         let step = table.optional("step");
-        let every: Option<Spanned<i64>> = table.optional("every");
-        let above: Option<Spanned<i64>> = table.optional("above");
+        let every = table.at_least("every", 1, "a step must be above 0");
+        let above = table.at_least("above", 0, "`above` must not be negative");
         let per_package: Option<Spanned<String>> = table.optional("per_package");
-        let from: Option<Spanned<i64>> = table.optional("from");
+        let from = table.at_least("from", 1, "`from` must be at least 1");
         let then = table.optional("then");
         let amount = table.optional("amount");
-        let percent: Option<Spanned<i64>> = table.optional("percent");
+        let percent = table.at_least("percent", 0, "percent must not be negative");
         table.reject_unknown_fields("step, amount, every, above, per_package, from, then, percent");
         // With a value missing, the form of the price is unknown.
         if table.mistake_count() > mistakes_before {
@@ -101,17 +102,11 @@ impl Charge {
         let has_discount = usize::from(discount.is_some());
         match (step.zip(every), per_package, percent, amount) {
             (Some((measure, every)), None, None, Some(amount)) if given == 3 + has_above => {
-                if *every.get_ref() <= 0 {
-                    return table.reject(every.span(), "a step must be above 0");
-                }
-                if let Some(above) = above.as_ref().filter(|above| *above.get_ref() < 0) {
-                    return table.reject(above.span(), "`above` must not be negative");
-                }
                 Some(Self::Step {
                     measure,
                     amount,
-                    every: every.into_inner(),
-                    above: above.map_or(0, Spanned::into_inner),
+                    every,
+                    above: above.unwrap_or_default(),
                 })
             }
             (None, Some(kind), None, Some(amount)) if given == 2 + 2 * has_discount => {
@@ -122,28 +117,19 @@ impl Charge {
                     );
                     return table.reject(kind.span(), message);
                 }
-                if let Some((from, _)) = discount.as_ref().filter(|(from, _)| *from.get_ref() < 1) {
-                    return table.reject(from.span(), "`from` must be at least 1");
-                }
                 Some(Self::Package {
                     kind: kind.into_inner(),
                     amount,
-                    discount: discount.map(|(from, then)| Discount {
-                        from: from.into_inner(),
-                        then,
-                    }),
+                    discount: discount.map(|(from, then)| Discount { from, then }),
                 })
             }
             (None, None, Some(percent), None) if given == 1 => {
                 if strategy == Strategy::First {
                     let message =
                         "percent needs strategy = \"sum\": in \"first\" there is no subtotal";
-                    return table.reject(percent.span(), message);
+                    return table.reject(percent_span, message);
                 }
-                if *percent.get_ref() < 0 {
-                    return table.reject(percent.span(), "percent must not be negative");
-                }
-                Some(Self::Percent(percent.into_inner()))
+                Some(Self::Percent(percent))
             }
             _ => table.reject(
                 table.span.clone(),

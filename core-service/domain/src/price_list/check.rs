@@ -14,6 +14,7 @@ use super::{
     definition::Target,
     variables::{
         ADDRESS_FIELDS, FUNCTIONS, TASK, TASK_FIELDS, TASKS, TEXT_METHODS, TIME_METHODS, VARIABLES,
+        has,
     },
 };
 
@@ -78,8 +79,7 @@ impl Checker<'_> {
             }
             Expr::Call(call) => {
                 self.check_call(id, call);
-                returns_integer =
-                    TIME_METHODS.contains(&call.func_name.as_str()) || call.func_name == "size";
+                returns_integer = has(TIME_METHODS, &call.func_name) || call.func_name == "size";
             }
             Expr::List(list) => list
                 .elements
@@ -113,8 +113,8 @@ impl Checker<'_> {
     }
 
     fn check_variable(&mut self, id: u64, name: &str) {
-        if !VARIABLES.contains(&name) {
-            let known = VARIABLES.join(", ");
+        if !has(VARIABLES, name) {
+            let known = listed(VARIABLES);
             self.error(
                 id,
                 format!("unknown variable \"{name}\"; the variables are {known}"),
@@ -131,18 +131,15 @@ impl Checker<'_> {
     fn field_error(&self, operand: &IdedExpr, field: &str) -> Option<String> {
         let (owner, fields) = match &operand.expr {
             Expr::Ident(name) if name == "packages" => return self.package_error(field),
-            Expr::Ident(name) if TASKS.contains(&name.as_str()) => ("a task", TASK_FIELDS),
+            Expr::Ident(name) if has(TASKS, name) => ("a task", TASK_FIELDS),
             Expr::Select(inner) if inner.field == "address" => ("an address", ADDRESS_FIELDS),
             // The unknown variable itself is reported.
-            Expr::Ident(name) if !VARIABLES.contains(&name.as_str()) => return None,
+            Expr::Ident(name) if !has(VARIABLES, name) => return None,
             _ => return Some(format!("this has no field \"{field}\"")),
         };
-        (!fields.contains(&field)).then(|| {
-            format!(
-                "{owner} has no field \"{field}\"; the fields are {}",
-                fields.join(", ")
-            )
-        })
+        let known = listed(fields);
+        (!has(fields, field))
+            .then(|| format!("{owner} has no field \"{field}\"; the fields are {known}"))
     }
 
     fn check_call(&mut self, id: u64, call: &mut CallExpr) {
@@ -181,16 +178,16 @@ impl Checker<'_> {
             (name @ ("count" | "in_zone"), None) => {
                 self.error(id, format!("{name} takes two arguments"));
             }
-            (name, None) if FUNCTIONS.contains(&name) => {
+            (name, None) if has(FUNCTIONS, name) => {
                 if arguments != 1 {
                     self.error(id, format!("{name} takes one argument"));
                 }
             }
-            (name, Some(_)) if TEXT_METHODS.contains(&name) || TIME_METHODS.contains(&name) => {}
+            (name, Some(_)) if has(TEXT_METHODS, name) || has(TIME_METHODS, name) => {}
             (name, target) => {
                 let known = match target {
-                    None => FUNCTIONS.join(", "),
-                    Some(_) => [TEXT_METHODS, TIME_METHODS].concat().join(", "),
+                    None => listed(FUNCTIONS),
+                    Some(_) => listed(&format!("{TEXT_METHODS} {TIME_METHODS}")),
                 };
                 self.error(
                     id,
@@ -268,6 +265,11 @@ impl Checker<'_> {
             self.error(id, message);
         }
     }
+}
+
+/// Names for a message.
+fn listed(names: &str) -> String {
+    names.replace(' ', ", ")
 }
 
 fn string_literal(expression: &IdedExpr) -> Option<&str> {

@@ -63,9 +63,7 @@ impl Condition {
         };
         checker.check_expression(&mut expression);
         if checker.errors.is_empty() {
-            samples.with_scopes(names.target, |scopes| {
-                checker.check_is_boolean(&expression, scopes);
-            });
+            samples.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
         }
         if checker.errors.is_empty() {
             Ok(Self(expression))

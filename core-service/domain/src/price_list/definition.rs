@@ -96,6 +96,15 @@ impl<'a, 't> Fields<'a, 't> {
         self.value(value)
     }
 
+    /// An optional whole number; it is a mistake if it is smaller than `least`.
+    pub(super) fn at_least(&mut self, key: &str, least: i64, message: &str) -> Option<i64> {
+        let number: Spanned<i64> = self.optional(key)?;
+        if *number.get_ref() < least {
+            return self.reject(number.span(), message);
+        }
+        Some(number.into_inner())
+    }
+
     pub(super) fn require_value(&mut self, key: &str) -> Option<Spanned<DeValue<'t>>> {
         let value = self.table.remove(key);
         if value.is_none() {

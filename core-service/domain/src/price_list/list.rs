@@ -20,36 +20,25 @@ use crate::{
 
 /// A store's price list, checked.
 pub struct PriceList {
-    pub(super) currency: Currency,
+    pub currency: Currency,
     pub(super) tax_rate: TaxRate,
     pub(super) strategy: Strategy,
-    pub(super) quote_expiry: SignedDuration,
+    /// How long a calculated price is binding.
+    pub quote_expiry: SignedDuration,
     /// `None` if the list does not restrict packages.
     pub(super) packages: Option<BTreeSet<String>>,
     /// By kind of package.
     pub(super) volumes: BTreeMap<String, i64>,
     pub(super) rules: Vec<Rule>,
-    pub(super) references_zones: bool,
-    pub(super) warnings: Vec<String>,
+    /// False only if no rule refers to a zone.
+    pub references_zones: bool,
+    /// Likely mistakes: gaps, overlaps, rules that never match.
+    pub warnings: Vec<String>,
     /// The functions that conditions may call.
     pub(super) functions: Context<'static, 'static>,
 }
 
 impl PriceList {
-    /// Likely mistakes: gaps, overlaps, rules that never match.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// False only if no rule refers to a zone.
-    pub fn references_zones(&self) -> bool {
-        self.references_zones
-    }
-
-    pub fn currency(&self) -> Currency {
-        self.currency
-    }
-
     /// Whether packages of a kind may be sent. A list that names no packages allows all.
     pub fn allows_package(&self, kind: &str) -> bool {
         self.packages
@@ -60,11 +49,6 @@ impl PriceList {
     /// The kinds of packages that the list names.
     pub fn package_kinds(&self) -> impl Iterator<Item = &str> {
         self.packages.iter().flatten().map(String::as_str)
-    }
-
-    /// How long a calculated price is binding.
-    pub fn quote_expiry(&self) -> SignedDuration {
-        self.quote_expiry
     }
 
     /// Calculates the price of a delivery. `now` is in the store's time zone; conditions see the

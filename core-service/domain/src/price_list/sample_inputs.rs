@@ -6,7 +6,7 @@ use cel::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use uuid::Uuid;
 
-use super::{definition::Target, totals::Totals, variables::Variables};
+use super::{totals::Totals, variables::Variables};
 use crate::{
     address::{Address, LatLng},
     delivery::{DeliveryPlan, DistanceSource, Route},
@@ -45,29 +45,16 @@ impl<'a> SampleInputs<'a> {
         }
     }
 
-    /// Calls `check` with the CEL scopes (variables and functions) of rules for a target, one per
-    /// sample.
-    pub(super) fn with_scopes<R>(
-        &self,
-        target: Target,
-        check: impl FnOnce(&[Context<'_, '_>]) -> R,
-    ) -> R {
+    /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per sample.
+    /// Those of a delivery are a part of them.
+    pub(super) fn with_scopes(&self, check: impl FnOnce(&[Context<'_, '_>])) {
         let variables = self.samples.each_ref().map(Sample::variables);
-        let deliveries = variables
-            .each_ref()
-            .map(|variables| variables.scope(self.functions));
-        if target == Target::Delivery {
-            return check(&deliveries);
-        }
-        let tasks = variables
-            .each_ref()
-            .map(|variables| variables.task_variable(TaskKind::Dropoff));
+        let variables = variables.each_ref();
+        let deliveries = variables.map(|variables| variables.scope(self.functions));
+        let tasks = variables.map(|variables| variables.task_variable(TaskKind::Dropoff));
         let tasks = tasks.iter().zip(&deliveries);
-        check(
-            &tasks
-                .map(|(task, delivery)| task.scope(delivery))
-                .collect::<Vec<_>>(),
-        )
+        let scopes: Vec<_> = tasks.map(|(task, delivery)| task.scope(delivery)).collect();
+        check(&scopes);
     }
 }
 

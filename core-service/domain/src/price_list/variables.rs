@@ -10,7 +10,7 @@ use cel::{
     },
     context::VariableResolver,
 };
-use jiff::{Timestamp, Zoned, civil::Weekday};
+use jiff::{Timestamp, Zoned};
 
 use super::totals::Totals;
 use crate::{
@@ -19,49 +19,29 @@ use crate::{
     task::{TaskKind, TaskPlan},
 };
 
+// Lists of names have spaces between them.
 /// All variables. [`TASK`] is available only in task rules.
-pub(super) const VARIABLES: &[&str] = &[
-    "distance",
-    "duration",
-    "weight",
-    "volume",
-    "packages",
-    "pickup",
-    "dropoff",
-    TASK,
-    "time_slot",
-    "tags",
-    "store",
-];
+pub(super) const VARIABLES: &str =
+    "distance duration weight volume packages pickup dropoff task time_slot tags store";
 pub(super) const TASK: &str = "task";
 /// The current time, for functions. Conditions may not use it.
 pub(super) const NOW: &str = "now";
 /// The variables that are tasks.
-pub(super) const TASKS: &[&str] = &["pickup", "dropoff", TASK];
-pub(super) const TASK_FIELDS: &[&str] = &["address", "after", "before", "weekday", "type"];
-pub(super) const ADDRESS_FIELDS: &[&str] = &[
-    "street_address",
-    "postal_code",
-    "locality",
-    "country",
-    "latitude",
-    "longitude",
-];
-pub(super) const FUNCTIONS: &[&str] = &[
-    "count",
-    "in_zone",
-    "hours_until",
-    "slot_length",
-    "ceil",
-    "floor",
-    "size",
-    "duration",
-    "timestamp",
-];
+pub(super) const TASKS: &str = "pickup dropoff task";
+pub(super) const TASK_FIELDS: &str = "address after before weekday type";
+pub(super) const ADDRESS_FIELDS: &str =
+    "street_address postal_code locality country latitude longitude";
+pub(super) const FUNCTIONS: &str =
+    "count in_zone hours_until slot_length ceil floor size duration timestamp";
 /// Methods of a string.
-pub(super) const TEXT_METHODS: &[&str] = &["contains", "startsWith", "endsWith"];
+pub(super) const TEXT_METHODS: &str = "contains startsWith endsWith";
 /// Methods of a duration, and of a timestamp in the store's time zone.
-pub(super) const TIME_METHODS: &[&str] = &["getHours", "getMinutes"];
+pub(super) const TIME_METHODS: &str = "getHours getMinutes";
+
+/// Whether a list of names has this one.
+pub(super) fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|other| other == name)
+}
 
 /// The variables of a delivery. All numbers are doubles, so that `3000` and `3000.0` compare equal.
 /// Tasks, packages and tags are created on first use, as most conditions use few of them.
@@ -195,7 +175,9 @@ fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
         TaskKind::Pickup => "PICKUP",
         TaskKind::Dropoff => "DROPOFF",
     };
-    let weekday = weekday(now.time_zone().to_datetime(plan.window.before).weekday());
+    let weekday = now.time_zone().to_datetime(plan.window.before).weekday();
+    // Monday first, as abbreviated in opening hours.
+    let weekday = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"][weekday as usize - 1];
     map([
         ("address", boxed(address(&plan.address))),
         ("after", instant(plan.window.after, now)),
@@ -226,19 +208,6 @@ fn address(address: &Address) -> CelMap<'_> {
             boxed(CelDouble::from(address.lat_lng.longitude())),
         ),
     ]))
-}
-
-/// The abbreviation used in opening hours.
-fn weekday(weekday: Weekday) -> &'static str {
-    match weekday {
-        Weekday::Monday => "Mo",
-        Weekday::Tuesday => "Tu",
-        Weekday::Wednesday => "We",
-        Weekday::Thursday => "Th",
-        Weekday::Friday => "Fr",
-        Weekday::Saturday => "Sa",
-        Weekday::Sunday => "Su",
-    }
 }
 
 /// A timestamp with the UTC offset of the time zone of `now`, so that `getHours()` is the local

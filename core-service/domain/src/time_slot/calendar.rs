@@ -1,10 +1,7 @@
 //! A country's public holidays and weekend.
 
 use chrono::NaiveDate;
-use icu_calendar::{
-    types::Weekday as IcuWeekday,
-    week::{WeekInformation, WeekPreferences},
-};
+use icu_calendar::week::{WeekInformation, WeekPreferences};
 use icu_locale_core::Locale;
 use jiff::civil::{Date, Weekday};
 use opening_hours::{ContextHolidays, localization::Country};
@@ -62,16 +59,9 @@ fn weekend(country: &str) -> Vec<Weekday> {
     let Ok(week) = WeekInformation::try_new(WeekPreferences::from(&locale)) else {
         return vec![Weekday::Saturday, Weekday::Sunday];
     };
+    // Both count from Monday, which is 1.
     week.weekend()
-        .map(|day| match day {
-            IcuWeekday::Monday => Weekday::Monday,
-            IcuWeekday::Tuesday => Weekday::Tuesday,
-            IcuWeekday::Wednesday => Weekday::Wednesday,
-            IcuWeekday::Thursday => Weekday::Thursday,
-            IcuWeekday::Friday => Weekday::Friday,
-            IcuWeekday::Saturday => Weekday::Saturday,
-            IcuWeekday::Sunday => Weekday::Sunday,
-        })
+        .filter_map(|day| Weekday::from_monday_one_offset(day as i8).ok())
         .collect()
 }
 

@@ -10,17 +10,21 @@ use jiff::{Span, Timestamp, Zoned};
 pub struct CalendarDuration {
     /// At least 1.
     count: u16,
-    unit: Unit,
+    /// The index of a row of [`UNITS`].
+    unit: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Minute,
-    Hour,
-    Day,
-    Week,
-    Month,
-}
+type MakeSpan = fn(Span, i64) -> Span;
+
+/// The units: name, minutes, and how a span is made of them. A day has 24 hours and a month 31
+/// days.
+const UNITS: [(&str, u64, MakeSpan); 5] = [
+    ("minute", 1, Span::minutes),
+    ("hour", 60, Span::hours),
+    ("day", 24 * 60, Span::days),
+    ("week", 7 * 24 * 60, Span::weeks),
+    ("month", 31 * 24 * 60, Span::months),
+];
 
 impl CalendarDuration {
     /// Parses a whole number from 1 and a unit, singular or plural.
@@ -30,54 +34,29 @@ impl CalendarDuration {
             return None;
         }
         let count: u16 = count.parse().ok().filter(|count| *count > 0)?;
-        let unit = match unit.trim_start() {
-            "minute" | "minutes" => Unit::Minute,
-            "hour" | "hours" => Unit::Hour,
-            "day" | "days" => Unit::Day,
-            "week" | "weeks" => Unit::Week,
-            "month" | "months" => Unit::Month,
-            _ => return None,
-        };
+        let unit = unit.trim_start();
+        let unit = unit.strip_suffix('s').unwrap_or(unit);
+        let unit = UNITS.iter().position(|(name, ..)| *name == unit)?;
         Some(Self { count, unit })
     }
 
-    /// In minutes, with days of 24 hours and months of 31 days: an upper bound unless clocks
-    /// change.
+    /// In minutes: an upper bound unless clocks change.
     pub(super) fn minutes(self) -> u64 {
-        let unit = match self.unit {
-            Unit::Minute => 1,
-            Unit::Hour => 60,
-            Unit::Day => 24 * 60,
-            Unit::Week => 7 * 24 * 60,
-            Unit::Month => 31 * 24 * 60,
-        };
-        u64::from(self.count) * unit
+        let (_, minutes, _) = UNITS[self.unit];
+        u64::from(self.count) * minutes
     }
 
     /// The instant this long after `now`.
     pub(super) fn after(self, now: &Zoned) -> Timestamp {
-        let count = i64::from(self.count);
-        let span = match self.unit {
-            Unit::Minute => Span::new().minutes(count),
-            Unit::Hour => Span::new().hours(count),
-            Unit::Day => Span::new().days(count),
-            Unit::Week => Span::new().weeks(count),
-            Unit::Month => Span::new().months(count),
-        };
-        now.checked_add(span)
+        let (_, _, span) = UNITS[self.unit];
+        now.checked_add(span(Span::new(), self.count.into()))
             .map_or(Timestamp::MAX, |later| later.timestamp())
     }
 }
 
 impl fmt::Display for CalendarDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Minute => "minute",
-            Unit::Hour => "hour",
-            Unit::Day => "day",
-            Unit::Week => "week",
-            Unit::Month => "month",
-        };
+        let (unit, ..) = UNITS[self.unit];
         let plural = if self.count == 1 { "" } else { "s" };
         write!(f, "{} {unit}{plural}", self.count)
     }

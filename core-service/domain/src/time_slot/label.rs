@@ -25,46 +25,21 @@ pub struct Language {
     template: &'static str,
 }
 
-const ENGLISH: Language = Language {
-    tag: "en",
-    today: "today",
-    tomorrow: "tomorrow",
-    template: "{day} between {start} and {end}",
-};
+macro_rules! languages {
+    ($($tag:literal $today:literal $tomorrow:literal $template:literal;)+) => {
+        [$(Language { tag: $tag, today: $today, tomorrow: $tomorrow, template: $template }),+]
+    };
+}
 
-const LANGUAGES: [Language; 6] = [
-    ENGLISH,
-    Language {
-        tag: "fr",
-        today: "aujourd'hui",
-        tomorrow: "demain",
-        template: "{day} entre {start} et {end}",
-    },
-    Language {
-        tag: "de",
-        today: "heute",
-        tomorrow: "morgen",
-        template: "{day} zwischen {start} und {end}",
-    },
-    Language {
-        tag: "es",
-        today: "hoy",
-        tomorrow: "mañana",
-        template: "{day} de {start} a {end}",
-    },
-    Language {
-        tag: "it",
-        today: "oggi",
-        tomorrow: "domani",
-        template: "{day} tra le ore {start} e le ore {end}",
-    },
-    Language {
-        tag: "nl",
-        today: "vandaag",
-        tomorrow: "morgen",
-        template: "{day} tussen {start} en {end}",
-    },
-];
+const LANGUAGES: [Language; 6] = languages! {
+    "en" "today" "tomorrow" "{day} between {start} and {end}";
+    "fr" "aujourd'hui" "demain" "{day} entre {start} et {end}";
+    "de" "heute" "morgen" "{day} zwischen {start} und {end}";
+    "es" "hoy" "mañana" "{day} de {start} a {end}";
+    "it" "oggi" "domani" "{day} tra le ore {start} e le ore {end}";
+    "nl" "vandaag" "morgen" "{day} tussen {start} en {end}";
+};
+const ENGLISH: Language = LANGUAGES[0];
 
 impl Language {
     /// Chooses the language for an `Accept-Language` value by lookup (RFC 4647 §3.4), otherwise

@@ -27,18 +27,20 @@ use opening_hours_entry::OpeningHoursEntry;
 /// define are called slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeSlot {
-    display_name: String,
+    pub display_name: String,
     /// At least one entry; each opens at least once a week.
     opening_hours: Vec<OpeningHoursEntry>,
-    interval: CalendarDuration,
-    prior_notice: Option<CalendarDuration>,
+    /// How far ahead a slot may start.
+    pub interval: CalendarDuration,
+    /// How long before its start a slot must be booked.
+    pub prior_notice: Option<CalendarDuration>,
     same_day_cutoff: Option<Time>,
     previous_day_cutoff: Option<Time>,
-    working_days_only: bool,
+    pub working_days_only: bool,
     slot_length: Option<CalendarDuration>,
     closed: Vec<RangeInclusive<Date>>,
-    /// At least 1.
-    capacity: Option<u32>,
+    /// Deliveries per slot, at least 1; unlimited if absent.
+    pub capacity: Option<u32>,
     slot_policy: SlotPolicy,
     calendar: Calendar,
 }
@@ -56,29 +58,6 @@ pub(crate) enum SlotPolicy {
 }
 
 impl TimeSlot {
-    pub fn display_name(&self) -> &str {
-        &self.display_name
-    }
-
-    /// How far ahead a slot may start.
-    pub fn interval(&self) -> CalendarDuration {
-        self.interval
-    }
-
-    /// How long before its start a slot must be booked.
-    pub fn prior_notice(&self) -> Option<CalendarDuration> {
-        self.prior_notice
-    }
-
-    pub fn working_days_only(&self) -> bool {
-        self.working_days_only
-    }
-
-    /// Deliveries per slot; unlimited if absent.
-    pub fn capacity(&self) -> Option<u32> {
-        self.capacity
-    }
-
     /// Whether a window that is not offered is rejected. A capacity implies it.
     pub fn offered_only(&self) -> bool {
         self.slot_policy != SlotPolicy::Any || self.capacity.is_some()

@@ -111,16 +111,12 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     });
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = message.strip_suffix(&position).unwrap_or(&message);
     Mistake {
         line: error.line().max(1),
         column: before + 1,
         // On one line: the text that it quotes may have several.
-        message: printable(
-            message
-                .strip_suffix(&position)
-                .unwrap_or(&message)
-                .replace('\n', "\\n"),
-        ),
+        message: printable(&message.replace('\n', "\\n")),
     }
 }
 

@@ -71,18 +71,15 @@ impl HouseNumber {
     fn ending_before(words: &[Word], end: usize, country: &Country) -> Option<HouseNumberInQuery> {
         let last = end.checked_sub(1)?;
         let last_word = &words[last].text;
-        let with_suffix = last
-            .checked_sub(1)
-            .filter(|_| country.is_number_suffix(last_word))
-            .and_then(|number| Self::from_word(&words[number].text, country))
-            .filter(|house| house.suffix.is_empty());
-        if let Some(house) = with_suffix {
+        if country.is_number_suffix(last_word)
+            && let Some(number) = last.checked_sub(1)
+            && let Some(house) = Self::from_word(&words[number].text, country)
+            && house.suffix.is_empty()
+        {
+            let suffix = last_word.clone();
             return Some(HouseNumberInQuery {
-                house: Self {
-                    suffix: last_word.clone(),
-                    ..house
-                },
-                words: last - 1..end,
+                house: Self { suffix, ..house },
+                words: number..end,
             });
         }
         Some(HouseNumberInQuery {

@@ -8,7 +8,7 @@ use std::{
 use domain::address::LatLng;
 use moka::sync::Cache;
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 use sha2::{Digest, Sha256};
 
 use crate::{GeocodeResult, Query};
@@ -191,33 +191,48 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
 pub(super) struct Lookup<'a>(MutexGuard<'a, Connection>);
 
 impl Lookup<'_> {
+    fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        statement.query_map(params, read)?.collect()
+    }
+
+    fn first<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        statement.query_row(params, read).optional()
+    }
+
     /// The towns whose normalized name is `key`.
     pub(super) fn localities(&self, key: &str) -> rusqlite::Result<Vec<Locality>> {
-        let mut statement = self.0.prepare_cached(LOCALITIES)?;
-        statement.query_map([key], locality)?.collect()
+        self.all(LOCALITIES, [key], locality)
     }
 
     pub(super) fn locality(&self, id: i64) -> rusqlite::Result<Option<Locality>> {
-        let mut statement = self.0.prepare_cached(LOCALITY)?;
-        statement.query_row([id], locality).optional()
+        self.first(LOCALITY, [id], locality)
     }
 
     /// The towns with a postcode.
     pub(super) fn localities_with_postcode(&self, postcode: &str) -> rusqlite::Result<Vec<i64>> {
-        let mut statement = self.0.prepare_cached(LOCALITIES_WITH_POSTCODE)?;
-        statement.query_map([postcode], |row| row.get(0))?.collect()
+        self.all(LOCALITIES_WITH_POSTCODE, [postcode], |row| row.get(0))
     }
 
     /// The normalized postcodes of a town.
     pub(super) fn postcodes(&self, locality: i64) -> rusqlite::Result<Vec<String>> {
-        let mut statement = self.0.prepare_cached(POSTCODES)?;
-        statement.query_map([locality], |row| row.get(0))?.collect()
+        self.all(POSTCODES, [locality], |row| row.get(0))
     }
 
     /// The streets that match a full-text expression, best first.
     pub(super) fn streets(&self, expression: &str, limit: u32) -> rusqlite::Result<Vec<Street>> {
-        let mut statement = self.0.prepare_cached(STREETS)?;
-        let rows = statement.query_map(params![expression, limit], |row| {
+        self.all(STREETS, params![expression, limit], |row| {
             Ok(Street {
                 id: row.get(0)?,
                 words: row.get(1)?,
@@ -226,8 +241,7 @@ impl Lookup<'_> {
                 postcode: row.get(4)?,
                 point: lat_lng(row, 5)?,
             })
-        })?;
-        rows.collect()
+        })
     }
 
     /// Whether a house of a street has this normalized postcode. Does not find the street's own
@@ -243,10 +257,7 @@ impl Lookup<'_> {
 
     /// The houses with a number.
     pub(super) fn houses(&self, street: i64, number: u32) -> rusqlite::Result<Vec<KnownHouse>> {
-        let mut statement = self.0.prepare_cached(HOUSES)?;
-        statement
-            .query_map(params![street, number], known_house)?
-            .collect()
+        self.all(HOUSES, params![street, number], known_house)
     }
 
     /// The closest houses below and above a number, on the same side of the street or on any side.
@@ -256,16 +267,11 @@ impl Lookup<'_> {
         number: u32,
         any_side: bool,
     ) -> rusqlite::Result<Option<(KnownHouse, KnownHouse)>> {
-        let neighbour = |sql| -> rusqlite::Result<Option<KnownHouse>> {
-            let mut statement = self.0.prepare_cached(sql)?;
-            statement
-                .query_row(params![street, number, any_side], known_house)
-                .optional()
+        let neighbour = |sql| self.first(sql, params![street, number, any_side], known_house);
+        let Some(lower) = neighbour(LOWER_HOUSE)? else {
+            return Ok(None);
         };
-        Ok(match neighbour(LOWER_HOUSE)? {
-            Some(lower) => neighbour(UPPER_HOUSE)?.map(|upper| (lower, upper)),
-            None => None,
-        })
+        Ok(neighbour(UPPER_HOUSE)?.map(|upper| (lower, upper)))
     }
 }
 

@@ -16,8 +16,7 @@ mod search;
 mod tests;
 
 use std::{
-    fs::{self, Metadata},
-    io,
+    fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -48,14 +47,9 @@ struct CurrentIndex {
     index: Option<Arc<Index>>,
 }
 
-/// Distinguishes a file from its replacement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileIdentity {
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-    size: u64,
-}
+/// Distinguishes a file from its replacement: device, inode, time of the last change in seconds and
+/// nanoseconds, size.
+type FileIdentity = (u64, u64, i64, i64, u64);
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
@@ -104,13 +98,9 @@ impl Gazetteer {
             .ok_or_else(|| SearchError::NoIndex(self.path.clone()))
     }
 
-    /// Searches for an address. Blocks on file reads: do not call from async code.
+    /// Searches for an address, and remembers it if it is found. Blocks on file reads: do not call
+    /// from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
-        search_index(&*self.usable_index()?, query)
-    }
-
-    /// As [`Self::search`], and remembers a found address.
-    fn search_and_remember(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self.usable_index()?;
         let result = search_index(&index, query)?;
         index.remember(query, &result);
@@ -120,10 +110,10 @@ impl Gazetteer {
     /// The address that an earlier search of the current index found. Does not block: `None` also
     /// while an index is opened.
     fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
-        let file = fs::metadata(&self.path).ok()?;
+        let file = identity(&self.path).ok();
         let index = {
             let current = self.current.try_lock()?;
-            let is_current = current.last_seen == Some(FileIdentity::of(&file));
+            let is_current = file.is_some() && current.last_seen == file;
             current.index.clone().filter(|_| is_current)
         };
         index?.remembered(query)
@@ -132,9 +122,7 @@ impl Gazetteer {
     /// The current index. If a new file can't be opened, the previous index stays in use.
     fn index(&self) -> Option<Arc<Index>> {
         let mut current = self.current.lock();
-        let found = fs::metadata(&self.path)
-            .ok()
-            .map(|file| FileIdentity::of(&file));
+        let found = identity(&self.path).ok();
         if found.is_some() && found != current.last_seen {
             match self.open() {
                 Ok((identity, index)) => {
@@ -157,9 +145,9 @@ impl Gazetteer {
     fn open(&self) -> Result<(FileIdentity, Index), OpenError> {
         const ATTEMPTS: usize = 5;
         for _ in 0..ATTEMPTS {
-            let before = FileIdentity::of(&fs::metadata(&self.path)?);
+            let before = identity(&self.path)?;
             let index = Index::open(&self.path);
-            if FileIdentity::of(&fs::metadata(&self.path)?) == before {
+            if identity(&self.path)? == before {
                 return Ok((before, index?));
             }
         }
@@ -167,48 +155,36 @@ impl Gazetteer {
     }
 }
 
-impl FileIdentity {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            device: file.dev(),
-            inode: file.ino(),
-            modified: (file.mtime(), file.mtime_nsec()),
-            size: file.len(),
-        }
-    }
+fn identity(path: &Path) -> io::Result<FileIdentity> {
+    let file = fs::metadata(path)?;
+    let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
+    Ok((file.dev(), file.ino(), seconds, nanoseconds, file.size()))
 }
 
 fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {
     let mut best = GeocodeResult::NotFound;
-    for country in &index.countries {
-        let is_included = query
-            .country
-            .as_ref()
-            .is_none_or(|code| code.eq_ignore_ascii_case(country));
-        if is_included {
-            let result = search::search(index, query, country)?;
-            if is_better(&result, &best) {
-                best = result;
-            }
+    let only = query.country.as_ref();
+    let is_included =
+        |country: &&String| only.is_none_or(|code| code.eq_ignore_ascii_case(country));
+    for country in index.countries.iter().filter(is_included) {
+        let result = search::search(index, query, country)?;
+        if rank(&result) > rank(&best) {
+            best = result;
         }
     }
     Ok(best)
 }
 
-/// Whether a result is better than another: found before partial, then by confidence.
-fn is_better(result: &GeocodeResult, other: &GeocodeResult) -> bool {
-    let rank = |result: &GeocodeResult| match result {
+/// The sort key of a result: found before partial, then by confidence.
+fn rank(result: &GeocodeResult) -> (u8, f64) {
+    match result {
         GeocodeResult::Found(found) => (2, found.confidence),
-        GeocodeResult::Partial(partial) => (
-            1,
-            partial
-                .candidates
-                .first()
-                .map_or(0.0, |found| found.confidence),
-        ),
+        GeocodeResult::Partial(partial) => {
+            let best = partial.candidates.first();
+            (1, best.map_or(0.0, |found| found.confidence))
+        }
         GeocodeResult::NotFound => (0, 0.0),
-    };
-    rank(result) > rank(other)
+    }
 }
 
 /// Runs the searches of a gazetteer on blocking threads. Remembers the addresses found in the
@@ -222,13 +198,10 @@ impl Geocoder for GazetteerGeocoder {
                 return Ok(result);
             }
             let (gazetteer, query) = (Arc::clone(&self.0), query.clone());
-            let searched =
-                tokio::task::spawn_blocking(move || gazetteer.search_and_remember(&query)).await;
-            match searched {
-                Ok(Ok(result)) => Ok(result),
-                Ok(Err(error)) => Err(Error::Unavailable(Box::new(error))),
-                Err(error) => Err(Error::Unavailable(Box::new(error))),
-            }
+            let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
+            searched
+                .map_err(|error| Error::Unavailable(Box::new(error)))?
+                .map_err(|error| Error::Unavailable(Box::new(error)))
         }
         .boxed()
     }

@@ -2,26 +2,22 @@
 
 use crate::tokenizer::fold;
 
-/// A place that contains a street.
-pub(super) enum PlaceToken {
-    Locality(i64),
-    Postcode(String),
-    Cell(i64),
-    Country(String),
+pub(super) fn locality(id: i64) -> String {
+    format!("l{id}")
 }
 
-impl PlaceToken {
-    /// The token as written in the index; `None` for an empty postcode.
-    pub(super) fn text(&self) -> Option<String> {
-        match self {
-            Self::Locality(id) => Some(format!("l{id}")),
-            Self::Postcode(postcode) => Some(normalize_postcode(postcode))
-                .filter(|code| !code.is_empty())
-                .map(|code| format!("p{code}")),
-            Self::Cell(number) => Some(format!("g{number}")),
-            Self::Country(country) => Some(format!("c{}", fold(country))),
-        }
-    }
+/// `None` for an empty postcode.
+pub(super) fn postcode(postcode: &str) -> Option<String> {
+    let code = normalize_postcode(postcode);
+    (!code.is_empty()).then(|| format!("p{code}"))
+}
+
+pub(super) fn cell(number: i64) -> String {
+    format!("g{number}")
+}
+
+pub(super) fn country(code: &str) -> String {
+    format!("c{}", fold(code))
 }
 
 /// Lower case, without blanks or punctuation.

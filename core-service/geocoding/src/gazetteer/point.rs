@@ -46,14 +46,17 @@ pub(super) fn cells_within(point: LatLng, meters: f64) -> Vec<i64> {
     .collect()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a few thousand at most")]
 fn row(latitude: f64) -> i64 {
-    ((latitude + 90.0) * CELLS_PER_DEGREE).floor() as i64
+    whole_cells(latitude + 90.0)
+}
+
+fn column(longitude: f64) -> i64 {
+    whole_cells(longitude + 180.0)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a few thousand at most")]
-fn column(longitude: f64) -> i64 {
-    ((longitude + 180.0) * CELLS_PER_DEGREE).floor() as i64
+fn whole_cells(degrees: f64) -> i64 {
+    (degrees * CELLS_PER_DEGREE).floor() as i64
 }
 
 fn cell_number(row: i64, column: i64) -> i64 {

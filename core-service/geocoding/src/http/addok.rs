@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Parameters, Place, geo_json_places},
+    place::{Parameters, Place, geo_json_places, given},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -54,10 +54,7 @@ fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
         number: properties.housenumber,
         postal_code: properties.postcode,
         locality: properties.city,
-        areas: [properties.district, properties.oldcity]
-            .into_iter()
-            .flatten()
-            .collect(),
+        areas: given([properties.district, properties.oldcity]),
         regions: properties.context.into_iter().collect(),
         country: None,
         latitude,

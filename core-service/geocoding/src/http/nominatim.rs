@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
-    place::{Parameters, Place, format_line, valid_members},
+    place::{Parameters, Place, format_line, given, valid_members},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -57,48 +58,27 @@ struct SearchResult {
     addresstype: String,
     #[serde(default)]
     category: String,
+    /// `road`, `suburb`, `county` and many others; also names of shops and buildings.
     #[serde(default)]
-    address: Address,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Address {
-    house_number: Option<String>,
-    road: Option<String>,
-    pedestrian: Option<String>,
-    city: Option<String>,
-    town: Option<String>,
-    village: Option<String>,
-    municipality: Option<String>,
-    postcode: Option<String>,
-    country_code: Option<String>,
-    /// `suburb`, `county` and many others; also names of shops and buildings.
-    #[serde(flatten)]
-    others: HashMap<String, serde_json::Value>,
+    address: HashMap<String, Value>,
 }
 
 pub(super) fn places(body: &[u8]) -> serde_json::Result<Vec<Place>> {
-    let matches: Vec<serde_json::Value> = serde_json::from_slice(body)?;
+    let matches: Vec<Value> = serde_json::from_slice(body)?;
     Ok(valid_members::<SearchResult>(matches)
         .filter_map(place)
         .collect())
 }
 
 fn place(result: SearchResult) -> Option<Place> {
-    let address = result.address;
-    let road = address.road.or(address.pedestrian);
+    let member = |name: &str| Some(result.address.get(name)?.as_str()?.to_owned());
+    let (house_number, postcode) = (member("house_number"), member("postcode"));
+    let road = member("road").or_else(|| member("pedestrian"));
     // A merged commune is in a town under its former name too.
-    let towns = [
-        address.city,
-        address.town,
-        address.village,
-        address.municipality,
-    ];
-    let mut areas: Vec<_> = towns.into_iter().flatten().collect();
+    let mut areas = given(["city", "town", "village", "municipality"].map(member));
     let locality = areas.first().cloned();
     let mut regions = Vec::new();
-    for (member, name) in &address.others {
+    for (member, name) in &result.address {
         let Some(name) = name.as_str() else {
             continue;
         };
@@ -109,7 +89,7 @@ fn place(result: SearchResult) -> Option<Place> {
             regions.push(name.to_owned());
         }
     }
-    let precision = if address.house_number.is_some() {
+    let precision = if house_number.is_some() {
         Precision::House
     } else if result.category == "highway" || result.addresstype == "road" {
         Precision::Street
@@ -122,10 +102,9 @@ fn place(result: SearchResult) -> Option<Place> {
         return None;
     };
     let formatted = format_line(
-        &[address.house_number.as_deref(), road.as_deref()],
+        &[house_number.as_deref(), road.as_deref()],
         &[
-            address
-                .postcode
+            postcode
                 .as_deref()
                 // Only of a house: a street or town may have several.
                 .filter(|_| precision < Precision::Street),
@@ -138,13 +117,13 @@ fn place(result: SearchResult) -> Option<Place> {
         } else {
             formatted
         },
-        number: address.house_number,
-        postal_code: address.postcode,
+        number: house_number,
+        postal_code: postcode,
         street: road,
         areas,
         regions,
         locality,
-        country: address.country_code,
+        country: member("country_code"),
         latitude: result.lat.parse().ok()?,
         longitude: result.lon.parse().ok()?,
         precision: Some(precision),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Parameters, Place, geo_json_places},
+    place::{Parameters, Place, geo_json_places, given},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -64,18 +64,12 @@ fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
         street: properties.street,
         postal_code: properties.postalcode,
         locality: properties.locality,
-        areas: [
+        areas: given([
             properties.neighbourhood,
             properties.borough,
             properties.localadmin,
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        regions: [properties.county, properties.region, properties.country]
-            .into_iter()
-            .flatten()
-            .collect(),
+        ]),
+        regions: given([properties.county, properties.region, properties.country]),
         country: properties.country_code,
         latitude,
         longitude,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Parameters, Place, format_line, geo_json_places},
+    place::{Parameters, Place, format_line, geo_json_places, given},
     request::GeocodeRequest,
 };
 use crate::Precision;
@@ -79,14 +79,8 @@ fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
         street: street.map(str::to_owned),
         number: properties.housenumber,
         postal_code: properties.postcode,
-        areas: [properties.locality, properties.district]
-            .into_iter()
-            .flatten()
-            .collect(),
-        regions: [properties.county, properties.state, properties.country]
-            .into_iter()
-            .flatten()
-            .collect(),
+        areas: given([properties.locality, properties.district]),
+        regions: given([properties.county, properties.state, properties.country]),
         country: properties.countrycode,
         latitude,
         longitude,

@@ -35,6 +35,11 @@ impl Place {
 /// Query parameters of a request, in addition to those of the base URL.
 pub(super) type Parameters = Vec<(&'static str, String)>;
 
+/// The names that a response has.
+pub(super) fn given<const N: usize>(names: [Option<String>; N]) -> Vec<String> {
+    names.into_iter().flatten().collect()
+}
+
 /// Formats the known parts as `24 Rue de la Paix, 75002 Paris`.
 pub(super) fn format_line(house: &[Option<&str>], town: &[Option<&str>]) -> String {
     let join = |parts: &[Option<&str>]| {

@@ -32,12 +32,6 @@ pub(super) enum Selection {
     },
 }
 
-/// A valid place of a response.
-struct Candidate {
-    found: GeocodeMatch,
-    place: Place,
-}
-
 /// Selects the most exact valid place whose postcode and town agree with the query; of equally
 /// exact ones, the first. Otherwise a place that is less exact than required, or elsewhere, is a
 /// partial match.
@@ -45,11 +39,8 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
     let candidates = candidates(places, query, countries);
     let mut mismatch = None;
     let mut unknown_town = None;
-    for candidate in &candidates {
-        if !candidate.found.precision.meets(query.required) {
-            break;
-        }
-        let Candidate { found, place } = candidate;
+    let is_exact = |(found, _): &&(GeocodeMatch, Place)| found.precision.meets(query.required);
+    for (found, place) in candidates.iter().take_while(is_exact) {
         match agreement::check(&query.text, found, place) {
             Agreement::Yes => return Selection::Result(GeocodeResult::Found(found.clone())),
             Agreement::UnknownTown { postcode, towns } => {
@@ -70,21 +61,16 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
     if let Some(mismatch) = mismatch {
         return Selection::Result(GeocodeResult::Partial(mismatch));
     }
-    let mut found: Vec<_> = candidates
-        .into_iter()
-        .map(|candidate| candidate.found)
-        .collect();
+    let mut found: Vec<_> = candidates.into_iter().map(|(found, _)| found).collect();
     let Some(best) = found.first() else {
         return Selection::Result(GeocodeResult::NotFound);
     };
     let mismatch = if best.precision <= Precision::Street {
         Mismatch::HouseNumber(None)
     } else {
+        found.truncate(1);
         Mismatch::Street
     };
-    if mismatch == Mismatch::Street {
-        found.truncate(1);
-    }
     Selection::Result(GeocodeResult::Partial(PartialMatch::new(mismatch, found)))
 }
 
@@ -101,7 +87,7 @@ pub(super) fn has_town_of(
     let candidates = candidates(places, query, countries);
     let mut towns = candidates
         .iter()
-        .map(|candidate| &candidate.found)
+        .map(|(town, _)| town)
         .filter(|town| town.precision == Precision::Locality && town.country == found.country)
         .filter_map(|town| town.locality.as_deref())
         .map(|town| tokenizer::is_same_name(town, locality, country))
@@ -111,16 +97,16 @@ pub(super) fn has_town_of(
 }
 
 /// The valid places of a response, the most exact first.
-fn candidates(places: Vec<Place>, query: &Query, countries: &[String]) -> Vec<Candidate> {
+fn candidates(
+    places: Vec<Place>,
+    query: &Query,
+    countries: &[String],
+) -> Vec<(GeocodeMatch, Place)> {
+    let places = places.into_iter().take(MAX_PLACES);
     let mut candidates: Vec<_> = places
-        .into_iter()
-        .take(MAX_PLACES)
-        .filter_map(|place| {
-            let found = validate(&place, query, countries)?;
-            Some(Candidate { found, place })
-        })
+        .filter_map(|place| Some((validate(&place, query, countries)?, place)))
         .collect();
-    candidates.sort_by_key(|candidate| candidate.found.precision);
+    candidates.sort_by_key(|(found, _)| found.precision);
     candidates
 }
 

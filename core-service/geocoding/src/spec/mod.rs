@@ -1,15 +1,14 @@
 //! The value of `--geocoder`: `gazetteer`, `nominatim=https://…`, or `none`.
 
 mod options;
-mod protocol;
 
 use std::{fmt, str::FromStr};
 
+use clap::ValueEnum;
 use url::Url;
 
 use options::InvalidOption;
 pub use options::Options;
-pub use protocol::Protocol;
 
 /// A configured geocoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +18,27 @@ pub enum GeocoderSpec {
     Http(HttpGeocoderSpec),
     /// No geocoder: addresses need a point.
     None,
+}
+
+/// The API of a geocoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Protocol {
+    Nominatim,
+    Photon,
+    /// Also the API of the French address database (BAN).
+    Addok,
+    Pelias,
+}
+
+impl Protocol {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nominatim => "nominatim",
+            Self::Photon => "photon",
+            Self::Addok => "addok",
+            Self::Pelias => "pelias",
+        }
+    }
 }
 
 /// A geocoder with an HTTP API.
@@ -63,16 +83,7 @@ impl FromStr for GeocoderSpec {
             return Ok(Self::None);
         }
         let (name, url) = text.split_once('=').ok_or_else(unknown)?;
-        let protocols = [
-            Protocol::Nominatim,
-            Protocol::Photon,
-            Protocol::Addok,
-            Protocol::Pelias,
-        ];
-        let protocol = protocols
-            .into_iter()
-            .find(|protocol| protocol.name() == name)
-            .ok_or_else(unknown)?;
+        let protocol = Protocol::from_str(name, false).map_err(|_| unknown())?;
         let mut base_url: Url = url.parse().map_err(|_| unknown())?;
         if !matches!(base_url.scheme(), "http" | "https") || base_url.cannot_be_a_base() {
             return Err(unknown());

@@ -9,7 +9,7 @@ use std::{
 use domain::store::Country;
 use url::form_urlencoded;
 
-use super::protocol::Protocol;
+use super::Protocol;
 
 /// The options of an HTTP geocoder; their defaults are in [`Options::default_for`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +47,12 @@ pub enum InvalidOption {
 impl Options {
     /// Nominatim's public server permits one request a second.
     fn default_for(protocol: Protocol) -> Self {
-        let rate = match protocol {
-            Protocol::Nominatim => NonZeroU32::MIN,
-            Protocol::Photon | Protocol::Addok | Protocol::Pelias => {
-                NonZeroU32::MIN.saturating_add(9)
-            }
+        let more_requests = match protocol {
+            Protocol::Nominatim => 0,
+            Protocol::Photon | Protocol::Addok | Protocol::Pelias => 9,
         };
         Self {
-            rate,
+            rate: NonZeroU32::MIN.saturating_add(more_requests),
             timeout: Duration::from_secs(5),
             concurrency: NonZeroU16::MIN.saturating_add(15),
             countries: Vec::new(),

@@ -86,24 +86,21 @@ impl Country {
 
     /// Formats an address in one line.
     pub(crate) fn format(&self, number: &str, street: &str, postcode: &str, town: &str) -> String {
-        let join = |first: &str, second: &str| match (first, second) {
+        let join = |first: &str, separator: &str, second: &str| match (first, second) {
             ("", only) | (only, "") => only.to_owned(),
-            (first, second) => format!("{first} {second}"),
+            (first, second) => format!("{first}{separator}{second}"),
         };
         let house = if self.number_first {
-            join(number, street)
+            join(number, " ", street)
         } else {
-            join(street, number)
+            join(street, " ", number)
         };
         let place = if self.postcode_first {
-            join(postcode, town)
+            join(postcode, " ", town)
         } else {
-            join(town, postcode)
+            join(town, " ", postcode)
         };
-        match (house.as_str(), place.as_str()) {
-            ("", only) | (only, "") => only.to_owned(),
-            (house, place) => format!("{house}, {place}"),
-        }
+        join(&house, ", ", &place)
     }
 
     /// Whether the postcode is before the town.

@@ -6,104 +6,83 @@ use crate::before::word_tables::{
 };
 
 /// A part's name and regular expression, which may refer to the parts above it as `{NAME}`.
-const FRAGMENTS: &[(&str, &str)] = &[
-    ("SPACES", r"[ \t]+"),
-    ("DIGITS", r"[0-9]+"),
-    ("FRACTION", r"\.{DIGITS}"),
+const FRAGMENTS: &[(&str, &str)] = table! {
+    "SPACES" => r"[ \t]+";
+    "DIGITS" => r"[0-9]+";
+    "FRACTION" => r"\.{DIGITS}";
     // Numbers. Those called `PADDED` always have two digits; in their namesakes without it, a
     // leading zero is optional.
-    ("HOUR24", r"2[0-4]|[01]?[0-9]"),
-    ("HOUR24_PADDED", r"2[0-4]|[01][0-9]"),
-    ("HOUR12", r"1[0-2]|0?[1-9]"),
-    ("MINUTE", r"[0-5]?[0-9]"),
-    ("MINUTE_PADDED", r"[0-5][0-9]"),
-    ("SECOND", r"60|[0-5]?[0-9]"),
-    ("SECOND_PADDED", r"60|[0-5][0-9]"),
-    ("YEAR", r"[0-9]{1,4}"),
-    ("YEAR2", r"[0-9]{2}"),
-    ("YEAR4", r"[0-9]{4}"),
-    ("MONTH", r"1[0-2]|0?[0-9]"),
-    ("MONTH_PADDED", r"1[0-2]|0[0-9]"),
-    ("DAY", r"(3[01]|[0-2]?[0-9])(st|nd|rd|th)?"),
-    ("DAY_PADDED", r"3[01]|[0-2][0-9]"),
-    ("WEEK_OF_YEAR", r"0[1-9]|[1-4][0-9]|5[0-3]"),
-    (
-        "DAY_OF_YEAR",
-        r"00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6]",
-    ),
+    "HOUR24" => r"2[0-4]|[01]?[0-9]";
+    "HOUR24_PADDED" => r"2[0-4]|[01][0-9]";
+    "HOUR12" => r"1[0-2]|0?[1-9]";
+    "MINUTE" => r"[0-5]?[0-9]";
+    "MINUTE_PADDED" => r"[0-5][0-9]";
+    "SECOND" => r"60|[0-5]?[0-9]";
+    "SECOND_PADDED" => r"60|[0-5][0-9]";
+    "YEAR" => r"[0-9]{1,4}";
+    "YEAR2" => r"[0-9]{2}";
+    "YEAR4" => r"[0-9]{4}";
+    "MONTH" => r"1[0-2]|0?[0-9]";
+    "MONTH_PADDED" => r"1[0-2]|0[0-9]";
+    "DAY" => r"(3[01]|[0-2]?[0-9])(st|nd|rd|th)?";
+    "DAY_PADDED" => r"3[01]|[0-2][0-9]";
+    "WEEK_OF_YEAR" => r"0[1-9]|[1-4][0-9]|5[0-3]";
+    "DAY_OF_YEAR" => r"00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6]";
     // Dates.
     // For dates with hyphens or slashes: `nov-25-2026`, `2026-nov-25`.
-    (
-        "MONTH_ABBREVIATIONS",
-        r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)",
-    ),
-    ("ROMAN_MONTH", r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII"),
-    ("MONTH_TEXT", r"{MONTHS}|{ROMAN_MONTH}"),
-    ("DAY_NAME", r"{WEEKDAYS}|{WORKDAYS}"),
-    ("DATE_SEPARATORS", r"[ \t.-]*"),
+    "MONTH_ABBREVIATIONS" => r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)";
+    "ROMAN_MONTH" => r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII";
+    "MONTH_TEXT" => r"{MONTHS}|{ROMAN_MONTH}";
+    "DAY_NAME" => r"{WEEKDAYS}|{WORKDAYS}";
+    "DATE_SEPARATORS" => r"[ \t.-]*";
     // After a day; includes the letters of `st`, `nd`, `rd` and `th`.
-    ("DAY_SEPARATORS", r"[,.stndrh\t ]+"),
-    ("MONTH_SEPARATORS", r"[,. \t]+"),
-    (
-        "MONTH_NAME_DAY",
-        r"{MONTH_TEXT}{DATE_SEPARATORS}{DAY}({DAY_SEPARATORS}|\x00)",
-    ),
-    ("DAY_MONTH_NAME", r"{DAY}{DATE_SEPARATORS}{MONTH_TEXT}"),
+    "DAY_SEPARATORS" => r"[,.stndrh\t ]+";
+    "MONTH_SEPARATORS" => r"[,. \t]+";
+    "MONTH_NAME_DAY" => r"{MONTH_TEXT}{DATE_SEPARATORS}{DAY}({DAY_SEPARATORS}|\x00)";
+    "DAY_MONTH_NAME" => r"{DAY}{DATE_SEPARATORS}{MONTH_TEXT}";
     // Times of day.
     // `am` or `p.m.`, and the space or end of the text that must follow.
-    ("MERIDIEM", r"[aApP]\.?[mM]\.?[\x00\t ]"),
-    ("TIME12_HOUR", r"{HOUR12}{SPACES}?{MERIDIEM}"),
-    (
-        "TIME12",
-        r"{HOUR12}[:.]({MINUTE_PADDED}|{MINUTE}[:.]{SECOND_PADDED}){SPACES}?{MERIDIEM}",
-    ),
-    ("TIME24_MINUTES", r"[tT]?{HOUR24}[:.]{MINUTE}"),
-    ("TIME24_SECONDS", r"{TIME24_MINUTES}[:.]{SECOND}"),
-    (
-        "TIME_PADDED",
-        r"{HOUR24_PADDED}:{MINUTE_PADDED}:{SECOND_PADDED}",
-    ),
+    "MERIDIEM" => r"[aApP]\.?[mM]\.?[\x00\t ]";
+    "TIME12_HOUR" => r"{HOUR12}{SPACES}?{MERIDIEM}";
+    "TIME12" => r"{HOUR12}[:.]({MINUTE_PADDED}|{MINUTE}[:.]{SECOND_PADDED}){SPACES}?{MERIDIEM}";
+    "TIME24_MINUTES" => r"[tT]?{HOUR24}[:.]{MINUTE}";
+    "TIME24_SECONDS" => r"{TIME24_MINUTES}[:.]{SECOND}";
+    "TIME_PADDED" => r"{HOUR24_PADDED}:{MINUTE_PADDED}:{SECOND_PADDED}";
     // Times for use after a day and a month, such as `24 dec`. A dot cannot separate their
     // parts, because a number before a dot is a year there.
-    ("COLON_TIME24", r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?"),
-    (
-        "COLON_TIME12",
-        r"{HOUR12}:{MINUTE_PADDED}(:{SECOND_PADDED})?{SPACES}?{MERIDIEM}",
-    ),
+    "COLON_TIME24" => r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?";
+    "COLON_TIME12" => r"{HOUR12}:{MINUTE_PADDED}(:{SECOND_PADDED})?{SPACES}?{MERIDIEM}";
     // Zones.
-    (
-        "OFFSET",
-        r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})",
-    ),
-    (
-        "ZONE",
-        r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+",
-    ),
+    "OFFSET" =>
+        r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})";
+    "ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
     // Relative times.
-    ("ORDINAL", r"{ORDINALS}|{RELATIVE_WORDS}"),
-];
+    "ORDINAL" => r"{ORDINALS}|{RELATIVE_WORDS}";
+};
 
-/// The words that the fragments and rules refer to, in any case of ASCII letters.
-const WORDS: &[(&str, &[&[&str]])] = &[
-    ("MONTHS", MONTHS),
-    ("WEEKDAYS", WEEKDAYS),
-    ("WORKDAYS", WORKDAYS),
-    ("ORDINALS", ORDINALS),
-    ("RELATIVE_WORDS", RELATIVE_WORDS),
-    ("UNITS", UNITS),
-    ("WEEK", WEEK),
-];
+/// The words that the fragments and rules refer to, in any case of ASCII letters; besides `UNITS`.
+const WORDS: &[(&str, &[&str])] = table! {
+    "MONTHS" => MONTHS;
+    "WEEKDAYS" => WEEKDAYS;
+    "WORKDAYS" => WORKDAYS;
+    "ORDINALS" => ORDINALS;
+    "RELATIVE_WORDS" => RELATIVE_WORDS;
+    "WEEK" => WEEK;
+};
 
 /// The regular expressions of the fragments, by their names in braces.
 pub(super) struct Fragments(Vec<(String, String)>);
 
 impl Fragments {
     pub(super) fn new() -> Self {
-        let words = WORDS.iter().map(|(name, table)| {
-            (
-                format!("{{{name}}}"),
-                format!("(?i:{})", table.concat().join("|")),
-            )
+        let units: Vec<_> = UNITS.iter().map(|(_, names)| *names).collect();
+        let tables = WORDS.iter().copied().chain([("UNITS", &units[..])]);
+        let words = tables.map(|(name, table)| {
+            let words: Vec<_> = table
+                .iter()
+                .flat_map(|names| names.split_whitespace())
+                .collect();
+            (format!("{{{name}}}"), format!("(?i:{})", words.join("|")))
         });
         let mut fragments = Self(words.collect());
         for (name, expression) in FRAGMENTS {

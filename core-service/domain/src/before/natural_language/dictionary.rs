@@ -1,10 +1,10 @@
 //! Looks up the phrases of all languages.
 
-use super::phrase::PhraseKind;
-use super::phrases::PHRASES;
+use super::phrases::{PHRASES, PhraseKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 /// A phrase, split into words.
 struct Phrase {
@@ -24,11 +24,8 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
 });
 
 fn all_phrases() -> impl Iterator<Item = (PhraseKind, &'static str)> {
-    let of_kind = |(kind, phrases): &(PhraseKind, &'static str)| {
-        let kind = *kind;
-        phrases.split(", ").map(move |phrase| (kind, phrase))
-    };
-    PHRASES.iter().flat_map(of_kind)
+    let phrases = PHRASES.iter();
+    phrases.flat_map(|(kind, phrases)| phrases.split(", ").map(|phrase| (*kind, phrase)))
 }
 
 /// The longest phrase at the start of these words, and its number of words. A number is a phrase
@@ -63,28 +60,18 @@ pub(super) fn fold(word: &str) -> Cow<'_, str> {
     {
         return word.into();
     }
+    if word.len() == 1 {
+        return word.into();
+    }
     if word.chars().count() == 1 {
-        let is_accented = !word.is_ascii();
-        return if is_accented {
-            word.to_lowercase().into()
-        } else {
-            word.into()
-        };
+        return word.to_lowercase().into();
     }
     let mut folded = String::with_capacity(word.len());
-    for char in word.chars().flat_map(char::to_lowercase) {
+    for char in word.nfd().flat_map(char::to_lowercase) {
         match char {
-            'à' | 'á' | 'â' | 'ä' | 'ã' => folded.push('a'),
-            'ç' => folded.push('c'),
-            'è' | 'é' | 'ê' | 'ë' => folded.push('e'),
-            'ì' | 'í' | 'î' | 'ï' => folded.push('i'),
-            'ñ' => folded.push('n'),
-            'ò' | 'ó' | 'ô' | 'ö' => folded.push('o'),
-            'ù' | 'ú' | 'û' | 'ü' => folded.push('u'),
             'ß' => folded.push_str("ss"),
             '’' => folded.push('\''),
-            // Combining accents.
-            '\u{300}'..='\u{36f}' => {}
+            char if is_combining_mark(char) => {}
             char => folded.push(char),
         }
     }

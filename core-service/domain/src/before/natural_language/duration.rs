@@ -4,7 +4,7 @@
 use super::super::error::Error;
 use super::super::word_tables::{Unit, abbreviated_unit};
 use super::dictionary::{first_phrase, fold};
-use super::phrase::PhraseKind;
+use super::phrases::PhraseKind;
 use std::fmt::Write as _;
 
 /// The duration at the start of a text, in words of the strict grammar, and its length in bytes:

@@ -4,7 +4,6 @@
 mod dictionary;
 mod duration;
 mod normalizer;
-mod phrase;
 mod phrases;
 mod words;
 
@@ -14,7 +13,7 @@ use super::instant::{self, RepeatedTime, offset_at};
 use super::parsed_time::ParsedTime;
 use dictionary::first_phrase;
 use jiff::civil::Time;
-use jiff::fmt::temporal::Pieces;
+use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
 use words::Words;
@@ -37,7 +36,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         Some(part) if text.is_empty() => return Err(part.error()),
         // The strict grammar has already rejected an unchanged text.
         None if text.is_empty() || text == context.original => {
-            return Err(Error::unrecognized(context.original, 0));
+            return Err(context.unrecognized(0));
         }
         _ => {}
     }
@@ -99,10 +98,8 @@ fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
         (None, Some(zone)) => offset_at(zone, local, RepeatedTime::Earlier)?,
         (None, None) => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
-    let instant = offset.to_timestamp(local).map_err(|_| Error::OutOfRange)?;
-    let is_zulu = pieces
-        .offset()
-        .is_some_and(|offset| offset == jiff::fmt::temporal::PiecesOffset::Zulu);
+    let instant = offset.to_timestamp(local)?;
+    let is_zulu = pieces.offset() == Some(PiecesOffset::Zulu);
     match zone.filter(|_| pieces.time_zone_annotation().is_some()) {
         Some(zone) if !is_zulu && zone.to_offset(instant) != offset => {
             let bracket = text.find('[').unwrap_or_default();
@@ -111,8 +108,6 @@ fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
                 rejected: text.get(bracket..).unwrap_or_default().to_owned(),
             })
         }
-        _ => Timestamp::from_second(instant.as_second())
-            .map(Some)
-            .map_err(|_| Error::OutOfRange),
+        _ => Ok(Some(Timestamp::from_second(instant.as_second())?)),
     }
 }

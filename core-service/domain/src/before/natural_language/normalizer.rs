@@ -7,15 +7,16 @@ use super::super::lexer;
 use super::super::parsed_time::TimeOfDay;
 use super::super::word_tables::{Unit, WEEKDAYS, value_of};
 use super::dictionary::first_phrase;
-use super::phrase::{MORNING, PhraseKind};
+use super::phrases::{MORNING, PhraseKind};
 use super::words::{
     Words, is_number, starts_with_duration, starts_with_duration_suffix, starts_with_number,
     without_ordinal_suffix,
 };
 use std::ops::{Range, RangeInclusive};
 
-#[derive(Debug, Default)]
-pub(super) struct NormalizedText {
+pub(super) struct NormalizedText<'a> {
+    words: Words<'a>,
+    expected: Expectation,
     pub(super) text: String,
     /// Pairs of a position in `text` and its position in the original.
     pub(super) original_positions: Vec<(usize, usize)>,
@@ -85,97 +86,95 @@ impl Expectation {
     }
 }
 
-impl NormalizedText {
+impl<'a> NormalizedText<'a> {
     /// Normalizes a text phrase by phrase. Unknown words stay unchanged.
-    pub(super) fn of(context: Context<'_>) -> Result<Self, Error> {
-        let words = Words::of(context.original);
-        let mut normalized = Self::default();
-        let mut expected = Expectation::default();
+    pub(super) fn of(context: Context<'a>) -> Result<Self, Error> {
+        let mut normalized = Self {
+            words: Words::of(context.original),
+            expected: Expectation::default(),
+            text: String::new(),
+            original_positions: Vec::new(),
+            part_of_day: None,
+            from_now: None,
+        };
         let mut index = 0;
-        while index < words.original.len() {
-            if let Some(range) = words.range(index) {
+        while index < normalized.words.original.len() {
+            if let Some(range) = normalized.words.range(index) {
                 return Err(Error::Range {
                     range: range.to_owned(),
                 });
             }
-            if let Some(error) = words.ambiguity_error(index) {
+            if let Some(error) = normalized.words.ambiguity_error(index) {
                 return Err(error);
             }
-            let position = words.positions[index];
+            let position = normalized.words.positions[index];
             index += normalized
-                .push_phrase(index, &words, &mut expected)
+                .push_phrase(index)
                 .ok_or_else(|| context.unrecognized(position))?;
-            if expected.direction == Some(Direction::Future) {
+            if normalized.expected.direction == Some(Direction::Future) {
                 normalized.from_now.get_or_insert(position);
             }
         }
-        if expected.direction == Some(Direction::PastPrefix) {
+        let Expectation {
+            direction,
+            spelled_number,
+            ..
+        } = normalized.expected;
+        if direction == Some(Direction::PastPrefix) {
             normalized.push("ago", context.original.len());
         }
-        match expected.spelled_number {
-            Some(position) if expected.direction.is_none() => Err(context.unrecognized(position)),
+        match spelled_number {
+            Some(position) if direction.is_none() => Err(context.unrecognized(position)),
             _ => Ok(normalized),
         }
     }
 
     /// Normalizes the phrase at `index`, and returns its number of words. `None` if it is not
     /// valid at this position.
-    fn push_phrase(
-        &mut self,
-        index: usize,
-        words: &Words<'_>,
-        expected: &mut Expectation,
-    ) -> Option<usize> {
-        let position = words.positions[index];
-        let is_duration_expected = expected.is(ExpectedPhrase::Duration);
-        if let Some((duration, length)) = words.duration(index, is_duration_expected) {
-            let word = words.original[index];
+    fn push_phrase(&mut self, index: usize) -> Option<usize> {
+        let (word, position) = (self.words.original[index], self.words.positions[index]);
+        let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
+        if let Some((duration, length)) = self.words.duration(index, is_duration_expected) {
             let is_signed = word.starts_with(['+', '-']);
             // `+2 days 18h` may mean 18:00.
             if !is_signed
                 && self.last_unit().is_some_and(|unit| !unit.is_time_based())
-                && words.time(index, true).is_some()
+                && self.words.time(index, true).is_some()
             {
                 return None;
             }
             if word.starts_with('+') {
-                expected.next = Some(ExpectedPhrase::Duration);
+                self.expected.next = Some(ExpectedPhrase::Duration);
             }
             self.push(&duration, position);
             return Some(length);
         }
-        if let Some((time, length)) = words.time(index, expected.is(ExpectedPhrase::Hour)) {
+        let is_hour_expected = self.expected.is(ExpectedPhrase::Hour);
+        if let Some((time, length)) = self.words.time(index, is_hour_expected) {
             self.push(&time, position);
-            if expected.is(ExpectedPhrase::Hour) {
-                expected.next = None;
+            if is_hour_expected {
+                self.expected.next = None;
             }
             return Some(length);
         }
-        let Some((kind, length)) = first_phrase(words.rest(index)) else {
-            let word = words.original[index];
+        let Some((kind, length)) = first_phrase(self.words.rest(index)) else {
             if is_duration_expected && !is_number(word) {
-                expected.next = None;
+                self.expected.next = None;
             }
             self.push(without_ordinal_suffix(word), position);
             return Some(1);
         };
-        self.push_known(kind, index..index + length, words, expected)?;
+        self.push_known(kind, index..index + length)?;
         Some(length)
     }
 
     /// Normalizes a phrase of a language, the words of the range. `None` if it is not valid there.
-    fn push_known(
-        &mut self,
-        kind: PhraseKind,
-        phrase: Range<usize>,
-        words: &Words<'_>,
-        expected: &mut Expectation,
-    ) -> Option<()> {
+    fn push_known(&mut self, kind: PhraseKind, phrase: Range<usize>) -> Option<()> {
         let index = phrase.start;
-        let position = words.positions[index];
-        let is_duration_expected = expected.is(ExpectedPhrase::Duration);
-        let rest = words.rest(phrase.end);
-        match words.kind_before(kind, phrase.end) {
+        let position = self.words.positions[index];
+        let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
+        let rest = self.words.rest(phrase.end);
+        match self.words.kind_before(kind, phrase.end) {
             PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
                 if self.has_duration(|_| true) =>
             {
@@ -189,27 +188,27 @@ impl NormalizedText {
             }
             // `12:30 am Montag` may be at noon or at midnight.
             PhraseKind::FillerUnlessAfterNumber
-                if words.hour_before(index) == Some(12)
+                if self.words.hour_before(index) == Some(12)
                     && matches!(first_phrase(rest), Some((PhraseKind::Replacement(_), _))) =>
             {
                 return None;
             }
             PhraseKind::FillerUnlessAfterNumber
-                if words.hour_before(index).is_some_and(|hour| hour <= 12) =>
+                if self.words.hour_before(index).is_some_and(|hour| hour <= 12) =>
             {
-                self.push(words.original[index], position);
+                self.push(self.words.original[index], position);
             }
             PhraseKind::And if self.last_unit().is_some() && starts_with_duration(rest) => {}
             PhraseKind::And
-                if is_duration_expected && words.duration(phrase.end, true).is_some() => {}
+                if is_duration_expected && self.words.duration(phrase.end, true).is_some() => {}
             PhraseKind::In | PhraseKind::Within if starts_with_number(rest) => {
-                expected.expect_duration(Direction::Future);
+                self.expected.expect_duration(Direction::Future);
             }
             PhraseKind::AgoPrefix if starts_with_number(rest) => {
-                expected.expect_duration(Direction::PastPrefix);
+                self.expected.expect_duration(Direction::PastPrefix);
             }
             PhraseKind::AgoOrBefore if starts_with_duration(rest) => {
-                expected.expect_duration(Direction::PastPrefix);
+                self.expected.expect_duration(Direction::PastPrefix);
             }
             PhraseKind::Filler
             | PhraseKind::FillerUnlessAfterDuration
@@ -217,21 +216,25 @@ impl NormalizedText {
             | PhraseKind::Within
             | PhraseKind::Before => {
                 if is_duration_expected {
-                    expected.next = None;
+                    self.expected.next = None;
                 }
             }
             PhraseKind::At | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore => {
-                expected.next = Some(ExpectedPhrase::Hour);
+                self.expected.next = Some(ExpectedPhrase::Hour);
             }
-            PhraseKind::FromNow if matches!(expected.direction, None | Some(Direction::Future)) => {
-                expected.direction = Some(Direction::Future);
+            PhraseKind::FromNow
+                if matches!(self.expected.direction, None | Some(Direction::Future)) =>
+            {
+                self.expected.direction = Some(Direction::Future);
             }
-            PhraseKind::Ago if matches!(expected.direction, None | Some(Direction::PastSuffix)) => {
-                expected.direction = Some(Direction::PastSuffix);
+            PhraseKind::Ago
+                if matches!(self.expected.direction, None | Some(Direction::PastSuffix)) =>
+            {
+                self.expected.direction = Some(Direction::PastSuffix);
                 self.push("ago", position);
             }
             PhraseKind::Number(number) => {
-                expected.spelled_number = Some(position);
+                self.expected.spelled_number = Some(position);
                 self.push(number, position);
             }
             PhraseKind::Replacement(text) | PhraseKind::Unit(text) => self.push(text, position),
@@ -251,7 +254,7 @@ impl NormalizedText {
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
             PhraseKind::Evening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TomorrowOrMorning => {
-                let text = words.slice(index, phrase.len())?;
+                let text = self.words.slice(index, phrase.len())?;
                 self.push_part_of_day(kind, text, position);
             }
         }

@@ -3,7 +3,7 @@
 use super::super::error::Error;
 use super::dictionary::{first_phrase, fold};
 use super::duration;
-use super::phrase::PhraseKind;
+use super::phrases::PhraseKind;
 use std::borrow::Cow;
 
 pub(super) struct Words<'a> {

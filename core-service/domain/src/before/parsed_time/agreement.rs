@@ -1,7 +1,6 @@
 //! Several days and durations in one text: parsed if they agree, rejected if they contradict each
 //! other or may mean two times. PHP adds them up.
 
-use super::super::context::Context;
 use super::super::error::Error;
 use super::super::grammar::TokenKind;
 use super::super::instant::date_of;
@@ -38,95 +37,9 @@ pub(super) struct NamedDays {
 }
 
 impl NamedDays {
-    pub(super) fn set_weekday(
-        &mut self,
-        weekday: Option<i64>,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        let is_other = |(given, _)| Some(given) != weekday;
-        if self.counted_weekday.is_some() || self.weekday.is_some_and(is_other) {
-            return Err(context.duplicate("day", token.start));
-        }
-        self.weekday = weekday.map(|weekday| (weekday, token.start));
-        Ok(())
-    }
-
-    pub(super) fn count_weekday(
-        &mut self,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        if self.counted_weekday.is_some() || self.weekday.is_some() {
-            return Err(context.duplicate("day", token.start));
-        }
-        self.counted_weekday = Some(token.start);
-        Ok(())
-    }
-
-    /// `next month`, `third day`, `last friday`.
-    pub(super) fn add_ordinal_unit(
-        &mut self,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        let mut cursor = Cursor::new(token.text);
-        cursor.word();
-        match Unit::parse(cursor.remainder()) {
-            // `tomorrow next day` is the day after tomorrow.
-            Some(Unit::Day) => {}
-            Some(unit) if unit.is_time_based() => {}
-            None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
-                self.count_weekday(token, context)?;
-            }
-            _ => self.shift = Some(token.start),
-        }
-        Ok(())
-    }
-
-    /// `+2 hours`, `3 weekdays`, `1 monday`.
-    pub(super) fn add_amount(
-        &mut self,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        let unit = token
-            .text
-            .trim_start_matches(|char: char| !char.is_alphabetic());
-        if value_of(unit, WEEKDAYS).is_some() {
-            return self.count_weekday(token, context);
-        }
-        let start = token.end() - token.text.trim_start().len();
-        let is_time_based = Unit::parse(unit).is_some_and(Unit::is_time_based);
-        self.is_after_signed_amount |= token.text.contains(['+', '-']);
-        let unsigned = if is_time_based {
-            &mut self.unsigned_clock_units
-        } else {
-            self.shift = Some(start);
-            &mut self.unsigned_days
-        };
-        if !self.is_after_signed_amount {
-            unsigned.get_or_insert(start);
-        }
-        Ok(())
-    }
-
     /// Ends the effect of a signed amount at a token that is not another amount.
     pub(super) fn end_signed_amount(&mut self, kind: TokenKind) {
         self.is_after_signed_amount &= kind == TokenKind::Amount;
-    }
-
-    /// `ago` gives a direction to the amounts before it. It does not apply to `tomorrow`.
-    pub(super) fn apply_ago(
-        &mut self,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        if self.word.is_some_and(|(days, _)| days != 0) {
-            return Err(context.unrecognized(token.start));
-        }
-        (self.unsigned_clock_units, self.unsigned_days) = (None, None);
-        Ok(())
     }
 
     fn has_weekday(&self) -> bool {
@@ -134,19 +47,80 @@ impl NamedDays {
     }
 }
 
-impl ParsedTime {
+impl ParsedTime<'_> {
+    pub(super) fn record_weekday(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        let weekday = self.relative.weekday;
+        let is_other = |(given, _)| Some(given) != weekday;
+        if self.days.counted_weekday.is_some() || self.days.weekday.is_some_and(is_other) {
+            return Err(self.context.duplicate("day", token.start));
+        }
+        self.days.weekday = weekday.map(|weekday| (weekday, token.start));
+        Ok(())
+    }
+
+    pub(super) fn count_weekday(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        if self.days.counted_weekday.is_some() || self.days.weekday.is_some() {
+            return Err(self.context.duplicate("day", token.start));
+        }
+        self.days.counted_weekday = Some(token.start);
+        Ok(())
+    }
+
+    /// `next month`, `third day`, `last friday`.
+    pub(super) fn record_ordinal_unit(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        let mut cursor = Cursor::new(token.text);
+        cursor.word();
+        match Unit::parse(cursor.remainder()) {
+            // `tomorrow next day` is the day after tomorrow.
+            Some(Unit::Day) => {}
+            Some(unit) if unit.is_time_based() => {}
+            None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
+                self.count_weekday(token)?;
+            }
+            _ => self.days.shift = Some(token.start),
+        }
+        Ok(())
+    }
+
+    /// `+2 hours`, `3 weekdays`, `1 monday`.
+    pub(super) fn record_amount(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        let unit = token
+            .text
+            .trim_start_matches(|char: char| !char.is_alphabetic());
+        if value_of(unit, WEEKDAYS).is_some() {
+            return self.count_weekday(token);
+        }
+        let start = token.end() - token.text.trim_start().len();
+        let is_time_based = Unit::parse(unit).is_some_and(Unit::is_time_based);
+        self.days.is_after_signed_amount |= token.text.contains(['+', '-']);
+        let unsigned = if is_time_based {
+            &mut self.days.unsigned_clock_units
+        } else {
+            self.days.shift = Some(start);
+            &mut self.days.unsigned_days
+        };
+        if !self.days.is_after_signed_amount {
+            unsigned.get_or_insert(start);
+        }
+        Ok(())
+    }
+
+    /// `ago` gives a direction to the amounts before it. It does not apply to `tomorrow`.
+    pub(super) fn apply_ago(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        if self.days.word.is_some_and(|(days, _)| days != 0) {
+            return Err(self.context.unrecognized(token.start));
+        }
+        (self.days.unsigned_clock_units, self.days.unsigned_days) = (None, None);
+        Ok(())
+    }
+
     /// `today`, `tomorrow`, `yesterday`. A different one in the same text is an error, and so are
     /// days before it, which PHP ignores.
-    pub(super) fn set_day_word(
-        &mut self,
-        days: i64,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
+    pub(super) fn set_day_word(&mut self, days: i64, token: &Token<'_>) -> Result<(), Error> {
         let given = self.days.word.map(|(given, _)| given);
         let is_after_days = days != 0 && self.relative.days != given.unwrap_or_default();
         if given.is_some_and(|given| given != days) || is_after_days {
-            return Err(context.duplicate("day", token.start));
+            return Err(self.context.duplicate("day", token.start));
         }
         if given.is_none() {
             self.days.word = Some((days, token.start));
@@ -158,7 +132,7 @@ impl ParsedTime {
 
     /// Rejects a duration beside a day or a time of day that has neither a sign nor a word for
     /// its direction: `15 minutes 18:00` may be before or after that time.
-    pub(super) fn check_durations(&self, context: Context<'_>) -> Result<(), Error> {
+    pub(super) fn check_durations(&self) -> Result<(), Error> {
         let days = &self.days;
         let has_day = self.has_any_date()
             || days.word.is_some()
@@ -166,31 +140,31 @@ impl ParsedTime {
             || days.never_compared.is_some();
         // `in 2 days, friday`: the day in two days is a friday, or the friday within or after them.
         if let Some(start) = days.shift
-            && context.is_from_now
+            && self.context.is_from_now
             && has_day
         {
-            return Err(context.duplicate("day", start));
+            return Err(self.context.duplicate("day", start));
         }
         let clock_units = days.unsigned_clock_units;
         let unsigned = clock_units
             .filter(|_| !self.counts_from_now())
             .or(days.unsigned_days.filter(|_| has_day));
         match unsigned {
-            Some(start) if !context.is_from_now => Err(context.unrecognized(start)),
+            Some(start) if !self.context.is_from_now => Err(self.context.unrecognized(start)),
             _ => Ok(()),
         }
     }
 
     /// Replaces days that agree by one date.
-    pub(super) fn settle_day(&mut self, context: Context<'_>) -> Result<(), Error> {
+    pub(super) fn settle_day(&mut self) -> Result<(), Error> {
         let days = &self.days;
         match (days.word, days.weekday, days.never_compared) {
-            (Some((_, start)), _, _) => self.settle_day_word(start, context),
+            (Some((_, start)), _, _) => self.settle_day_word(start),
             (None, Some((_, start)), Some(other)) => {
-                Err(context.duplicate("day", start.max(other)))
+                Err(self.context.duplicate("day", start.max(other)))
             }
             (None, Some(_), None) if self.names_day() && self.has_plain_weekday() => {
-                let mut date = self.date_or(context.today)?;
+                let mut date = self.date_or(self.context.today)?;
                 if !self.exists(date) {
                     return Ok(());
                 }
@@ -198,7 +172,7 @@ impl ParsedTime {
                     let day = i64::from(date.day()) + days;
                     date = date_of(date.year().into(), date.month().into(), day)?;
                 }
-                self.check_weekday(None, date, context)?;
+                self.check_weekday(None, date)?;
                 self.relative.weekday = None;
                 Ok(())
             }
@@ -206,7 +180,7 @@ impl ParsedTime {
         }
     }
 
-    fn settle_day_word(&mut self, start: usize, context: Context<'_>) -> Result<(), Error> {
+    fn settle_day_word(&mut self, start: usize) -> Result<(), Error> {
         let days = &self.days;
         let is_beside_day = self.has_any_date() || days.weekday.is_some();
         let other = days
@@ -216,12 +190,12 @@ impl ParsedTime {
             .or(days.shift.filter(|_| is_beside_day));
         if let Some(other) = other {
             let weekday = days.weekday.map_or(start, |(_, weekday)| weekday);
-            return Err(context.duplicate("day", start.max(other).max(weekday)));
+            return Err(self.context.duplicate("day", start.max(other).max(weekday)));
         }
         if !is_beside_day {
             return Ok(());
         }
-        let today = context.today;
+        let today = self.context.today;
         let day = i64::from(today.day()) + self.relative.days;
         let day = date_of(today.year().into(), today.month().into(), day)?;
         let date = self.date_or(day)?;
@@ -230,12 +204,12 @@ impl ParsedTime {
         }
         if date != day {
             return Err(Error::DifferentDays {
-                word: Some(context.phrase(start)),
+                word: Some(self.context.phrase(start)),
                 date: day,
                 other: date.to_string(),
             });
         }
-        self.check_weekday(Some(start), day, context)?;
+        self.check_weekday(Some(start), day)?;
         self.relative.days = 0;
         self.relative.weekday = None;
         self.year = Some(day.year().into());
@@ -274,12 +248,7 @@ impl ParsedTime {
 
     /// Rejects the text if its weekday is not that of the date. `word` is the position of the day
     /// word that names the date, if one does.
-    fn check_weekday(
-        &self,
-        word: Option<usize>,
-        date: Date,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
+    fn check_weekday(&self, word: Option<usize>, date: Date) -> Result<(), Error> {
         let Some((weekday, start)) = self.days.weekday else {
             return Ok(());
         };
@@ -287,9 +256,9 @@ impl ParsedTime {
             return Ok(());
         }
         Err(Error::DifferentDays {
-            word: word.map(|start| context.phrase(start)),
+            word: word.map(|start| self.context.phrase(start)),
             date,
-            other: format!("{:?}", context.phrase(start)),
+            other: format!("{:?}", self.context.phrase(start)),
         })
     }
 }

@@ -47,7 +47,8 @@ enum TimeState {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ParsedTime {
+pub(super) struct ParsedTime<'a> {
+    context: Context<'a>,
     pub(super) year: Option<i64>,
     pub(super) month: Option<i64>,
     pub(super) day: Option<i64>,
@@ -68,19 +69,22 @@ pub(super) struct ParsedTime {
     clock_units_ago: Option<usize>,
 }
 
-impl ParsedTime {
+impl<'a> ParsedTime<'a> {
     /// Parses a whole text of the strict grammar.
-    pub(super) fn parse(text: &str, context: Context<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(text: &str, context: Context<'a>) -> Result<Self, Error> {
         if let Some(position) = text.find('\0') {
             return Err(context.unrecognized(position));
         }
-        let mut parsed = Self::default();
+        let mut parsed = Self {
+            context,
+            ..Self::default()
+        };
         let mut start = 0;
         let mut zone_start = None;
         let mut is_empty = true;
         while start < text.len() {
             let token = lexer::token_at(text, start).ok_or_else(|| context.unrecognized(start))?;
-            parsed.apply(&token, context)?;
+            parsed.apply(&token)?;
             start = token.end();
             match token.kind {
                 TokenKind::Separator => continue,
@@ -109,8 +113,8 @@ impl ParsedTime {
         if let Some(start) = rejected {
             return Err(context.unrecognized(start));
         }
-        parsed.check_durations(context)?;
-        parsed.settle_day(context)?;
+        parsed.check_durations()?;
+        parsed.settle_day()?;
         Ok(parsed)
     }
 
@@ -138,45 +142,45 @@ impl ParsedTime {
         self.zone_count > 0
     }
 
-    fn apply(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn apply(&mut self, token: &Token<'_>) -> Result<(), Error> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
-            TokenKind::Yesterday => self.set_day_word(-1, token, context)?,
-            TokenKind::Today => self.set_day_word(0, token, context)?,
-            TokenKind::Tomorrow => self.set_day_word(1, token, context)?,
+            TokenKind::Yesterday => self.set_day_word(-1, token)?,
+            TokenKind::Today => self.set_day_word(0, token)?,
+            TokenKind::Tomorrow => self.set_day_word(1, token)?,
             TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
             TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), TimeState::Given),
             TokenKind::QuarterHour => self.set_quarter_hour(token),
-            TokenKind::Timestamp => self.set_timestamp(token, context)?,
-            TokenKind::Fields(fields) => self.set_fields(fields, token, context)?,
+            TokenKind::Timestamp => self.set_timestamp(token)?,
+            TokenKind::Fields(fields) => self.set_fields(fields, token)?,
             TokenKind::SlashDate | TokenKind::DayFirstSlashDate => {
-                self.mark_date(token, context)?;
-                let (year, month, day) = slash_dates::date(token, context)?;
+                self.mark_date(token)?;
+                let (year, month, day) = slash_dates::date(token, self.context)?;
                 self.year = year.or(self.year);
                 self.month = Some(month);
                 self.day = Some(day);
                 self.has_day = true;
             }
-            TokenKind::TimeOrYear => self.set_time_or_year(token, context)?,
-            TokenKind::Year => self.year = Cursor::new(token.text).number(4).map(|(year, _)| year),
+            TokenKind::TimeOrYear => self.set_time_or_year(token)?,
+            TokenKind::Year => self.year = Cursor::new(token.text).number(4),
             TokenKind::Month => {
-                self.mark_date(token, context)?;
+                self.mark_date(token)?;
                 self.month = word_tables::month(Cursor::new(token.text).word());
             }
-            TokenKind::Zone => self.apply_zone(token, context)?,
+            TokenKind::Zone => self.apply_zone(token)?,
             TokenKind::Ago => {
                 if self.relative.has_clock_units() {
                     self.clock_units_ago = Some(token.start);
                 }
-                self.days.apply_ago(token, context)?;
+                self.apply_ago(token)?;
                 self.relative.negate();
             }
             TokenKind::Amount if is_fraction(token) => {
-                return Err(context.unrecognized(token.start));
+                return Err(self.context.unrecognized(token.start));
             }
             TokenKind::Amount => {
                 self.relative.add_amount(token).ok_or(Error::OutOfRange)?;
-                self.days.add_amount(token, context)?;
+                self.record_amount(token)?;
             }
             TokenKind::CalendarWeek => {
                 self.relative.set_calendar_week(token);
@@ -188,17 +192,16 @@ impl ParsedTime {
             }
             TokenKind::Weekday => {
                 self.relative.set_weekday(token);
-                self.days
-                    .set_weekday(self.relative.weekday, token, context)?;
+                self.record_weekday(token)?;
                 self.default_to_midnight();
             }
             TokenKind::WeekdayOfMonth => {
-                self.days.count_weekday(token, context)?;
+                self.count_weekday(token)?;
                 self.relative.set_weekday_of_month(token);
                 self.default_to_midnight();
             }
             TokenKind::OrdinalUnit => {
-                self.days.add_ordinal_unit(token, context)?;
+                self.record_ordinal_unit(token)?;
                 if self.relative.add_ordinal_unit(token) {
                     self.default_to_midnight();
                 }
@@ -222,18 +225,18 @@ impl ParsedTime {
     }
 
     /// Records that a time is given. A second one is an error.
-    fn mark_time(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn mark_time(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if matches!(self.time_state, TimeState::Given | TimeState::GivenWithYear) {
-            return Err(context.duplicate("time", token.start));
+            return Err(self.context.duplicate("time", token.start));
         }
         self.time_state = TimeState::Given;
         Ok(())
     }
 
     /// Records that a date is given. A second one is an error.
-    fn mark_date(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn mark_date(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.has_date {
-            return Err(context.duplicate("date", token.start));
+            return Err(self.context.duplicate("date", token.start));
         }
         self.has_date = true;
         Ok(())
@@ -243,7 +246,7 @@ impl ParsedTime {
     fn set_quarter_hour(&mut self, token: &Token<'_>) {
         let mut cursor = Cursor::new(token.text);
         let is_past = cursor.word().eq_ignore_ascii_case("back");
-        let (given, _) = cursor.number(2).unwrap_or_default();
+        let given = cursor.number(2).unwrap_or_default();
         let (hour, minute) = if is_past {
             (given, 15)
         } else {
@@ -254,13 +257,13 @@ impl ParsedTime {
     }
 
     /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
-    fn set_timestamp(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn set_timestamp(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.zone_count > 0 {
-            return Err(context.duplicate("zone", token.start));
+            return Err(self.context.duplicate("zone", token.start));
         }
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
-        let (seconds, _) = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
+        let seconds = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
         if cursor.peek() == Some(b'.') {
             self.relative.microseconds = sign * cursor.microseconds();
         }
@@ -274,62 +277,85 @@ impl ParsedTime {
         Ok(())
     }
 
-    fn set_time_or_year(&mut self, token: &Token<'_>, context: Context<'_>) -> Result<(), Error> {
+    fn set_time_or_year(&mut self, token: &Token<'_>) -> Result<(), Error> {
         let mut cursor = Cursor::new(token.text);
         match self.time_state {
             TimeState::Implied | TimeState::Replaceable => {
-                let (hour, _) = cursor.number(2).unwrap_or_default();
-                let (minute, _) = cursor.number(2).unwrap_or_default();
+                let hour = cursor.number(2).unwrap_or_default();
+                let minute = cursor.number(2).unwrap_or_default();
                 self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
                 self.last_short_time = Some(ShortTime::of(token));
             }
             TimeState::Given => {
-                self.year = cursor.number(4).map(|(year, _)| year);
+                self.year = cursor.number(4);
                 self.time_state = TimeState::GivenWithYear;
             }
-            TimeState::GivenWithYear => return Err(context.duplicate("time", token.start)),
+            TimeState::GivenWithYear => return Err(self.context.duplicate("time", token.start)),
         }
         Ok(())
     }
 
-    fn set_fields(
-        &mut self,
-        fields: &[Field],
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
+    fn set_fields(&mut self, fields: &[Field], token: &Token<'_>) -> Result<(), Error> {
         if fields.contains(&Field::Hour) {
-            self.mark_time(token, context)?;
+            self.mark_time(token)?;
         }
         if fields
             .iter()
             .any(|field| matches!(field, Field::Year | Field::MonthName))
         {
-            self.mark_date(token, context)?;
+            self.mark_date(token)?;
         }
         // PHP ignores days before a week.
         if fields.contains(&Field::Week) && self.relative.days != 0 {
-            return Err(context.duplicate("day", token.start));
+            return Err(self.context.duplicate("day", token.start));
         }
         let mut time = TimeOfDay::default();
         let mut has_second = false;
         let mut cursor = Cursor::new(token.text);
         for field in fields {
             match field {
-                Field::Hour => time.hour = cursor.number(2).unwrap_or_default().0,
+                Field::Hour => time.hour = cursor.number(2).unwrap_or_default(),
                 Field::Minute if cursor.is_before_number() => {
-                    time.minute = cursor.number(2).unwrap_or_default().0;
+                    time.minute = cursor.number(2).unwrap_or_default();
                 }
                 Field::Second if cursor.is_before_number() => {
-                    time.second = cursor.number(2).unwrap_or_default().0;
+                    time.second = cursor.number(2).unwrap_or_default();
                     has_second = true;
                 }
                 Field::Minute | Field::Second => {}
                 Field::Fraction => time.microsecond = cursor.microseconds(),
                 Field::Meridiem => time.hour += cursor.meridiem_hours(time.hour),
                 Field::Zone if cursor.remainder().is_empty() => {}
-                Field::Zone => self.set_zone(cursor.remainder(), true, token, context)?,
-                field => self.set_date_field(*field, &mut cursor, token),
+                Field::Zone => self.set_zone(cursor.remainder(), true, token)?,
+                Field::Year => {
+                    let (sign, width) = match token.text.bytes().next() {
+                        Some(b'-') => (-1, usize::MAX),
+                        Some(b'+') => (1, usize::MAX),
+                        _ => (1, 4),
+                    };
+                    self.year = cursor.year(width).map(|year| sign * year);
+                }
+                Field::Month => self.month = cursor.number(2),
+                Field::MonthName => {
+                    cursor.skip_ordinal_suffix();
+                    self.month = word_tables::month(cursor.word());
+                }
+                Field::Day => {
+                    self.day = cursor.number(2);
+                    self.has_day = true;
+                }
+                Field::FirstOfMonth => self.day = Some(1),
+                Field::DayOfYear => {
+                    self.month = Some(1);
+                    self.day = cursor.number(3);
+                    self.days.has_day_of_year = true;
+                }
+                Field::Week => {
+                    (self.month, self.day) = (Some(1), Some(1));
+                    self.relative
+                        .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
+                }
+                Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
             }
         }
         if fields.contains(&Field::Hour) {
@@ -343,46 +369,6 @@ impl ParsedTime {
             self.days.not_compared_with_day_word = Some(token.start);
         }
         Ok(())
-    }
-
-    fn set_date_field(&mut self, field: Field, cursor: &mut Cursor<'_>, token: &Token<'_>) {
-        match field {
-            Field::Year => {
-                let (sign, width) = match token.text.bytes().next() {
-                    Some(b'-') => (-1, usize::MAX),
-                    Some(b'+') => (1, usize::MAX),
-                    _ => (1, 4),
-                };
-                self.year = cursor.year(width).map(|year| sign * year);
-            }
-            Field::Month => self.month = cursor.number(2).map(|(month, _)| month),
-            Field::MonthName => {
-                cursor.skip_ordinal_suffix();
-                self.month = word_tables::month(cursor.word());
-            }
-            Field::Day => {
-                self.day = cursor.number(2).map(|(day, _)| day);
-                self.has_day = true;
-            }
-            Field::FirstOfMonth => self.day = Some(1),
-            Field::DayOfYear => {
-                self.month = Some(1);
-                self.day = cursor.number(3).map(|(day, _)| day);
-                self.days.has_day_of_year = true;
-            }
-            Field::Week => {
-                (self.month, self.day) = (Some(1), Some(1));
-                self.relative
-                    .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
-            }
-            Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
-            Field::Hour
-            | Field::Minute
-            | Field::Second
-            | Field::Fraction
-            | Field::Meridiem
-            | Field::Zone => {}
-        }
     }
 }
 

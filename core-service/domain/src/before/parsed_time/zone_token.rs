@@ -1,6 +1,5 @@
 //! The zone of a local time: which numbers are UTC offsets, and which are ranges or durations.
 
-use super::super::context::Context;
 use super::super::error::Error;
 use super::super::lexer::Token;
 use super::super::word_tables::abbreviated_unit;
@@ -27,20 +26,16 @@ impl ShortTime {
     }
 }
 
-impl ParsedTime {
-    pub(super) fn apply_zone(
-        &mut self,
-        token: &Token<'_>,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
+impl ParsedTime<'_> {
+    pub(super) fn apply_zone(&mut self, token: &Token<'_>) -> Result<(), Error> {
         self.zone_count += 1;
         match self.zone_count {
-            1 => self.set_zone(token.text, self.is_after_time, token, context),
-            _ if token.text.starts_with(['+', '-']) => Err(context.unrecognized(token.start)),
-            2 if zone::parse(token.text).is_none() => Err(context.unrecognized(token.start)),
+            1 => self.set_zone(token.text, self.is_after_time, token),
+            _ if token.text.starts_with(['+', '-']) => Err(self.context.unrecognized(token.start)),
+            2 if zone::parse(token.text).is_none() => Err(self.context.unrecognized(token.start)),
             // PHP ignores a second zone and rejects a third.
             2 => Ok(()),
-            _ => Err(context.duplicate("zone", token.start)),
+            _ => Err(self.context.duplicate("zone", token.start)),
         }
     }
 
@@ -52,9 +47,9 @@ impl ParsedTime {
         name: &str,
         is_after_time: bool,
         token: &Token<'_>,
-        context: Context<'_>,
     ) -> Result<(), Error> {
         let start = token.end() - name.len();
+        let context = self.context;
         let unrecognized = || context.unrecognized(start);
         // The token may end inside a longer number, where it exceeds the limits of an offset.
         let text = token.source_from(name);
@@ -66,7 +61,7 @@ impl ParsedTime {
         let name = number.unwrap_or(name);
         let zone = zone::parse(name).ok_or_else(unrecognized)?;
         if let Some(range) = self.range(&zone, name, start) {
-            return Err(context.range(range));
+            return Err(self.context.range(range));
         }
         if number.is_some_and(|number| !is_after_time || !zone::is_written_as_offset(number)) {
             return Err(unrecognized());

@@ -86,7 +86,7 @@ fn likely_mistakes_cause_warnings() {
             .map(|(index, when)| rule(when, "1").replace("\"R\"", &format!("\"R{index}\"")))
             .collect();
         assert_eq!(
-            list(strategy, &text).warnings(),
+            list(strategy, &text).warnings,
             expected,
             "{strategy} {rules:?}"
         );
@@ -99,7 +99,7 @@ fn a_percentage_before_any_amount_causes_a_warning() {
     let text = rule("true", "{ percent = 12000 }") + &rule("true", "500");
 
     assert_eq!(
-        list("sum", &text).warnings(),
+        list("sum", &text).warnings,
         ["\"R\" adds nothing: no rule before it gives an amount"]
     );
 }

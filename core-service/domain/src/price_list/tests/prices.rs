@@ -60,8 +60,8 @@ fn a_long_condition_is_shortened_in_the_reason() {
 fn omitted_settings_have_defaults() {
     let list = PriceList::parse(BANDS, &Zones::default()).unwrap();
 
-    assert_eq!(list.quote_expiry(), SignedDuration::from_mins(15));
-    assert!(list.warnings().is_empty(), "{:?}", list.warnings());
+    assert_eq!(list.quote_expiry, SignedDuration::from_mins(15));
+    assert!(list.warnings.is_empty(), "{:?}", list.warnings);
     assert!(list.allows_package("anything"), "no packages are named");
     assert_eq!(list.package_kinds().count(), 0);
 }
@@ -73,7 +73,7 @@ fn a_list_with_a_rule_about_a_zone_references_zones() {
         ("in_zone(dropoff.address, \"centre\")", true),
     ] {
         let list = list("sum", &rule(when, "1"));
-        assert_eq!(list.references_zones(), refers, "{when}");
+        assert_eq!(list.references_zones, refers, "{when}");
     }
 }
 

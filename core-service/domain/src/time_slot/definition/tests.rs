@@ -52,10 +52,10 @@ fn the_settings_that_operators_see_are_those_of_the_definition() {
     for days in [true, false] {
         let text = SAMPLE.replace("only = false", &format!("only = {days}"));
         let time_slot = TimeSlot::parse(&text, "FR").unwrap();
-        assert_eq!(time_slot.working_days_only(), days);
-        assert_eq!(time_slot.capacity(), Some(10));
-        assert_eq!(time_slot.display_name(), "Tour");
-        assert_eq!(time_slot.prior_notice(), CalendarDuration::parse("1 hour"));
+        assert_eq!(time_slot.working_days_only, days);
+        assert_eq!(time_slot.capacity, Some(10));
+        assert_eq!(time_slot.display_name, "Tour");
+        assert_eq!(time_slot.prior_notice, CalendarDuration::parse("1 hour"));
     }
 }
 

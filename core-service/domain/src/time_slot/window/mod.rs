@@ -1,6 +1,8 @@
 //! Parses and formats a task's `timeSlot`, and converts local times to instants across clock
 //! changes.
 
+use std::cmp::Ordering;
+
 use jiff::{
     Timestamp,
     civil::{Date, DateTime, Time},
@@ -61,11 +63,8 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
                 after: whole_seconds(instant(start, zone)?),
                 before: whole_seconds(instant(end, zone)?),
             };
-            match window.after.cmp(&window.before) {
-                std::cmp::Ordering::Less => Ok(window),
-                std::cmp::Ordering::Equal => Err(Error::Empty(text.to_owned())),
-                std::cmp::Ordering::Greater => Err(Error::Reversed(text.to_owned())),
-            }
+            check_order(&window.after, &window.before, text)?;
+            Ok(window)
         }
         None => date_and_range(text, zone),
     }
@@ -135,11 +134,7 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
     } else {
         date.to_datetime(time_of_day(end)?)
     };
-    match start.cmp(&end) {
-        std::cmp::Ordering::Less => {}
-        std::cmp::Ordering::Equal => return Err(Error::Empty(text.to_owned())),
-        std::cmp::Ordering::Greater => return Err(Error::Reversed(text.to_owned())),
-    }
+    check_order(&start, &end, text)?;
 
     let out_of_range = |_| Error::Date(date.to_string());
     let after = first_instant(start, zone).map_err(out_of_range)?;
@@ -149,6 +144,15 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
         return Err(Error::Skipped(text.to_owned(), zone));
     }
     Ok(TimeWindow { after, before })
+}
+
+/// Fails unless a window starts before it ends.
+fn check_order<T: Ord>(start: &T, end: &T, text: &str) -> Result<(), Error> {
+    match start.cmp(end) {
+        Ordering::Less => Ok(()),
+        Ordering::Equal => Err(Error::Empty(text.to_owned())),
+        Ordering::Greater => Err(Error::Reversed(text.to_owned())),
+    }
 }
 
 /// Whether a text has a digit for each `0` of the pattern and equals it elsewhere.

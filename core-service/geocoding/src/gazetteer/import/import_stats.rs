@@ -17,19 +17,27 @@ pub struct Skipped {
 }
 
 /// Why a line was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum SkipReason {
     /// Not valid for the format.
+    #[error("invalid")]
     Invalid,
     /// A feature without properties.
+    #[error("no address")]
     NoAddress,
+    #[error("no street")]
     NoStreet,
+    #[error("no house number")]
     NoNumber,
+    #[error("no town or postcode")]
     NoTownOrPostcode,
+    #[error("no point")]
     NoPoint,
     /// Latitude or longitude is out of range.
+    #[error("point out of range")]
     PointOutOfRange,
     /// The address was imported before.
+    #[error("duplicate")]
     Duplicate,
 }
 
@@ -57,20 +65,5 @@ impl fmt::Display for ImportStats {
             )?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Invalid => "invalid",
-            Self::NoAddress => "no address",
-            Self::NoStreet => "no street",
-            Self::NoNumber => "no house number",
-            Self::NoTownOrPostcode => "no town or postcode",
-            Self::NoPoint => "no point",
-            Self::PointOutOfRange => "point out of range",
-            Self::Duplicate => "duplicate",
-        })
     }
 }

@@ -33,7 +33,7 @@ pub struct Import {
 impl Import {
     /// Starts an import that replaces the index at a path.
     pub fn begin(target: &Path) -> Result<Self, ImportError> {
-        let lock_path = with_suffix(target, "lock");
+        let lock_path = target.with_added_extension("lock");
         let write_error = |path: &Path| {
             let path = path.to_owned();
             |source| ImportError::Write { path, source }
@@ -49,7 +49,7 @@ impl Import {
             Err(TryLockError::WouldBlock) => return Err(ImportError::InProgress),
             Err(TryLockError::Error(source)) => return Err(write_error(&lock_path)(source)),
         }
-        let temporary = with_suffix(target, "new");
+        let temporary = target.with_added_extension("new");
         // An import that was killed leaves its file.
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -98,12 +98,4 @@ fn replace_index(temporary: TempPath, target: &Path) -> io::Result<()> {
         _ => Path::new("."),
     };
     File::open(directory)?.sync_all()
-}
-
-/// Appends a suffix: `addresses.sqlite.new` for `addresses.sqlite`.
-fn with_suffix(target: &Path, suffix: &str) -> PathBuf {
-    let mut name = target.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
 }

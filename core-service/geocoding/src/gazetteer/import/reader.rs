@@ -141,22 +141,14 @@ struct Feature<'a> {
     #[serde(borrow, default)]
     properties: Option<Fields<'a>>,
     #[serde(default)]
-    geometry: Option<Geometry>,
+    geometry: Option<serde_json::Value>,
 }
 
-#[derive(Deserialize)]
-struct Geometry {
-    #[serde(default)]
-    coordinates: serde_json::Value,
-}
-
-impl Geometry {
+impl Feature<'_> {
     /// Longitude, latitude.
     fn point(&self) -> Option<(f64, f64)> {
-        match self.coordinates.as_array()?.as_slice() {
-            [longitude, latitude, ..] => Some((longitude.as_f64()?, latitude.as_f64()?)),
-            _ => None,
-        }
+        let coordinates = self.geometry.as_ref()?.get("coordinates")?;
+        Some((coordinates.get(0)?.as_f64()?, coordinates.get(1)?.as_f64()?))
     }
 }
 
@@ -179,14 +171,10 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
                 continue;
             }
             match serde_json::from_slice::<Feature<'_>>(feature) {
-                Ok(Feature {
-                    properties: Some(fields),
-                    geometry,
-                }) => {
-                    let point = geometry.and_then(|geometry| geometry.point());
-                    self.import(line, &fields, point)?;
-                }
-                Ok(_) => self.stats.skip(SkipReason::NoAddress, self.name, line),
+                Ok(feature) => match &feature.properties {
+                    Some(fields) => self.import(line, fields, feature.point())?,
+                    None => self.stats.skip(SkipReason::NoAddress, self.name, line),
+                },
                 Err(_) => self.stats.skip(SkipReason::Invalid, self.name, line),
             }
         }
@@ -214,27 +202,19 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
             .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
             .collect();
         let column = |name: &str| headers.iter().position(|header| header == name);
-        // The names of each column in `OpenAddresses` and in the BAN.
-        let columns @ [longitude, latitude, street, number, ..] = [
-            ["lon", "lon"],
-            ["lat", "lat"],
-            ["street", "nom_voie"],
-            ["number", "numero"],
-            ["rep", "rep"],
-            ["postcode", "code_postal"],
-            ["city", "nom_commune"],
-            ["district", "district"],
-        ]
-        .map(|[name, name_in_ban]| column(name).or_else(|| column(name_in_ban)));
-        let required = [
-            ("lon", longitude),
-            ("lat", latitude),
-            ("street", street),
-            ("number", number),
-        ];
-        if let Some((missing, _)) = required.iter().find(|(_, column)| column.is_none()) {
-            return Err(self.format_error(FormatError::MissingColumn(missing)));
-        }
+        // The name of a column in `OpenAddresses`, and in the BAN.
+        let either = |name, name_in_ban| column(name).or_else(|| column(name_in_ban));
+        let required =
+            |name, name_in_ban| either(name, name_in_ban).ok_or(FormatError::MissingColumn(name));
+        let format_error = |error| self.format_error(error);
+        let longitude = required("lon", "lon").map_err(format_error)?;
+        let latitude = required("lat", "lat").map_err(format_error)?;
+        let street = required("street", "nom_voie").map_err(format_error)?;
+        let number = required("number", "numero").map_err(format_error)?;
+        let suffix = column("rep");
+        let postcode = either("postcode", "code_postal");
+        let city = either("city", "nom_commune");
+        let district = column("district");
         if column("nom_voie").is_some() {
             self.country = "FR";
         }
@@ -252,27 +232,17 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
                 self.stats.skip(SkipReason::Invalid, self.name, line);
                 continue;
             };
-            let [
-                longitude,
-                latitude,
-                street,
-                number,
-                suffix,
-                postcode,
-                city,
-                district,
-            ] = columns
-                .map(|column| column.and_then(|column| text_record.get(column)))
-                .map(Option::unwrap_or_default);
+            let text = |column| text_record.get(column).unwrap_or_default();
+            let optional = |column: Option<usize>| column.map_or("", text);
             let fields = Fields {
-                number: number.into(),
-                suffix: suffix.into(),
-                street: street.into(),
-                postcode: postcode.into(),
-                city: city.into(),
-                district: district.into(),
+                number: text(number).into(),
+                suffix: optional(suffix).into(),
+                street: text(street).into(),
+                postcode: optional(postcode).into(),
+                city: optional(city).into(),
+                district: optional(district).into(),
             };
-            let coordinate = |text: &str| text.trim().parse().ok();
+            let coordinate = |column| text(column).trim().parse().ok();
             let point = coordinate(longitude).zip(coordinate(latitude));
             self.import(line, &fields, point)?;
             record = text_record.into_byte_record();

@@ -1,7 +1,7 @@
 //! Writes a new index, address by address.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     path::Path,
 };
 
@@ -11,7 +11,7 @@ use super::{error::ImportError, reader::FileAddress};
 use crate::{
     gazetteer::{
         dictionary::Dictionary,
-        place_token::{PlaceToken, normalize_postcode},
+        place_token::{self, normalize_postcode},
         point, schema,
     },
     tokenizer::{self, Country},
@@ -108,13 +108,11 @@ impl Writer {
         if let Some(town) = self.towns.get(&town_name)
             && let Some(street) = town.streets.get(address.street)
         {
-            let street = street.clone();
-            let locality = town.locality;
             if street.postcode != address.postcode {
                 self.postcodes
-                    .insert((normalize_postcode(address.postcode), locality));
+                    .insert((normalize_postcode(address.postcode), town.locality));
             }
-            return Ok(street);
+            return Ok(street.clone());
         }
         let country = Country::of(address.country);
         let locality = match self.towns.get(&town_name) {
@@ -137,17 +135,16 @@ impl Writer {
         let name = Country::town_without_district(address.town);
         let key = tokenizer::key(name, country);
         let next_id = as_id(self.localities.len());
-        let entry = self
-            .localities
-            .entry((address.country.to_owned(), key.clone()));
-        if let std::collections::hash_map::Entry::Occupied(known) = &entry {
-            return Ok(*known.get());
-        }
+        let name_in_country = (address.country.to_owned(), key.clone());
+        let entry = match self.localities.entry(name_in_country) {
+            Entry::Occupied(known) => return Ok(*known.get()),
+            Entry::Vacant(entry) => entry,
+        };
         self.connection
             .prepare_cached(INSERT_LOCALITY)?
             .execute(params![next_id, key, name, address.country])?;
         *self.locality_keys.entry(key).or_default() += 1;
-        Ok(*entry.or_insert(next_id))
+        Ok(*entry.insert(next_id))
     }
 
     fn insert_street(
@@ -158,19 +155,18 @@ impl Writer {
     ) -> rusqlite::Result<Street> {
         let key = tokenizer::key(address.street, country);
         let next_id = as_id(self.streets.len());
-        let entry = self.streets.entry((locality, key));
-        if let std::collections::hash_map::Entry::Occupied(known) = &entry {
-            return Ok(known.get().clone());
-        }
+        let entry = match self.streets.entry((locality, key)) {
+            Entry::Occupied(known) => return Ok(known.get().clone()),
+            Entry::Vacant(entry) => entry,
+        };
         self.connection
             .prepare_cached(INSERT_STREET)?
             .execute(params![next_id, locality, address.street, address.postcode])?;
-        Ok(entry
-            .or_insert(Street {
-                id: next_id,
-                postcode: address.postcode.to_owned(),
-            })
-            .clone())
+        let street = Street {
+            id: next_id,
+            postcode: address.postcode.to_owned(),
+        };
+        Ok(entry.insert(street).clone())
     }
 
     /// Builds the search structures and closes the file.
@@ -217,19 +213,16 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         set_point.execute(params![id, latitude, longitude])?;
 
         let mut place = vec![
-            PlaceToken::Locality(locality),
-            PlaceToken::Postcode(postcode),
-            PlaceToken::Country(country.clone()),
+            place_token::locality(locality),
+            place_token::country(&country),
         ];
-        place.extend(
-            point::from_units(latitude, longitude)
-                .map(|point| PlaceToken::Cell(point::cell(point))),
-        );
-        let other_postcodes = postcodes.query_map([id], |row| row.get(0))?;
+        let point = point::from_units(latitude, longitude);
+        place.extend(point.map(|point| place_token::cell(point::cell(point))));
+        place.extend(place_token::postcode(&postcode));
+        let other_postcodes = postcodes.query_map([id], |row| row.get::<_, String>(0))?;
         for postcode in other_postcodes {
-            place.push(PlaceToken::Postcode(postcode?));
+            place.extend(place_token::postcode(&postcode?));
         }
-        let place: Vec<_> = place.iter().filter_map(PlaceToken::text).collect();
         let place = place.join(" ");
         // `Parvis Notre-Dame - Place Jean-Paul II` is also known by its first part.
         let short = name.split_once(" - ").map(|(first, _)| first);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     match_street::StreetMatch,
-    parsed_query::{ParsedQuery, ParsedTown},
+    parsed_query::{ParsedPostcode, ParsedQuery, ParsedTown},
 };
 use crate::{
     Mismatch, Reason, Role,
@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// A street that matches by name, with the match of its place.
-pub(super) struct StreetCandidate {
+pub(super) struct StreetCandidate<'a> {
     pub(super) street: Street,
     pub(super) locality: Locality,
     /// House numbers of the query, nearest to the street's name first; the first known one is used.
     pub(super) houses: Vec<HouseNumber>,
     /// The postcode of the query, if the street has it.
-    pub(super) postcode: Option<String>,
+    pub(super) postcode: Option<&'a ParsedPostcode>,
     /// A postcode of the query in the street's region, which the street does not have.
     pub(super) other_postcode: Option<String>,
     /// Whether the query has the town or the postcode of the street.
@@ -45,9 +45,9 @@ const OTHER_POSTCODE: f64 = 0.7;
 /// The length of the common prefix of the postcodes of a region, in characters.
 const REGION_PREFIX: usize = 2;
 
-impl StreetCandidate {
+impl<'a> StreetCandidate<'a> {
     pub(super) fn new(
-        parsed: &ParsedQuery,
+        parsed: &'a ParsedQuery,
         lookup: &Lookup<'_>,
         street: Street,
         name: StreetMatch,
@@ -86,32 +86,34 @@ impl StreetCandidate {
 
     fn match_place(
         &mut self,
-        parsed: &ParsedQuery,
+        parsed: &'a ParsedQuery,
         lookup: &Lookup<'_>,
         used: &UsedWords,
     ) -> rusqlite::Result<()> {
         // The index may have a town twice, under its names in two languages.
         let is_same_town = |town: &ParsedTown| {
-            let written = parsed.original(town.words.clone());
             let mut localities = town.localities.iter();
             localities.any(|locality| locality.id == self.locality.id)
-                || is_translation(&written, &self.locality.name, parsed.country)
+                || is_translation(
+                    &parsed.original(&town.words),
+                    &self.locality.name,
+                    parsed.country,
+                )
         };
-        let town = parsed
+        let (same, other): (Vec<_>, Vec<_>) = parsed
             .towns
             .iter()
-            .find(|town| used.contains_none(&town.words) && is_same_town(town));
-        let other_town = parsed
-            .towns
-            .iter()
-            .find(|town| used.contains_none(&town.words) && town.edits == 0 && !is_same_town(town));
-        if let Some(town) = town {
+            .filter(|town| used.contains_none(&town.words))
+            .partition(|town| is_same_town(town));
+        let town = same.first().map(|town| &town.words);
+        let other_town = other.iter().find(|town| town.edits == 0);
+        if let Some(town) = same.first() {
             self.reasons
                 .push(recognized(parsed, &town.words, Role::Locality));
             if town.edits > 0 {
                 self.confidence *= TOWN_EDIT.powi(i32::from(town.edits));
                 self.reasons.push(Reason::Spelling {
-                    written: parsed.original(town.words.clone()),
+                    written: parsed.original(&town.words),
                     known: self.locality.name.clone(),
                 });
             }
@@ -119,60 +121,49 @@ impl StreetCandidate {
         let wrong_postcode = self.match_postcodes(parsed, lookup, used)?;
         self.has_given_place = town.is_some() || self.postcode.is_some();
 
-        let other_place = |wrong: Option<&Range<usize>>| {
-            let town = other_town.map(|town| parsed.original(town.words.clone()));
-            let place: Vec<_> = wrong
-                .map(|range| parsed.original(range.clone()))
-                .into_iter()
-                .chain(town)
-                .collect();
-            Mismatch::OtherPlace(place.join(" "))
+        let contradiction = |postcode: &ParsedPostcode, town: &Range<usize>| {
+            let postcode = parsed.original(&postcode.words);
+            let town = parsed.original(town);
+            Mismatch::Contradiction { postcode, town }
         };
-        let contradiction = |postcode: String, town: &Range<usize>| Mismatch::Contradiction {
-            postcode,
-            town: parsed.original(town.clone()),
-        };
-        match (town, &wrong_postcode) {
-            (Some(town), Some(wrong)) if self.postcode.is_none() => {
-                let written = parsed.original(wrong.clone());
-                let is_of_other_town = parsed.postcodes.iter().any(|postcode| {
-                    postcode.words == *wrong
-                        && !postcode.localities.is_empty()
-                        && !postcode.localities.contains(&self.locality.id)
-                });
-                if !is_of_other_town && self.is_in_region(lookup, &normalize_postcode(&written))? {
+        match (town, wrong_postcode, self.postcode) {
+            (Some(town), Some(wrong), None) => {
+                let written = parsed.original(&wrong.words);
+                let is_of_other_town =
+                    !wrong.localities.is_empty() && !wrong.localities.contains(&self.locality.id);
+                if !is_of_other_town && self.is_in_region(lookup, &wrong.code)? {
                     // Common errors: 75000, or the code of another district.
                     self.confidence *= OTHER_POSTCODE;
-                    self.other_postcode = Some(normalize_postcode(&written));
+                    self.other_postcode = Some(wrong.code.clone());
                     self.reasons.push(Reason::Postcode {
                         written,
                         known: self.street.postcode.clone(),
                     });
                 } else {
-                    self.mismatch = Some(contradiction(written, &town.words));
+                    self.mismatch = Some(contradiction(wrong, town));
                 }
             }
-            (None, _) if let Some(other_town) = other_town => {
-                self.mismatch = Some(match self.written_postcode(parsed) {
-                    Some(postcode) => contradiction(postcode, &other_town.words),
-                    None => other_place(wrong_postcode.as_ref()),
-                });
+            (None, _, Some(postcode)) if let Some(other_town) = other_town => {
+                self.mismatch = Some(contradiction(postcode, &other_town.words));
             }
-            (None, Some(wrong)) if self.postcode.is_none() => {
-                self.mismatch = Some(other_place(Some(wrong)));
+            (None, wrong, None) if wrong.is_some() || other_town.is_some() => {
+                let postcode = wrong.map(|postcode| &postcode.words);
+                let town = other_town.map(|town| &town.words);
+                let place = postcode.into_iter().chain(town);
+                let place: Vec<_> = place.map(|words| parsed.original(words)).collect();
+                self.mismatch = Some(Mismatch::OtherPlace(place.join(" ")));
             }
             _ => {}
         }
         if self.mismatch.is_none() {
-            let short_name = town
-                .is_none()
-                .then(|| self.short_name(parsed, used))
-                .flatten();
+            let short_name = match town {
+                Some(_) => None,
+                None => self.short_name(parsed, used),
+            };
             if let Some(name) = &short_name {
                 self.reasons.push(recognized(parsed, name, Role::Locality));
             }
-            let town = town.map(|town| &town.words).or(short_name.as_ref());
-            self.match_rest(parsed, used, town);
+            self.match_rest(parsed, used, town.or(short_name.as_ref()));
         }
         Ok(())
     }
@@ -180,50 +171,36 @@ impl StreetCandidate {
     /// Records a postcode of the query that the street has; returns one that it does not have.
     fn match_postcodes(
         &mut self,
-        parsed: &ParsedQuery,
+        parsed: &'a ParsedQuery,
         lookup: &Lookup<'_>,
         used: &UsedWords,
-    ) -> rusqlite::Result<Option<Range<usize>>> {
+    ) -> rusqlite::Result<Option<&'a ParsedPostcode>> {
         let mut wrong = None;
-        for postcode in &parsed.postcodes {
-            if !used.contains_none(&postcode.words) {
-                continue;
-            }
-            let matches = normalize_postcode(&self.street.postcode) == postcode.code
+        let postcodes = parsed.postcodes.iter();
+        for postcode in postcodes.filter(|postcode| used.contains_none(&postcode.words)) {
+            if normalize_postcode(&self.street.postcode) == postcode.code
                 || (postcode.localities.contains(&self.locality.id)
-                    && lookup.has_house_with_postcode(self.street.id, &postcode.code)?);
-            if matches {
+                    && lookup.has_house_with_postcode(self.street.id, &postcode.code)?)
+            {
                 self.reasons
                     .push(recognized(parsed, &postcode.words, Role::Postcode));
-                self.postcode = Some(postcode.code.clone());
+                self.postcode = Some(postcode);
             } else {
-                wrong = Some(postcode.words.clone());
+                wrong = Some(postcode);
             }
         }
         Ok(wrong)
     }
 
-    /// The postcode of the query that the street has, in its original form.
-    fn written_postcode(&self, parsed: &ParsedQuery) -> Option<String> {
-        let code = self.postcode.as_ref()?;
-        let mut postcodes = parsed.postcodes.iter();
-        let postcode = postcodes.find(|postcode| postcode.code == *code)?;
-        Some(parsed.original(postcode.words.clone()))
-    }
-
     /// The words next to the postcode that are a part of the town's name: `92100 Boulogne` is
     /// Boulogne-Billancourt.
     fn short_name(&self, parsed: &ParsedQuery, used: &UsedWords) -> Option<Range<usize>> {
-        let code = self.postcode.as_ref()?;
-        let mut postcodes = parsed.postcodes.iter();
-        let postcode = &postcodes.find(|postcode| postcode.code == *code)?.words;
-        let after = parsed.name_after(postcode);
-        let before = parsed.name_before(postcode);
-        [after, before].into_iter().find(|name| {
-            let written = parsed.original(name.clone());
+        let postcode = &self.postcode?.words;
+        let names = [parsed.name_after(postcode), parsed.name_before(postcode)];
+        names.into_iter().find(|name| {
             !name.is_empty()
                 && used.contains_none(name)
-                && is_same_name(&written, &self.locality.name, parsed.country)
+                && is_same_name(&parsed.original(name), &self.locality.name, parsed.country)
         })
     }
 
@@ -243,46 +220,41 @@ impl StreetCandidate {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;
         for (position, word) in parsed.words.iter().enumerate() {
-            let is_matched = used.contains(position)
+            let is_used = used.contains(position);
+            let is_indoor_word = parsed.country.is_indoor_word(&word.text);
+            let is_before = position < used.street.start;
+            let is_own = |postcode: &ParsedPostcode| {
+                let own = self.postcode.map(|own| &own.code);
+                postcode.words.contains(&position) && own == Some(&postcode.code)
+            };
+            is_indoors &= !parsed.postcodes.iter().any(is_own);
+            is_indoors |= is_indoor_word && !is_used;
+            if is_used
                 || town.is_some_and(|town| town.contains(&position))
-                || parsed
-                    .postcodes
-                    .iter()
-                    .any(|postcode| postcode.words.contains(&position))
-                || parsed.regions.iter().any(|range| range.contains(&position));
-            let is_postcode = parsed.postcodes.iter().any(|postcode| {
-                postcode.words.contains(&position) && self.postcode.as_ref() == Some(&postcode.code)
-            });
-            is_indoors &= !is_postcode;
-            is_indoors |= parsed.country.is_indoor_word(&word.text) && !used.contains(position);
-            if is_matched
-                || is_indoors && position >= used.street.start
+                || parsed.is_postcode_or_region(position)
+                || is_indoors && !is_before
+                || is_indoor_word
                 || word.starts_with_digit()
                 || word.text.len() == 1
             {
                 continue;
             }
-            if parsed.country.is_indoor_word(&word.text) {
-                continue;
-            }
-            if position < used.street.start {
+            if is_before {
                 before.push(word.written.as_str());
+                is_indoors = false;
             } else if town.is_some_and(|town| position >= town.end && town.start >= used.street.end)
             {
                 after.push(word.written.as_str());
             } else {
                 between.push(word.written.as_str());
             }
-            if position < used.street.start {
-                is_indoors = false;
-            }
         }
         let unknown = if town.is_some() { &after } else { &between };
         if !unknown.is_empty() {
             let unknown = unknown.join(" ");
-            self.mismatch = Some(match self.written_postcode(parsed) {
+            self.mismatch = Some(match self.postcode {
                 Some(postcode) if town.is_none() => Mismatch::Contradiction {
-                    postcode,
+                    postcode: parsed.original(&postcode.words),
                     town: unknown,
                 },
                 _ => Mismatch::UnknownWords(unknown.to_lowercase()),
@@ -333,7 +305,7 @@ fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery
 
 fn recognized(parsed: &ParsedQuery, range: &Range<usize>, role: Role) -> Reason {
     Reason::Recognized {
-        words: parsed.original(range.clone()),
+        words: parsed.original(range),
         role,
     }
 }

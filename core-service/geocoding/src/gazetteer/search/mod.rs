@@ -1,6 +1,5 @@
 //! Searches the addresses of an index for a query.
 
-mod context;
 mod match_house;
 mod match_locality;
 mod match_street;
@@ -9,11 +8,44 @@ mod scoring;
 mod streets;
 mod town;
 
-use context::{Scope, Search};
+use match_locality::StreetCandidate;
 use parsed_query::{ParsedQuery, SpellCheck};
 
-use super::index::Index;
+use super::index::{Index, Lookup, Street};
 use crate::{GeocodeResult, Query, tokenizer::Country};
+
+/// The radius of the area around [`Query::near`].
+const AREA_RADIUS_METERS: f64 = 30_000.0;
+
+struct Search<'a> {
+    parsed: ParsedQuery,
+    index: &'a Index,
+    lookup: Lookup<'a>,
+    query: &'a Query,
+    /// ISO 3166-1 alpha-2.
+    country: &'a str,
+}
+
+/// Where to search for streets, the most likely scope first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// In the towns and postcodes of the query.
+    GivenPlaces,
+    /// Near [`Query::near`].
+    Area,
+    Anywhere,
+}
+
+/// The streets found for a query.
+#[derive(Default)]
+struct Streets<'a> {
+    /// Streets that match the query.
+    matching: Vec<StreetCandidate<'a>>,
+    /// Streets that match by name but not by place.
+    elsewhere: Vec<StreetCandidate<'a>>,
+    /// Streets with similar names, with their similarity.
+    similar: Vec<(f64, Street)>,
+}
 
 /// Searches for an address in one country.
 pub(super) fn search(

@@ -1,10 +1,9 @@
 //! Parses a query into words, towns, postcodes and regions.
 
-use std::{collections::HashMap, ops::Range};
+use std::{cmp::Reverse, collections::HashMap, ops::Range};
 
 use crate::{
     gazetteer::{
-        dictionary::Similar,
         index::{Index, Locality, Lookup},
         place_token::normalize_postcode,
     },
@@ -61,69 +60,61 @@ impl ParsedQuery {
     }
 
     /// The words of a range in their original form.
-    pub(super) fn original(&self, range: Range<usize>) -> String {
-        tokenizer::written(&self.words[range])
+    pub(super) fn original(&self, range: &Range<usize>) -> String {
+        tokenizer::written(&self.words[range.clone()])
     }
 
     /// The normalized words of a range, as the index spells names.
-    fn key(&self, range: Range<usize>) -> String {
-        tokenizer::key_of(&self.words[range])
+    fn key(&self, range: &Range<usize>) -> String {
+        tokenizer::key_of(&self.words[range.clone()])
     }
 
     /// Whether a word belongs to a town, a postcode, a region or the country.
     pub(super) fn is_place(&self, word: usize) -> bool {
-        self.towns.iter().any(|town| town.words.contains(&word))
-            || self
-                .postcodes
-                .iter()
-                .any(|postcode| postcode.words.contains(&word))
-            || self.regions.iter().any(|range| range.contains(&word))
+        self.towns.iter().any(|town| town.words.contains(&word)) || self.is_postcode_or_region(word)
+    }
+
+    pub(super) fn is_postcode_or_region(&self, word: usize) -> bool {
+        let postcodes = self.postcodes.iter().map(|postcode| &postcode.words);
+        let mut ranges = postcodes.chain(&self.regions);
+        ranges.any(|range| range.contains(&word))
     }
 
     /// The words directly after a range, in its part of the query, that are no place, no number and
     /// no direction inside a building.
     pub(super) fn unknown_words_after(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let part = self.words[range.start].part;
-        let count = (range.end..self.words.len())
-            .take_while(|position| {
-                self.words[*position].part == part
-                    && !self.is_place(*position)
-                    && self.may_be_name(*position)
-            })
-            .count();
+        let words = range.end..self.words.len();
+        let is_unknown = |word: &usize| !self.is_place(*word) && self.may_be_name(*word, part);
+        let count = words.take_while(is_unknown).count();
         (count > 0).then(|| range.end..range.end + count)
     }
 
     /// The words directly after a range, up to the end of their part of the query, that may be the
     /// name of a town.
     pub(super) fn name_after(&self, range: &Range<usize>) -> Range<usize> {
-        let part = self.words.get(range.end).map(|word| word.part);
-        let count = (range.end..self.words.len())
-            .take_while(|position| {
-                Some(self.words[*position].part) == part && self.may_be_name(*position)
-            })
-            .count();
-        range.end..range.end + count
+        let part = self.words.get(range.end).map_or(0, |word| word.part);
+        let words = range.end..self.words.len();
+        let count = words.take_while(|word| self.may_be_name(*word, part));
+        range.end..range.end + count.count()
     }
 
     /// The words directly before a range, from the start of their part of the query, that may be
     /// the name of a town.
     pub(super) fn name_before(&self, range: &Range<usize>) -> Range<usize> {
-        let last = range.start.checked_sub(1);
-        let part = last.map(|last| self.words[last].part);
-        let count = (0..range.start)
-            .rev()
-            .take_while(|position| {
-                Some(self.words[*position].part) == part && self.may_be_name(*position)
-            })
-            .count();
-        range.start - count..range.start
+        let last = range.start.saturating_sub(1);
+        let part = self.words[last].part;
+        let words = (0..range.start).rev();
+        let count = words.take_while(|word| self.may_be_name(*word, part));
+        range.start - count.count()..range.start
     }
 
-    /// Whether a word is no number, no region and no direction inside a building.
-    fn may_be_name(&self, position: usize) -> bool {
+    /// Whether a word is in a part of the query, and no number, no region and no direction inside a
+    /// building.
+    fn may_be_name(&self, position: usize, part: usize) -> bool {
         let word = &self.words[position];
-        !word.has_digit()
+        word.part == part
+            && !word.has_digit()
             && !self.country.is_indoor_word(&word.text)
             && !self.regions.iter().any(|range| range.contains(&position))
     }
@@ -140,7 +131,7 @@ impl ParsedQuery {
                 {
                     continue;
                 }
-                let code = normalize_postcode(&self.key(range.clone()));
+                let code = normalize_postcode(&self.key(&range));
                 let localities = lookup.localities_with_postcode(&code)?;
                 let is_in_one_part = self.words[start].part == self.words[start + words - 1].part;
                 if !localities.is_empty()
@@ -167,11 +158,11 @@ impl ParsedQuery {
             let range = self
                 .ranges_from(start, MAX_TOWN_WORDS)
                 .rev()
-                .find(|range| index.localities.contains(&self.key(range.clone())));
+                .find(|range| index.localities.contains(&self.key(range)));
             match range {
                 Some(range) if !self.is_place(start) => {
                     start = range.end;
-                    let localities = lookup.localities(&self.key(range.clone()))?;
+                    let localities = lookup.localities(&self.key(&range))?;
                     self.towns.push(ParsedTown {
                         words: range,
                         localities,
@@ -191,29 +182,17 @@ impl ParsedQuery {
                 continue;
             }
             let first = unknown.saturating_sub(MAX_TOWN_WORDS / 2);
-            let mut best: Option<(Similar, Range<usize>)> = None;
-            for start in first..=unknown {
-                for range in self.ranges_from(start, MAX_TOWN_WORDS / 2 + 1) {
-                    let has_place_or_number = range
-                        .clone()
-                        .any(|word| self.is_place(word) || self.words[word].starts_with_digit());
-                    if !range.contains(&unknown) || has_place_or_number {
-                        continue;
-                    }
-                    let similar = index
-                        .localities
-                        .similar(&self.key(range.clone()))
-                        .into_iter()
-                        .next();
-                    if let Some(similar) = similar
-                        && best.as_ref().is_none_or(|(best, best_range)| {
-                            (similar.edits, best_range.len()) < (best.edits, range.len())
-                        })
-                    {
-                        best = Some((similar, range));
-                    }
-                }
-            }
+            let is_place_or_number =
+                |word: usize| self.is_place(word) || self.words[word].starts_with_digit();
+            let best = (first..=unknown)
+                .flat_map(|start| self.ranges_from(start, MAX_TOWN_WORDS / 2 + 1))
+                .filter(|range| range.contains(&unknown))
+                .filter(|range| !range.clone().any(is_place_or_number))
+                .filter_map(|range| {
+                    let similar = index.localities.similar(&self.key(&range));
+                    Some((similar.into_iter().next()?, range))
+                })
+                .min_by_key(|(similar, range)| (similar.edits, Reverse(range.len())));
             if let Some((similar, words)) = best {
                 self.towns.push(ParsedTown {
                     words,

@@ -2,11 +2,7 @@
 
 use domain::address::LatLng;
 
-use super::{
-    context::{AREA_RADIUS_METERS, Scope, Search},
-    match_house,
-    match_locality::StreetCandidate,
-};
+use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::StreetCandidate};
 
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
 
@@ -23,18 +19,13 @@ impl Search<'_> {
     /// match by name but not by place.
     pub(super) fn select(
         &self,
-        mut matching: Vec<StreetCandidate>,
-        elsewhere: &[StreetCandidate],
+        mut matching: Vec<StreetCandidate<'_>>,
+        elsewhere: &[StreetCandidate<'_>],
         scope: Scope,
     ) -> rusqlite::Result<GeocodeResult> {
-        let best_rank =
-            matching.iter().map(rank).fold(
-                (false, 0.0),
-                |best: (bool, f64), rank| {
-                    if rank > best { rank } else { best }
-                },
-            );
-        matching.retain(|candidate| rank(candidate) == best_rank);
+        let better = |a, b| if b > a { b } else { a };
+        let best_rank = matching.iter().map(rank).reduce(better);
+        matching.retain(|candidate| Some(rank(candidate)) == best_rank);
         if scope == Scope::Anywhere {
             self.keep_nearby(&mut matching);
         }
@@ -45,52 +36,40 @@ impl Search<'_> {
         }
         let best = found.iter().map(|found| found.precision).min();
         found.retain(|found| Some(found.precision) == best);
+        let first = matching.first();
         // If the query's postcode is that of another place, adds the same address there.
-        if let Some(other_postcode) = matching
-            .first()
-            .and_then(|candidate| candidate.other_postcode.as_ref())
-        {
-            for other in elsewhere
-                .iter()
-                .filter(|other| other.postcode.as_ref() == Some(other_postcode))
-            {
-                let others = self.addresses(other, scope)?;
-                found.extend(
-                    others
-                        .into_iter()
-                        .filter(|other| Some(other.precision) == best),
-                );
+        if let Some(code) = first.and_then(|candidate| candidate.other_postcode.as_ref()) {
+            let is_there = |other: &&StreetCandidate<'_>| {
+                other
+                    .postcode
+                    .is_some_and(|postcode| postcode.code == *code)
+            };
+            for other in elsewhere.iter().filter(is_there) {
+                let mut others = self.addresses(other, scope)?;
+                others.retain(|other| Some(other.precision) == best);
+                found.extend(others);
             }
         }
-        if found.len() > 1 {
-            return Ok(GeocodeResult::Partial(PartialMatch::new(
-                Mismatch::AmbiguousTown,
-                found,
-            )));
-        }
-        Ok(match found.pop() {
-            Some(found) if found.precision.meets(self.query.required) => {
-                GeocodeResult::Found(found)
+        let mismatch = match found.as_slice() {
+            [] => return Ok(GeocodeResult::NotFound),
+            [only] if only.precision.meets(self.query.required) => {
+                return Ok(GeocodeResult::Found(only.clone()));
             }
-            Some(found) => {
-                let number = matching
-                    .first()
-                    .and_then(|candidate| candidate.houses.first());
-                GeocodeResult::Partial(PartialMatch::new(
-                    Mismatch::HouseNumber(number.map(ToString::to_string)),
-                    vec![found],
-                ))
+            [_] => {
+                let number = first.and_then(|candidate| candidate.houses.first());
+                Mismatch::HouseNumber(number.map(ToString::to_string))
             }
-            None => GeocodeResult::NotFound,
-        })
+            _ => Mismatch::AmbiguousTown,
+        };
+        Ok(PartialMatch::new(mismatch, found).into())
     }
 
     /// A partial match with the streets of other places.
     pub(super) fn partial_elsewhere(
         &self,
-        mut elsewhere: Vec<StreetCandidate>,
+        mut elsewhere: Vec<StreetCandidate<'_>>,
     ) -> rusqlite::Result<GeocodeResult> {
-        let is_contradiction = |candidate: &StreetCandidate| {
+        let is_contradiction = |candidate: &StreetCandidate<'_>| {
             matches!(candidate.mismatch, Some(Mismatch::Contradiction { .. }))
         };
         if elsewhere.iter().any(is_contradiction) {
@@ -111,18 +90,15 @@ impl Search<'_> {
         let mismatch = elsewhere
             .into_iter()
             .find_map(|candidate| candidate.mismatch);
-        Ok(GeocodeResult::Partial(PartialMatch::new(
-            mismatch.unwrap_or(Mismatch::AmbiguousTown),
-            found,
-        )))
+        Ok(PartialMatch::new(mismatch.unwrap_or(Mismatch::AmbiguousTown), found).into())
     }
 
     /// Keeps only the streets near [`crate::Query::near`], if there are any.
-    fn keep_nearby(&self, candidates: &mut Vec<StreetCandidate>) {
+    fn keep_nearby(&self, candidates: &mut Vec<StreetCandidate<'_>>) {
         let Some(near) = self.query.near else {
             return;
         };
-        let is_near = |candidate: &StreetCandidate| {
+        let is_near = |candidate: &StreetCandidate<'_>| {
             candidate.street.point.distance_meters(near) <= AREA_RADIUS_METERS
         };
         if candidates.iter().any(is_near) {
@@ -133,7 +109,7 @@ impl Search<'_> {
     /// The addresses of the first known house number, otherwise of the street.
     fn addresses(
         &self,
-        candidate: &StreetCandidate,
+        candidate: &StreetCandidate<'_>,
         scope: Scope,
     ) -> rusqlite::Result<Vec<GeocodeMatch>> {
         let (street, locality) = (&candidate.street, &candidate.locality);
@@ -165,8 +141,8 @@ impl Search<'_> {
         // `24-26` has two numbers: an exact one takes precedence.
         let mut interpolated = None;
         for house in &candidate.houses {
-            let matches =
-                match_house::find(&self.lookup, street, house, candidate.postcode.as_deref())?;
+            let postcode = candidate.postcode.map(|postcode| postcode.code.as_str());
+            let matches = match_house::find(&self.lookup, street, house, postcode)?;
             let Some(first) = matches.first() else {
                 continue;
             };
@@ -202,6 +178,6 @@ impl Search<'_> {
 }
 
 /// The sort key: streets with their town or postcode in the query first, then by confidence.
-fn rank(candidate: &StreetCandidate) -> (bool, f64) {
+fn rank(candidate: &StreetCandidate<'_>) -> (bool, f64) {
     (candidate.has_given_place, candidate.confidence)
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    context::{AREA_RADIUS_METERS, Scope, Search, Streets},
+    AREA_RADIUS_METERS, Scope, Search, Streets,
     match_locality::StreetCandidate,
     match_street::{StreetMatch, similarity},
     parsed_query::WordCandidates,
 };
-use crate::gazetteer::{index::Street, place_token::PlaceToken, point};
+use crate::gazetteer::{index::Street, place_token, point};
 
 /// Streets compared per full-text query.
 const MAX_STREETS: u32 = 48;
@@ -21,7 +21,7 @@ impl Search<'_> {
         &self,
         candidates: &WordCandidates,
         scope: Scope,
-    ) -> rusqlite::Result<Streets> {
+    ) -> rusqlite::Result<Streets<'_>> {
         let mut streets = Streets::default();
         let mut best = BTreeMap::<i64, (StreetMatch, Street)>::new();
         for expression in self.expressions(candidates, scope) {
@@ -118,29 +118,26 @@ impl Search<'_> {
     /// The full-text expression for the places of a scope. `None` if it has no place; empty if
     /// streets are not restricted to places.
     fn place_expression(&self, scope: Scope) -> Option<String> {
-        let places: Vec<PlaceToken> = match scope {
+        let places: Vec<String> = match scope {
             Scope::Anywhere if self.index.countries.len() > 1 => {
-                vec![PlaceToken::Country(self.country.to_owned())]
+                vec![place_token::country(self.country)]
             }
             Scope::Anywhere => return Some(String::new()),
             Scope::Area => point::cells_within(self.query.near?, AREA_RADIUS_METERS)
                 .into_iter()
-                .map(PlaceToken::Cell)
+                .map(place_token::cell)
                 .collect(),
             Scope::GivenPlaces => {
                 let towns = self.parsed.towns.iter().flat_map(|town| &town.localities);
-                let postcodes = self
-                    .parsed
-                    .postcodes
-                    .iter()
-                    .filter(|postcode| !postcode.localities.is_empty());
+                let postcodes = self.parsed.postcodes.iter();
+                let postcodes = postcodes.filter(|postcode| !postcode.localities.is_empty());
+                let postcodes = postcodes.filter_map(|known| place_token::postcode(&known.code));
                 towns
-                    .map(|locality| PlaceToken::Locality(locality.id))
-                    .chain(postcodes.map(|postcode| PlaceToken::Postcode(postcode.code.clone())))
+                    .map(|locality| place_token::locality(locality.id))
+                    .chain(postcodes)
                     .collect()
             }
         };
-        let places: Vec<_> = places.iter().filter_map(PlaceToken::text).collect();
         any_of(places.iter().map(String::as_str)).map(|places| format!("place : {places}"))
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the town of a query whose street is not found.
 
 use super::{
-    context::Search,
+    Search,
     parsed_query::{ParsedPostcode, ParsedTown},
 };
 use crate::{
@@ -41,30 +41,24 @@ impl Search<'_> {
         let Some(locality) = locality else {
             return Ok(GeocodeResult::NotFound);
         };
-        let mut reasons = Vec::new();
-        if let Some(town) = town {
-            reasons.push(Reason::Recognized {
-                words: self.parsed.original(town.words.clone()),
-                role: Role::Locality,
-            });
-        }
+        let reason = town.map(|town| Reason::Recognized {
+            words: self.parsed.original(&town.words),
+            role: Role::Locality,
+        });
         let found = GeocodeMatch {
             formatted: locality.name.clone(),
             postal_code: postcode
                 .filter(|_| has_postcode(locality.id))
-                .map(|postcode| self.parsed.original(postcode.words.clone())),
+                .map(|postcode| self.parsed.original(&postcode.words)),
             locality: Some(locality.name.clone()),
             country: Some(locality.country.clone()),
             lat_lng: locality.point,
             precision: Precision::Locality,
             confidence: 1.0,
-            reasons,
+            reasons: reason.into_iter().collect(),
         };
         if let Some(contradiction) = self.contradiction(town, postcode)? {
-            return Ok(GeocodeResult::Partial(PartialMatch::new(
-                contradiction,
-                vec![found],
-            )));
+            return Ok(PartialMatch::new(contradiction, vec![found]).into());
         }
         if found.precision.meets(self.query.required) {
             return Ok(GeocodeResult::Found(found));
@@ -72,10 +66,8 @@ impl Search<'_> {
         similar_streets.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         let mut candidates = vec![found];
         for (similarity, street) in similar_streets {
-            let formatted = self
-                .parsed
-                .country
-                .format("", &street.name, "", &locality.name);
+            let country = self.parsed.country;
+            let formatted = country.format("", &street.name, "", &locality.name);
             if street.locality == locality.id
                 && candidates.iter().all(|known| known.formatted != formatted)
             {
@@ -90,10 +82,7 @@ impl Search<'_> {
                 });
             }
         }
-        Ok(GeocodeResult::Partial(PartialMatch::new(
-            Mismatch::Street,
-            candidates,
-        )))
+        Ok(PartialMatch::new(Mismatch::Street, candidates).into())
     }
 
     /// The mismatch of a postcode and a town that does not have it, or of the unknown words after a
@@ -117,8 +106,8 @@ impl Search<'_> {
             None => self.parsed.unknown_words_after(&postcode.words),
         };
         Ok(town.map(|town| Mismatch::Contradiction {
-            postcode: self.parsed.original(postcode.words.clone()),
-            town: self.parsed.original(town),
+            postcode: self.parsed.original(&postcode.words),
+            town: self.parsed.original(&town),
         }))
     }
 
@@ -128,7 +117,7 @@ impl Search<'_> {
         if name.is_empty() {
             return Ok(None);
         }
-        let name = self.parsed.original(name);
+        let name = self.parsed.original(&name);
         for id in &postcode.localities {
             if let Some(locality) = self.lookup.locality(*id)?
                 && is_same_name(&name, &locality.name, self.parsed.country)
