@@ -161,14 +161,8 @@ pub(super) async fn connect(
     let mut options = ConnectOptions::new("sqlite://file");
     options.max_connections(1).sqlx_logging(false);
     options.map_sqlx_sqlite_opts(move |sqlite| with(sqlite.filename(&path)));
-    let connected = Database::connect(options).await.map_err(Error::from);
-    connected.map_err(|error| {
-        let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
-            return error;
-        };
-        let url = format!("sqlite://{}", file.display());
-        migrations::explain_connect_error(&url, cause).map_or(error, Error::Misconfigured)
-    })
+    let connected = Database::connect(options).await;
+    connected.map_err(|error| Error::from(error).explained(&format!("sqlite://{}", file.display())))
 }
 
 async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {

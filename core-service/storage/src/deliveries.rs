@@ -19,7 +19,8 @@ use uuid::Uuid;
 use super::{
     ConnectionTrait, Error,
     delivery_rows::{assemble, completed_at, delivery_row, task_row},
-    entity::{delivery, instant, task},
+    entity::{ByPosition as _, delivery, instant, task},
+    rows,
 };
 
 /// Inserts a delivery with its tasks: on `PostgreSQL` in one statement, which saves a round trip.
@@ -145,10 +146,7 @@ pub async fn find_task(
     store_id: StoreId,
     id: TaskId,
 ) -> Result<Option<Task>, Error> {
-    let row = task::Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(Task::try_from).transpose()
+    rows::first(connection, task::Entity::find_by_id((store_id.0, id.0))).await
 }
 
 /// A task of any store: for the platform's own programs (`tasks:all`).
@@ -178,11 +176,7 @@ pub async fn save_task_state(
         cancelled_at: Set(task.cancelled_at.map(Into::into)),
         ..Default::default()
     };
-    task::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::update(connection, row).await
 }
 
 /// Saves when a delivery was completed; lists filter by it.
@@ -197,11 +191,7 @@ pub async fn save_completion(
         completed_at: Set(Some(now.into())),
         ..Default::default()
     };
-    delivery::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::update(connection, row).await
 }
 
 /// Saves the cancellation of a delivery and its tasks.
@@ -215,10 +205,7 @@ pub async fn save_cancellation(
         cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
         ..Default::default()
     };
-    delivery::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
+    rows::update(connection, row).await?;
     for task in [&delivery.pickup, &delivery.dropoff] {
         save_task_state(connection, delivery.store_id, task).await?;
     }

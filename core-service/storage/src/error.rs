@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use migrations::{driver_error, explain_pooler};
+use migrations::{driver_error, explain_connect_error, explain_pooler};
 use sea_orm::{DbErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +58,14 @@ impl Error {
             table,
             reason: reason.to_string(),
         }
+    }
+
+    /// The cause of a failure to connect and what to do about it, if known.
+    pub(super) fn explained(self, url: &str) -> Self {
+        let (Self::Unavailable(cause) | Self::Database(cause)) = &self else {
+            return self;
+        };
+        explain_connect_error(url, cause).map_or(self, Self::Misconfigured)
     }
 
     /// Whether the wait for a lock timed out (`SQLSTATE` 55P03).

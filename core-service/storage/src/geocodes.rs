@@ -13,8 +13,9 @@ use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, sea_query
 use super::{
     ConnectionTrait, Error, Storage,
     entity::{
-        geocode::{ActiveModel, Column, Entity, PlaceJson},
+        geocode::{ActiveModel, Column, Entity},
         instant::Instant,
+        json::PlaceJson,
     },
 };
 

@@ -16,6 +16,7 @@ use super::{
         idempotency_key::{ActiveModel, Column, Entity},
         instant::Instant,
     },
+    rows,
 };
 
 /// Identifies an operation that a client may retry.
@@ -205,11 +206,8 @@ pub async fn is_any_expired(
     connection: &impl ConnectionTrait,
     cutoff: Timestamp,
 ) -> Result<bool, Error> {
-    let found = Entity::find()
-        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+    let expired = Entity::find().filter(Column::CreatedAt.lte(Instant::from(cutoff)));
+    rows::exist(connection, expired).await
 }
 
 /// Deletes keys of all stores that were acquired at or before `cutoff`, oldest first. Returns

@@ -9,7 +9,7 @@ use sea_orm::{
 };
 
 use super::{
-    Error, HealthCheck, Reader,
+    Error, HealthCheck,
     backup::{connect, value},
     connections::Connections,
     generation::Generation,
@@ -23,7 +23,7 @@ const CONNECTIONS: u32 = 2;
 #[derive(Debug)]
 pub struct Inspection {
     connection: Pool,
-    reader: Reader,
+    reader: Connections,
     /// With `SQLite`.
     file: Option<PathBuf>,
 }
@@ -54,8 +54,7 @@ impl Inspection {
         if backend == DbBackend::Postgres {
             migrations::check_writable(&connection).await?;
         }
-        let connections = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
-        let reader = Reader::new(connections);
+        let reader = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
         Ok(Some(Self {
             connection,
             reader,
@@ -63,13 +62,13 @@ impl Inspection {
         }))
     }
 
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &Connections {
         &self.reader
     }
 
     /// For the clocks only.
     pub fn health_check(&self) -> HealthCheck {
-        self.reader.health_check(None)
+        HealthCheck::new(self.reader.clone(), None)
     }
 
     /// The engine and its version: `PostgreSQL 17.2`.

@@ -5,6 +5,7 @@ use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect, sea_query:
 use super::{
     ConnectionTrait, Error,
     entity::platform_secret::{ActiveModel, Column, Entity},
+    rows,
 };
 
 /// A name and an encrypted secret.
@@ -30,13 +31,9 @@ pub async fn list_and_lock(transaction: &impl ConnectionTrait) -> Result<Vec<Sto
 /// Inserts a secret, unless there is one of this name.
 pub async fn insert_if_absent(
     transaction: &impl ConnectionTrait,
-    (name, encrypted_secret): StoredSecret,
+    secret: StoredSecret,
 ) -> Result<(), Error> {
-    let row = ActiveModel {
-        name: Set(name),
-        encrypted_secret: Set(encrypted_secret),
-    };
-    Entity::insert(row)
+    Entity::insert(row(secret))
         .on_conflict(OnConflict::column(Column::Name).do_nothing().to_owned())
         .exec_without_returning(transaction)
         .await?;
@@ -44,17 +41,13 @@ pub async fn insert_if_absent(
 }
 
 /// Replaces the ciphertext of a secret.
-pub async fn save(
-    transaction: &impl ConnectionTrait,
-    (name, encrypted_secret): StoredSecret,
-) -> Result<(), Error> {
-    let row = ActiveModel {
+pub async fn save(transaction: &impl ConnectionTrait, secret: StoredSecret) -> Result<(), Error> {
+    rows::update(transaction, row(secret)).await
+}
+
+fn row((name, encrypted_secret): StoredSecret) -> ActiveModel {
+    ActiveModel {
         name: Set(name),
         encrypted_secret: Set(encrypted_secret),
-    };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    }
 }

@@ -17,6 +17,7 @@ use super::{
         instant,
         webhook::{ActiveModel, Column, Entity, Model},
     },
+    rows,
 };
 
 /// The secrets of a store's webhook.
@@ -89,11 +90,7 @@ pub async fn save(
         overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
         ..Default::default()
     };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    rows::update(transaction, row).await
 }
 
 /// The secrets in a row.

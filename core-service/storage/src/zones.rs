@@ -7,6 +7,7 @@ use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 use super::{
     ConnectionTrait, Error,
     entity::zone_set::{ActiveModel, Column, Entity, Model},
+    rows,
 };
 
 /// The zones of a version.
@@ -20,11 +21,7 @@ pub struct StoredZones {
 
 /// The last version; `None` if there never was a zone.
 pub async fn find_current(connection: &impl ConnectionTrait) -> Result<Option<StoredZones>, Error> {
-    let row = Entity::find()
-        .order_by_desc(Column::Version)
-        .one(connection)
-        .await?;
-    row.map(StoredZones::try_from).transpose()
+    rows::first(connection, Entity::find().order_by_desc(Column::Version)).await
 }
 
 /// The last version's number; `None` if there never was a zone.
@@ -46,10 +43,7 @@ pub async fn insert(connection: &impl ConnectionTrait, stored: &StoredZones) -> 
         definition: Set(stored.zones.to_geo_json()),
         created_at: Set(stored.created_at.into()),
     };
-    Entity::insert(row)
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row).await
 }
 
 impl TryFrom<Model> for StoredZones {

@@ -74,7 +74,7 @@ fn select_due(
     now: Timestamp,
 ) -> SelectStatement {
     let notifications_of_webhook = || {
-        let (store_id, webhook_id) = webhook.key;
+        let (store_id, webhook_id) = webhook.target.key();
         let mut select = Query::select();
         select
             .from(Entity)

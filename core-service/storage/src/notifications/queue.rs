@@ -110,17 +110,10 @@ pub(super) async fn reschedule(
         none_due.to_vec()
     } else {
         // Skips webhooks that a transaction in `lock_and_move_forward` has locked.
-        let rows: Vec<(Uuid, Uuid)> = Entity::find()
-            .select_only()
-            .columns([Column::StoreId, Column::Id])
+        let query = Entity::find()
             .filter(any_of(none_due.iter().copied()))
-            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-            .into_tuple()
-            .all(transaction)
-            .await?;
-        rows.into_iter()
-            .map(|(store_id, id)| (StoreId(store_id), WebhookId(id)))
-            .collect()
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
+        webhooks::keys(transaction, query).await?
     };
     if locked.is_empty() {
         return Ok(());

@@ -24,6 +24,7 @@ use crate::{
         json::{AddressJson, MetadataJson, TagsJson},
         notification, store, task,
     },
+    rows,
 };
 
 /// The position of a task in a search, which reads tasks by store and id.
@@ -67,10 +68,7 @@ pub async fn erase(
             metadata: Set(MetadataJson(plan.metadata)),
             ..Default::default()
         };
-        task::Entity::update(row)
-            .validate()?
-            .exec_without_returning(transaction)
-            .await?;
+        rows::update(transaction, row).await?;
     }
     Ok(points)
 }

@@ -22,6 +22,7 @@ use super::{
         notification::{Column, Entity, Model},
     },
     pages::{self, Start},
+    rows,
 };
 
 /// A notification as the webhook's owner sees it.
@@ -92,11 +93,7 @@ pub async fn find_of_any_store(
     connection: &impl ConnectionTrait,
     id: NotificationId,
 ) -> Result<Option<NotificationView>, Error> {
-    let row = Entity::find()
-        .filter(Column::Id.eq(id.0))
-        .one(connection)
-        .await?;
-    row.map(NotificationView::try_from).transpose()
+    rows::first(connection, Entity::find().filter(Column::Id.eq(id.0))).await
 }
 
 /// A store's notification.
@@ -105,10 +102,7 @@ pub async fn find(
     store_id: StoreId,
     id: NotificationId,
 ) -> Result<Option<NotificationView>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(NotificationView::try_from).transpose()
+    rows::first(connection, Entity::find_by_id((store_id.0, id.0))).await
 }
 
 /// The attempts of some notifications of a store, oldest first. Attempts that could not be stored
