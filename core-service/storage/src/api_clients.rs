@@ -5,20 +5,12 @@ use domain::{
     api_secrets::{ApiSecrets, ReplacedSecret, SecretHash},
     id::{ApiClientId, StoreId},
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
-    sea_query::OnConflict,
-};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        api_client::{ActiveModel, Column, Entity, Model},
-        instant,
-    },
-    rows,
+use super::entity::{
+    api_client::{ActiveModel, Column, Entity, Model},
+    instant,
 };
+use crate::prelude::*;
 
 /// Looks up a client by its key, without a store: the key identifies the store.
 pub async fn find_by_key(

@@ -7,21 +7,16 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, DbBackend, EntityTrait, Iterable as _, JoinType, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait, RelationDef, Select,
+    DbBackend, Iterable as _, JoinType, RelationDef,
     sea_query::{CommonTableExpression, WithClause},
 };
-use uuid::Uuid;
 
 use super::{
-    ConnectionTrait, Error,
     delivery_rows::{assemble, completed_at, delivery_row, task_row},
     entity::{ByPosition as _, delivery, instant, task},
-    rows,
 };
+use crate::prelude::*;
 
 /// Inserts a delivery with its tasks: on `PostgreSQL` in one statement, which saves a round trip.
 pub async fn insert(connection: &impl ConnectionTrait, delivery: &Delivery) -> Result<(), Error> {

@@ -2,22 +2,13 @@
 //! is written in the transaction that executes the request, so that both exist or neither.
 
 use domain::id::{ApiClientId, StoreId};
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
-    sea_query::{Expr, ExprTrait as _, OnConflict},
-};
-use uuid::Uuid;
+use sea_orm::{DbBackend, sea_query::ExprTrait as _};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        idempotency_key::{ActiveModel, Column, Entity},
-        instant::Instant,
-    },
-    rows,
+use super::entity::{
+    idempotency_key::{ActiveModel, Column, Entity},
+    instant::Instant,
 };
+use crate::prelude::*;
 
 /// Identifies an operation that a client may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

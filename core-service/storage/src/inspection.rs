@@ -9,12 +9,8 @@ use sea_orm::{
 };
 
 use super::{
-    Error, HealthCheck,
-    backup::{connect, value},
-    connections::Connections,
-    generation::Generation,
-    metrics::Metrics,
-    storage,
+    Error, HealthCheck, backup::connect, connections::Connections, generation::Generation,
+    metrics::Metrics, rows, storage,
 };
 
 const CONNECTIONS: u32 = 2;
@@ -77,7 +73,7 @@ impl Inspection {
             DbBackend::Postgres => "SELECT 'PostgreSQL ' || current_setting('server_version')",
             _ => "SELECT 'SQLite ' || sqlite_version()",
         };
-        value(&self.connection, select).await
+        rows::value(&self.connection, select).await
     }
 
     /// `None` with `SQLite`.
@@ -148,7 +144,7 @@ async fn check_file(file: &Path) -> Result<(), Error> {
     for row in connection.query_all_raw(select).await? {
         let table: String = row.try_get_by_index(0)?;
         let quick_check = format!("PRAGMA quick_check('{}')", table.replace('\'', "''"));
-        let found: String = value(&connection, &quick_check).await?;
+        let found: String = rows::value(&connection, &quick_check).await?;
         if found != "ok" {
             return Err(Error::Misconfigured(format!(
                 "the database {} is damaged ({found}): restore a backup (delivery restore)",

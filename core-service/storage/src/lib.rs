@@ -44,6 +44,7 @@ mod inspection;
 mod lease_clock;
 mod metrics;
 mod padded_params;
+mod prelude;
 mod refusals;
 mod rows;
 mod schema;

@@ -1,12 +1,7 @@
 //! The encrypted secrets of the platform itself, by name.
 
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect, sea_query::OnConflict};
-
-use super::{
-    ConnectionTrait, Error,
-    entity::platform_secret::{ActiveModel, Column, Entity},
-    rows,
-};
+use super::entity::platform_secret::{ActiveModel, Column, Entity};
+use crate::prelude::*;
 
 /// A name and an encrypted secret.
 pub type StoredSecret = (String, Vec<u8>);

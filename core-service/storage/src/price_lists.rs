@@ -1,19 +1,12 @@
 //! Price lists, stored as the operator's TOML. Versions are added, never changed.
 
 use domain::id::StoreId;
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
-};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        instant::Instant,
-        price_list::{ActiveModel, Column, Entity, Model},
-    },
-    rows,
+use super::entity::{
+    instant::Instant,
+    price_list::{ActiveModel, Column, Entity, Model},
 };
+use crate::prelude::*;
 
 /// A version of a store's price list.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
-//! Statements that many aggregates run on one table.
+//! Statements that many files run, with the types of this crate.
 
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait, EntityTrait, QuerySelect as _, QueryTrait as _, Select,
-    sea_query::Expr,
+    Statement, TryGetable, sea_query::Expr,
 };
 
 use super::Error;
@@ -58,4 +58,16 @@ pub(super) async fn update<A: ActiveModelTrait>(
     let update = A::Entity::update(row);
     update.exec_without_returning(connection).await?;
     Ok(())
+}
+
+/// The first column of the first row that a statement returns, or the default if there is none.
+pub(super) async fn value<T: TryGetable + Default>(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+) -> Result<T, Error> {
+    let statement = Statement::from_string(connection.get_database_backend(), sql);
+    Ok(match connection.query_one_raw(statement).await? {
+        Some(row) => row.try_get_by_index(0)?,
+        None => T::default(),
+    })
 }

@@ -1,13 +1,7 @@
 //! The encrypted keys that sign access tokens.
 
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
-
-use super::{
-    ConnectionTrait, Error,
-    entity::signing_key::{ActiveModel, Column, Entity, Model},
-    rows,
-};
+use super::entity::signing_key::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 #[derive(Clone, Debug)]
 pub struct StoredSigningKey {

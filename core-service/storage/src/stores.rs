@@ -4,13 +4,9 @@ use domain::{
     id::StoreId,
     store::{self, Store},
 };
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::store::{ActiveModel, Column, Entity, Model},
-    rows,
-};
+use super::entity::store::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Option<Store>, Error> {
     rows::first(connection, Entity::find_by_id(id.0)).await

@@ -1,17 +1,9 @@
 //! Time slots, stored as the operator's TOML.
 
 use domain::id::{StoreId, TimeSlotId};
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select,
-    sea_query::OnConflict,
-};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::time_slot::{ActiveModel, Column, Entity, Model},
-    rows,
-};
+use super::entity::time_slot::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 /// A store's time slot.
 #[derive(Clone, Debug)]

@@ -4,21 +4,13 @@ use domain::{
     id::{StoreId, WebhookId},
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, ExprTrait as _},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        instant,
-        webhook::{ActiveModel, Column, Entity, Model},
-    },
-    rows,
+use super::entity::{
+    instant,
+    webhook::{ActiveModel, Column, Entity, Model},
 };
+use crate::prelude::*;
 
 /// The secrets of a store's webhook.
 pub async fn find(

@@ -1,14 +1,9 @@
 //! Zones: each version is one row with all of them.
 
 use domain::zone::Zones;
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::zone_set::{ActiveModel, Column, Entity, Model},
-    rows,
-};
+use super::entity::zone_set::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 /// The zones of a version.
 #[derive(Clone, Debug)]

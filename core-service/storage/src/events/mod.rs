@@ -11,25 +11,17 @@ use domain::{
     event_log::LogBounds,
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::SelectStatement,
-};
 
 pub use self::{
     retention::{is_any_older, remove_oldest},
     sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_lease},
 };
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        event::{ActiveModel, Column, Entity, Model},
-        event_counter, event_sequencer,
-        instant::Instant,
-    },
-    rows,
+use super::entity::{
+    event::{ActiveModel, Column, Entity, Model},
+    event_counter, event_sequencer,
+    instant::Instant,
 };
+use crate::prelude::*;
 
 const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";

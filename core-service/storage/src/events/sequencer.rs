@@ -9,20 +9,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, Statement,
-    sea_query::{Expr, ExprTrait as _, LockBehavior, LockType, OnConflict},
-};
-use uuid::Uuid;
+use sea_orm::{Statement, sea_query::ExprTrait as _};
 
+use crate::prelude::*;
 use crate::{
-    Error,
     entity::{
         event, event_counter,
         event_sequencer::{Column, Entity},
     },
-    lease_clock, rows,
+    lease_clock,
 };
 
 use super::SEQUENCER_ROW;

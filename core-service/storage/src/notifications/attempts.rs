@@ -6,11 +6,9 @@ use domain::{
     id::{NotificationId, StoreId},
     notification::Outcome,
 };
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, sea_query::OnConflict};
-use uuid::Uuid;
 
-use crate::{ConnectionTrait, Error, entity::attempt, padded_params::padded};
+use crate::entity::attempt;
+use crate::prelude::*;
 
 /// The outcome of one attempt, as a dispatcher reports it.
 #[derive(Clone, Debug)]

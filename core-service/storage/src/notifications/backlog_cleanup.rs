@@ -4,19 +4,15 @@
 //! disabled webhook. Enabling it cancels the rest first.
 
 use domain::webhook::Webhook;
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{ExprTrait as _, LockType},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
     cancellation::{cancel_notifications, cancel_pending},
     queue::{earliest_pending, subquery},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error, Storage,
+    Storage,
     entity::webhook::{Column, Entity},
     webhooks::{self, WebhookKey, any_of},
 };

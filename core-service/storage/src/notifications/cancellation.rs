@@ -1,22 +1,15 @@
 //! Cancels the notifications of webhooks that are disabled or deleted.
 
 use domain::id::{StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QuerySelect,
-    sea_query::{Expr, LockBehavior, LockType, Query},
-};
-use uuid::Uuid;
+use sea_orm::Order;
 
 use super::state::{CANCELLED, is_leased, is_pending};
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{Column, Entity},
     },
-    padded_params::padded,
     webhooks::WebhookKey,
 };
 

@@ -6,9 +6,6 @@ use domain::{
     id::{DeliveryId, NotificationId},
     scheduling::{ClaimBudget, ReceiverHealth},
 };
-use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, sea_query::Expr};
-use uuid::Uuid;
 
 use super::{
     due_batch::{DueBatch, due_batches},
@@ -17,12 +14,10 @@ use super::{
     queue, receiver_hosts,
     state::{LEASED, is_pending},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::notification::{Column, Entity, Model},
     lease_clock,
-    padded_params::padded,
     webhooks::Target,
 };
 

@@ -15,7 +15,6 @@ use super::{
     queue::subquery,
     state::{is_leased, is_pending},
 };
-
 use crate::{
     ConnectionTrait, Error,
     entity::{

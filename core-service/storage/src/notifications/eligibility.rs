@@ -6,29 +6,21 @@ use std::time::Duration;
 use domain::scheduling::{
     Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth, UsageKey,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, FromQueryResult as _, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait as _,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, SimpleExpr},
-};
+use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
 use super::{
     queue::{notifications_of_outer_webhook, subquery},
     receiver_hosts,
     state::is_leased,
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification,
         webhook::{Column, Entity, Model},
     },
     lease_clock,
-    padded_params::padded,
-    rows,
     webhooks::Target,
 };
 

@@ -3,25 +3,17 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use domain::id::{NotificationId, StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{Alias, Expr, ExprTrait as _, Query},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
     cancellation::{cancel, lock_skip_locked},
     queue, receiver_hosts,
     state::{PENDING, is_leased},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::notification::{Column, Entity},
     lease_clock,
-    padded_params::padded,
-    rows,
 };
 
 /// Makes notifications pending again, if their leases are still held. Returns how many.

@@ -16,7 +16,6 @@ use super::{
     queue,
     state::{LEASED, PENDING},
 };
-
 use crate::{
     ConnectionTrait, Error,
     entity::{

@@ -8,12 +8,8 @@ use domain::{
     notification::{Outcome, is_failing_for_too_long},
     webhook::DisabledReason,
 };
-use jiff::{SignedDuration, Timestamp};
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, UpdateMany,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, SimpleExpr},
-};
-use uuid::Uuid;
+use jiff::SignedDuration;
+use sea_orm::{UpdateMany, sea_query::ExprTrait as _};
 
 use super::{
     attempts::{AttemptReport, RecordedAttempt},
@@ -25,15 +21,13 @@ use super::{
     receiver_hosts::HostOutcomes,
     state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{Column, Entity, Model},
     },
     events,
-    padded_params::padded,
     webhooks::{self, WebhookKey},
 };
 

@@ -9,20 +9,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domain::id::{StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{
-        CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
-        SimpleExpr,
-    },
-};
-use uuid::Uuid;
+use sea_orm::{DbBackend, sea_query::ExprTrait as _};
 
 use super::state::is_pending;
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification,

@@ -11,24 +11,17 @@ use domain::{
     consent::{FAILURE_MEMORY, HEAD_START, PAUSES},
     id::StoreId,
 };
-use jiff::{SignedDuration, Timestamp};
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect, QueryTrait as _,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, LockType, OnConflict, Query, SimpleExpr},
-};
-use uuid::Uuid;
+use jiff::SignedDuration;
+use sea_orm::sea_query::ExprTrait as _;
 
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         receiver_host::{ActiveModel, Column, Entity},
         webhook,
     },
     lease_clock,
-    padded_params::padded,
-    rows,
     webhooks::{self, any_of},
 };
 

@@ -9,21 +9,18 @@ use domain::{
     id::{DeliveryId, NotificationId, StoreId, WebhookId},
     notification_state::State,
 };
-use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select};
 
 #[cfg(test)]
 pub use self::recovery::MissedPage;
 pub use self::recovery::{enqueue_missed, failed_after, missed_events, resend};
 use super::{
-    ConnectionTrait, Error,
     entity::{
         attempt, instant,
         notification::{Column, Entity, Model},
     },
     pages::{self, Start},
-    rows,
 };
+use crate::prelude::*;
 
 /// A notification as the webhook's owner sees it.
 #[derive(Clone, Debug)]

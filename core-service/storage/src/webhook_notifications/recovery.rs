@@ -10,18 +10,11 @@ use domain::{
     notification_state::State,
     webhook::Webhook,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait as _, Select,
-    sea_query::{Expr, ExprTrait as _},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::states::is_any_of;
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{ActiveModel, Column, Entity},

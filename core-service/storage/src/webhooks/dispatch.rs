@@ -10,21 +10,15 @@ use domain::{
     webhook::DisabledReason,
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
-    sea_query::{Expr, ExprTrait as _, LockType},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::ExprTrait as _;
 
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         webhook::{Column, Entity, Model},
     },
-    padded_params::padded,
-    rows, webhook_secrets,
+    webhook_secrets,
 };
 
 /// The primary key of a webhook.

@@ -8,25 +8,19 @@ use domain::{
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    Select,
-    sea_query::{Expr, LockType},
-};
+use sea_orm::PaginatorTrait;
 
 pub use self::dispatch::{Target, WebhookKey};
 pub(super) use self::dispatch::{any_of, disable, is_any_failing_since, keys, lock, subscribers};
 use super::{
-    ConnectionTrait, Error,
     entity::{
         instant,
         webhook::{ActiveModel, Column, Entity, Model},
     },
     notifications::receiver_hosts,
-    rows, webhook_secrets,
+    webhook_secrets,
 };
+use crate::prelude::*;
 
 /// Inserts a webhook. It is proven if another one of its store at the same host is, and no unproven
 /// one has failed there lately.
