@@ -42,7 +42,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             [
                 big_integer("id"),
                 uuid_null("lease_owner"),
-                // By the database's clock.
+                // By the lease clock.
                 instant("lease_expires_at"),
                 big_integer("last_position"),
                 // The newest position that retention has removed; 0 if none.

@@ -29,7 +29,7 @@ table! {
     mod event_sequencer = "event_sequencers";
     key(id: i64);
     lease_owner: Option<Uuid>,
-    /// Microseconds since 1970, by the database's clock.
+    /// Microseconds since 1970, by the lease clock.
     lease_expires_at: i64,
     last_position: i64,
     /// The newest position that retention has removed; 0 if none.

@@ -40,7 +40,7 @@ pub async fn insert_attempts(
     transaction: &impl ConnectionTrait,
     attempts: &[RecordedAttempt],
 ) -> Result<(), Error> {
-    // Bucketing repeats the last row: the conflict clause ignores the copies.
+    // Padding repeats the last row: the conflict clause ignores the copies.
     let rows = padded(attempts)
         .into_iter()
         .map(|attempt| attempt::ActiveModel {

@@ -18,6 +18,7 @@ use super::{
         attempt, instant,
         notification::{Column, Entity, Model},
     },
+    notifications::state::of_webhook,
     pages::{self, Start},
 };
 use crate::prelude::*;
@@ -72,13 +73,11 @@ pub async fn read(
 
 /// The query for a webhook's notifications in some states (in all, if empty), from a start.
 pub(super) fn page_query(
-    (store_id, webhook_id): (StoreId, WebhookId),
+    webhook: (StoreId, WebhookId),
     states: &[State],
     start: Start,
 ) -> Select<Entity> {
-    let mut query = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::WebhookId.eq(webhook_id.0));
+    let mut query = Entity::find().filter(of_webhook(webhook));
     if !states.is_empty() {
         query = query.filter(states::is_any_of(states));
     }
