@@ -99,7 +99,7 @@ impl Connections {
             "Open database connections by state",
             Sampled::new(move || connections.count()),
         );
-        let (pool, max) = (self.metrics.pool(), self.max);
+        let (pool, max) = (self.metrics.pool, self.max);
         registry.register(
             "db_client_connection_max",
             "Limit of open database connections",
@@ -126,7 +126,7 @@ impl Connections {
         };
         let used = usize::try_from(open).unwrap_or(usize::MAX);
         let used = used.saturating_sub(idle);
-        let pool = self.metrics.pool();
+        let pool = self.metrics.pool;
         [("used", used), ("idle", idle)]
             .map(|(state, count)| {
                 Sample::count(
@@ -234,7 +234,7 @@ impl Connections {
 
     fn timed_out(&self, asked_at: Instant) -> DbErr {
         self.metrics.waited(asked_at.elapsed());
-        self.metrics.timeouts.inc(self.metrics.pool());
+        self.metrics.timeouts.inc(self.metrics.pool);
         DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
     }
 }
