@@ -7,7 +7,7 @@ use geocoding::{
     gazetteer::GazetteerGeocoder,
 };
 use process::clock::Clock;
-use storage::{Reader, Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
+use storage::{Connections, Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
 use upstream::Monitor;
 
 use crate::{
@@ -148,7 +148,7 @@ pub(crate) fn unusable_master_key(error: master_keys::Error) -> StartError {
 /// Fails if a secret is encrypted with a master key that is not in the file. Stored responses are
 /// not examined: there may be millions, and they expire.
 pub(crate) async fn require_keys(
-    reader: &Reader,
+    reader: &Connections,
     signing_keys: &[StoredSigningKey],
     present: &[KeyId],
     master_key_file: &Path,

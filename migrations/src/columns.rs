@@ -1,59 +1,19 @@
-//! Builders for columns, tables and indexes, so that a migration reads as a list of names.
+//! Builders for instants, tables and indexes, beside those of `sea_orm_migration::schema`, so that a
+//! migration reads as a list of names.
 
-use sea_orm_migration::prelude::*;
-
-pub(crate) fn id(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).uuid().not_null().take()
-}
-
-pub(crate) fn optional_id(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).uuid().null().take()
-}
-
-pub(crate) fn text(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).text().not_null().take()
-}
-
-pub(crate) fn optional_text(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).text().null().take()
-}
-
-pub(crate) fn integer(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).big_integer().not_null().take()
-}
-
-pub(crate) fn optional_integer(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).big_integer().null().take()
-}
+use sea_orm_migration::{
+    prelude::*,
+    schema::{big_integer, big_integer_null},
+};
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 pub(crate) fn instant(name: &'static str) -> ColumnDef {
-    integer(name)
+    big_integer(name)
 }
 
 /// Microseconds since 1970-01-01T00:00:00Z.
 pub(crate) fn optional_instant(name: &'static str) -> ColumnDef {
-    optional_integer(name)
-}
-
-pub(crate) fn json(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).json_binary().not_null().take()
-}
-
-pub(crate) fn optional_json(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).json_binary().null().take()
-}
-
-pub(crate) fn bytes(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).blob().not_null().take()
-}
-
-pub(crate) fn optional_bytes(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).blob().null().take()
-}
-
-pub(crate) fn flag(name: &'static str) -> ColumnDef {
-    ColumnDef::new(name).boolean().not_null().take()
+    big_integer_null(name)
 }
 
 /// A table with its columns and primary key.

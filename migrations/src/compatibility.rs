@@ -38,16 +38,16 @@ pub async fn check(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unu
     if connection.get_database_backend() == DbBackend::Postgres {
         check_writable(connection).await?;
     }
-    let applied = Migrator::get_migration_models(connection).await?;
-    let applied: Vec<_> = applied.into_iter().map(|applied| applied.version).collect();
-    pending_after(&applied)
+    Migrator::install(connection).await?;
+    pending(connection).await
 }
 
 /// The names of the migrations to be applied. Fails if this program cannot use the schema. Changes
 /// nothing; some migration has been applied.
 pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
-    // `Migrator` creates its table first.
-    let select = format!("SELECT version FROM {}", Migrator::migration_table_name());
+    // Not by `Migrator`, which would create its table.
+    let table = Migrator::migration_table_name().to_string();
+    let select = format!("SELECT version FROM {table} ORDER BY version");
     let statement = Statement::from_string(connection.get_database_backend(), select);
     let rows = connection.query_all_raw(statement).await?.into_iter();
     let applied = rows

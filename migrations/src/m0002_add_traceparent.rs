@@ -1,8 +1,6 @@
 //! `notifications.traceparent`: connects a notification to the trace of the call that caused its event.
 
-use sea_orm_migration::{prelude::*, sea_orm::DbBackend};
-
-use crate::columns::optional_text;
+use sea_orm_migration::{prelude::*, schema::text_null, sea_orm::DbBackend};
 
 #[derive(DeriveMigrationName)]
 pub(crate) struct Migration;
@@ -25,7 +23,7 @@ impl MigrationTrait for Migration {
         }
         let mut add = Table::alter();
         add.table("notifications")
-            .add_column(optional_text("traceparent"));
+            .add_column(text_null("traceparent"));
         manager.alter_table(add).await
     }
 }

@@ -5,19 +5,12 @@ use domain::{
     api_secrets::{ApiSecrets, ReplacedSecret, SecretHash},
     id::{ApiClientId, StoreId},
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
-    sea_query::OnConflict,
-};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        api_client::{ActiveModel, Column, Entity, Model},
-        instant,
-    },
+use super::entity::{
+    api_client::{ActiveModel, Column, Entity, Model},
+    instant,
 };
+use crate::prelude::*;
 
 /// Looks up a client by its key, without a store: the key identifies the store.
 pub async fn find_by_key(
@@ -29,19 +22,18 @@ pub async fn find_by_key(
     if !api_key.bytes().all(is_key) {
         return Ok(None);
     }
-    let row = Entity::find()
-        .filter(Column::ApiKey.eq(api_key))
-        .one(connection)
-        .await?;
-    row.map(ApiClient::try_from).transpose()
+    rows::first(
+        connection,
+        Entity::find().filter(Column::ApiKey.eq(api_key)),
+    )
+    .await
 }
 
 pub async fn find(
     connection: &impl ConnectionTrait,
     id: ApiClientId,
 ) -> Result<Option<ApiClient>, Error> {
-    let row = Entity::find_by_id(id.0).one(connection).await?;
-    row.map(ApiClient::try_from).transpose()
+    rows::first(connection, Entity::find_by_id(id.0)).await
 }
 
 /// As [`find`], locked until the transaction ends.
@@ -49,11 +41,7 @@ pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     id: ApiClientId,
 ) -> Result<Option<ApiClient>, Error> {
-    let row = Entity::find_by_id(id.0)
-        .lock_exclusive()
-        .one(transaction)
-        .await?;
-    row.map(ApiClient::try_from).transpose()
+    rows::first(transaction, Entity::find_by_id(id.0).lock_exclusive()).await
 }
 
 /// The clients of a store, or all clients, oldest first.
@@ -61,31 +49,20 @@ pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: Option<StoreId>,
 ) -> Result<Vec<ApiClient>, Error> {
-    let rows = Entity::find()
-        .apply_if(store_id, |query, store_id| {
-            query.filter(Column::StoreId.eq(store_id.0))
-        })
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(ApiClient::try_from).collect()
+    let query = Entity::find().apply_if(store_id, |query, store_id| {
+        query.filter(Column::StoreId.eq(store_id.0))
+    });
+    rows::all(connection, query.order_by_asc(Column::Id)).await
 }
 
 /// The clients that belong to no store, oldest first.
 pub async fn list_of_platform(connection: &impl ConnectionTrait) -> Result<Vec<ApiClient>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.is_null())
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(ApiClient::try_from).collect()
+    let query = Entity::find().filter(Column::StoreId.is_null());
+    rows::all(connection, query.order_by_asc(Column::Id)).await
 }
 
 pub async fn insert(connection: &impl ConnectionTrait, client: &ApiClient) -> Result<(), Error> {
-    Entity::insert(row(client))
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row(client)).await
 }
 
 /// Inserts a client, unless its key exists.
@@ -101,8 +78,7 @@ pub async fn insert_if_absent(
 }
 
 pub async fn update(connection: &impl ConnectionTrait, client: &ApiClient) -> Result<(), Error> {
-    Entity::update(row(client)).exec(connection).await?;
-    Ok(())
+    rows::update(connection, row(client)).await
 }
 
 fn row(client: &ApiClient) -> ActiveModel {

@@ -8,7 +8,7 @@ use sea_orm::{
     sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
-use super::{Error, generation::Generation};
+use super::{Error, generation::Generation, rows};
 
 /// The description of a backup, stored in its table `backup`.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ pub async fn inspect(backup: &Path) -> Result<Contents, Error> {
 }
 
 async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
-    let found: String = value(backup, "PRAGMA integrity_check(1)").await?;
+    let found: String = rows::value(backup, "PRAGMA integrity_check(1)").await?;
     if found != "ok" {
         return Err(Error::Misconfigured(format!(
             "the backup is not consistent: {found}"
@@ -115,7 +115,7 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
     migrations::check(backup).await?;
     let mut counts = Vec::new();
     for (name, rows) in COUNTS {
-        let count = value(backup, &format!("SELECT count(*) FROM {rows}")).await?;
+        let count = rows::value(backup, &format!("SELECT count(*) FROM {rows}")).await?;
         counts.push((name, count));
     }
     let taken_at = described(backup, "taken_at").await?.unwrap_or_default();
@@ -128,7 +128,7 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
             program: described(backup, "program").await?.unwrap_or_default(),
             master_key: described(backup, "master_key").await?,
         },
-        schema: value(backup, "SELECT max(version) FROM seaql_migrations").await?,
+        schema: rows::value(backup, "SELECT max(version) FROM seaql_migrations").await?,
         counts,
         encrypted_private_key: keys.into_iter().next().map(|key| key.encrypted_private_key),
     })
@@ -161,14 +161,8 @@ pub(super) async fn connect(
     let mut options = ConnectOptions::new("sqlite://file");
     options.max_connections(1).sqlx_logging(false);
     options.map_sqlx_sqlite_opts(move |sqlite| with(sqlite.filename(&path)));
-    let connected = Database::connect(options).await.map_err(Error::from);
-    connected.map_err(|error| {
-        let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
-            return error;
-        };
-        let url = format!("sqlite://{}", file.display());
-        migrations::explain_connect_error(&url, cause).map_or(error, Error::Misconfigured)
-    })
+    let connected = Database::connect(options).await;
+    connected.map_err(|error| Error::from(error).explained(&format!("sqlite://{}", file.display())))
 }
 
 async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {
@@ -176,15 +170,4 @@ async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<Str
     let statement = Statement::from_sql_and_values(DbBackend::Sqlite, select, [name.into()]);
     let row = backup.query_one_raw(statement).await?;
     Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
-}
-
-pub(super) async fn value<T: sea_orm::TryGetable + Default>(
-    connection: &impl ConnectionTrait,
-    sql: &str,
-) -> Result<T, Error> {
-    let statement = Statement::from_string(connection.get_database_backend(), sql);
-    Ok(match connection.query_one_raw(statement).await? {
-        Some(row) => row.try_get_by_index(0)?,
-        None => T::default(),
-    })
 }

@@ -4,8 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use migrations::{Pool, without_prepared_statements};
 use sea_orm::{
-    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DbBackend, DbErr,
-    RuntimeErr, Statement,
+    ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr,
     sqlx::{
         self, Connection as _,
         Error::{BeginFailed, PoolTimedOut},
@@ -14,7 +13,7 @@ use sea_orm::{
     },
 };
 
-use super::{Error, connections::ACQUIRE_TIMEOUT};
+use super::{Error, connections::ACQUIRE_TIMEOUT, rows};
 
 /// The capacity of a connection's cache of prepared statements: more than the program uses.
 const STATEMENT_CACHE: usize = 256;
@@ -130,17 +129,8 @@ fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
 /// Fails unless a setting has the required value: with another one, the server acknowledges a
 /// commit before it is on disk.
 async fn require_setting(pool: &Pool, setting: &str, wanted: &str) -> Result<(), Error> {
-    let row = pool
-        .query_one_raw(Statement::from_sql_and_values(
-            DbBackend::Postgres,
-            "SELECT current_setting($1)",
-            [setting.into()],
-        ))
-        .await?;
-    let found: String = match row {
-        Some(row) => row.try_get_by_index(0)?,
-        None => String::new(),
-    };
+    let select = format!("SELECT current_setting('{setting}')");
+    let found: String = rows::value(pool, &select).await?;
     if found == wanted || (setting == "synchronous_commit" && found.starts_with("remote_")) {
         return Ok(());
     }
@@ -164,6 +154,7 @@ fn pool_options(url: &str, connections: u32) -> ConnectOptions {
 
 #[cfg(test)]
 mod tests {
+    use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;

@@ -2,6 +2,9 @@
 //! first come, first served, at most 5 s. The pool alone would open more connections than
 //! `PostgreSQL` permits, and each operation would wait for the one that it opens while others are
 //! idle.
+//!
+//! A read has a timeout: a database that does not respond (a stopped server, a network that drops
+//! all packets, a frozen disk) must not block callers forever.
 
 use std::{
     pin::pin,
@@ -22,10 +25,11 @@ use sea_orm::{
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
+    error::{is_serialization_failure, jitter},
     metrics::{Metrics, POOL},
     refusals::Refusals,
 };
@@ -33,9 +37,12 @@ use super::{
 /// How long an operation waits for a connection before it fails as unavailable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Longer than any read takes while the database responds.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A pool of connections. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Connections {
+pub struct Connections {
     pool: Pool,
     max: usize,
     permits: Arc<Semaphore>,
@@ -92,7 +99,7 @@ impl Connections {
             "Open database connections by state",
             Sampled::new(move || connections.count()),
         );
-        let (pool, max) = (self.metrics.pool(), self.max);
+        let (pool, max) = (self.metrics.pool, self.max);
         registry.register(
             "db_client_connection_max",
             "Limit of open database connections",
@@ -119,7 +126,7 @@ impl Connections {
         };
         let used = usize::try_from(open).unwrap_or(usize::MAX);
         let used = used.saturating_sub(idle);
-        let pool = self.metrics.pool();
+        let pool = self.metrics.pool;
         [("used", used), ("idle", idle)]
             .map(|(state, count)| {
                 Sample::count(
@@ -157,6 +164,29 @@ impl Connections {
     {
         let permit = self.acquire().await?;
         self.run_with(&permit, operation).await
+    }
+
+    /// Runs a read. Repeats it after serialization failures, until the timeout: at the isolation
+    /// level serializable, even a read may conflict with a write.
+    async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>>,
+    {
+        let result = async {
+            let mut tries = 1;
+            loop {
+                match self.run(&read).await {
+                    Err(error) if is_serialization_failure(&error) => {
+                        tokio::time::sleep(jitter(tries)).await;
+                        tries += 1;
+                    }
+                    result => return result,
+                }
+            }
+        };
+        timeout(READ_TIMEOUT, result)
+            .await
+            .unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
     }
 
     /// Runs an operation. Repeats it while the pool has no connection for it: then it has not
@@ -204,7 +234,7 @@ impl Connections {
 
     fn timed_out(&self, asked_at: Instant) -> DbErr {
         self.metrics.waited(asked_at.elapsed());
-        self.metrics.timeouts.inc(self.metrics.pool());
+        self.metrics.timeouts.inc(self.metrics.pool);
         DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
     }
 }
@@ -225,6 +255,7 @@ impl Drop for Pending<'_> {
     }
 }
 
+/// What returns rows is a read. [`Storage`](super::Storage) repeats and limits what it executes.
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {
@@ -240,12 +271,12 @@ impl ConnectionTrait for Connections {
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.run(|| self.pool.query_one_raw(statement.clone()))
+        self.read(|| self.pool.query_one_raw(statement.clone()))
             .await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.run(|| self.pool.query_all_raw(statement.clone()))
+        self.read(|| self.pool.query_all_raw(statement.clone()))
             .await
     }
 }

@@ -2,20 +2,14 @@
 //! day, which the same hour of the next day replaces.
 
 use domain::id::StoreId;
-use jiff::{SignedDuration, Timestamp};
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, EntityTrait, QueryFilter, QueryOrder,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, OnConflict, SimpleExpr},
-};
+use jiff::SignedDuration;
+use sea_orm::sea_query::ExprTrait as _;
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        created_bytes::{ActiveModel, Column, Entity},
-        instant::Instant,
-    },
+use super::entity::{
+    created_bytes::{ActiveModel, Column, Entity},
+    instant::Instant,
 };
+use crate::prelude::*;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 

@@ -7,18 +7,15 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use jiff::Timestamp;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, Iterable as _, JoinType, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait, RelationDef, Select,
+    Iterable as _, JoinType, RelationDef,
 };
-use uuid::Uuid;
 
 use super::{
-    ConnectionTrait, Error,
     delivery_rows::{assemble, completed_at},
-    entity::{delivery, instant, task},
+    entity::{ByPosition as _, delivery, instant, task},
 };
+use crate::prelude::*;
 
 pub async fn find(
     connection: &impl ConnectionTrait,
@@ -122,10 +119,7 @@ pub async fn find_task(
     store_id: StoreId,
     id: TaskId,
 ) -> Result<Option<Task>, Error> {
-    let row = task::Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(Task::try_from).transpose()
+    rows::first(connection, task::Entity::find_by_id((store_id.0, id.0))).await
 }
 
 /// A task of any store: for the platform's own programs (`tasks:all`).
@@ -155,11 +149,7 @@ pub async fn save_task_state(
         cancelled_at: Set(task.cancelled_at.map(Into::into)),
         ..Default::default()
     };
-    task::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::update(connection, row).await
 }
 
 /// Saves when a delivery was completed; lists filter by it.
@@ -174,11 +164,7 @@ pub async fn save_completion(
         completed_at: Set(Some(now.into())),
         ..Default::default()
     };
-    delivery::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::update(connection, row).await
 }
 
 /// Saves the cancellation of a delivery and its tasks.
@@ -192,10 +178,7 @@ pub async fn save_cancellation(
         cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
         ..Default::default()
     };
-    delivery::Entity::update(row)
-        .validate()?
-        .exec_without_returning(connection)
-        .await?;
+    rows::update(connection, row).await?;
     for task in [&delivery.pickup, &delivery.dropoff] {
         save_task_state(connection, delivery.store_id, task).await?;
     }

@@ -3,19 +3,16 @@
 use std::cmp::Reverse;
 
 use domain::{delivery::Delivery, id::StoreId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect as _, QueryTrait as _, Select,
-};
 
 use super::{
-    ConnectionTrait, Error, deliveries,
+    deliveries,
     entity::{
         delivery::{self, Column},
         instant::Instant,
     },
     pages::{self, Start},
 };
+use crate::prelude::*;
 
 /// Filters of a list. An absent filter matches all deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

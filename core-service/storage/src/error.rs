@@ -1,9 +1,9 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
-use migrations::{driver_error, explain_pooler};
-use sea_orm::{DbErr, sqlx};
+use migrations::{driver_error, explain_connect_error, explain_pooler};
+use sea_orm::{DbErr, SqlErr, sqlx};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -60,41 +60,37 @@ impl Error {
         }
     }
 
+    /// The cause of a failure to connect and what to do about it, if known.
+    pub(super) fn explained(self, url: &str) -> Self {
+        let (Self::Unavailable(cause) | Self::Database(cause)) = &self else {
+            return self;
+        };
+        explain_connect_error(url, cause).map_or(self, Self::Misconfigured)
+    }
+
     /// Whether the wait for a lock timed out (`SQLSTATE` 55P03).
     pub fn is_lock_timeout(&self) -> bool {
-        let Self::Database(error) = self else {
-            return false;
-        };
-        sqlstate(error).is_some_and(|code| code == "55P03")
+        matches!(self, Self::Database(error) if sqlstate(error).is_some_and(|code| code == "55P03"))
     }
 
     /// Whether the database accepts no writes (`SQLSTATE` 25006, `SQLite` READONLY).
     pub fn is_read_only(&self) -> bool {
-        let Self::Unavailable(error) = self else {
-            return false;
-        };
-        sqlstate(error)
-            .is_some_and(|code| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8])))
+        let is_read_only =
+            |code: Cow<'_, str>| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8]));
+        matches!(self, Self::Unavailable(error) if sqlstate(error).is_some_and(is_read_only))
     }
 
     /// Whether an `SQLite` database cannot be written: full, read-only, an I/O error, or a file
     /// that cannot be opened. Not if another process locks it.
     pub fn is_unwritable(&self) -> bool {
-        let Self::Unavailable(error) = self else {
-            return false;
-        };
-        !sqlstate(error).is_some_and(|code| is_sqlite_code(&code, &[5, 6]))
+        let is_locked = |code: Cow<'_, str>| is_sqlite_code(&code, &[5, 6]);
+        matches!(self, Self::Unavailable(error) if !sqlstate(error).is_some_and(is_locked))
     }
 
     /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
-        let Self::Database(error) = self else {
-            return false;
-        };
-        matches!(
-            error.sql_err(),
-            Some(sea_orm::SqlErr::UniqueConstraintViolation(_))
-        )
+        let is_unique = |error| matches!(error, SqlErr::UniqueConstraintViolation(_));
+        matches!(self, Self::Database(error) if error.sql_err().is_some_and(is_unique))
     }
 }
 
@@ -112,7 +108,7 @@ impl From<DbErr> for Error {
     }
 }
 
-fn sqlstate(error: &DbErr) -> Option<std::borrow::Cow<'_, str>> {
+fn sqlstate(error: &DbErr) -> Option<Cow<'_, str>> {
     driver_error(error)?.as_database_error()?.code()
 }
 

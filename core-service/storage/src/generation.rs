@@ -15,10 +15,10 @@ use std::{
 };
 
 use migrations::sqlite_file;
-use sea_orm::{ConnectionTrait, DbBackend, Statement};
+use sea_orm::ConnectionTrait;
 use tempfile::NamedTempFile;
 
-use super::Error;
+use super::{Error, rows};
 
 /// The value of a file that no program of this platform has opened.
 const NEW: i32 = 0;
@@ -160,12 +160,7 @@ pub(super) async fn run_checkpoint(
         Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
-    let statement = Statement::from_string(DbBackend::Sqlite, statement);
-    let row = connection.query_one_raw(statement).await?;
-    let is_busy = match row {
-        Some(row) => row.try_get_by_index::<i32>(0)? != 0,
-        None => false,
-    };
+    let is_busy = rows::value::<i32>(connection, statement).await? != 0;
     if is_busy && checkpoint == Checkpoint::Truncate {
         return Err(Error::LogNotTruncated);
     }
@@ -173,11 +168,7 @@ pub(super) async fn run_checkpoint(
 }
 
 async fn version(connection: &impl ConnectionTrait) -> Result<i32, Error> {
-    let statement = Statement::from_string(DbBackend::Sqlite, "PRAGMA user_version");
-    Ok(match connection.query_one_raw(statement).await? {
-        Some(row) => row.try_get_by_index(0)?,
-        None => NEW,
-    })
+    rows::value(connection, "PRAGMA user_version").await
 }
 
 async fn set_version(connection: &impl ConnectionTrait, version: i32) -> Result<(), Error> {

@@ -6,17 +6,17 @@ use std::{sync::Arc, time::Duration};
 use domain::address::LatLng;
 use futures_util::{FutureExt, future::BoxFuture};
 use geocoding::{CacheKey, GeocodeMatch, GeocodeResult, PersistentCache, Precision};
-use jiff::Timestamp;
 use process::clock::Clock;
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, sea_query::OnConflict};
 
 use super::{
-    ConnectionTrait, Error, Storage,
+    Storage,
     entity::{
-        geocode::{ActiveModel, Column, Entity, PlaceJson},
+        geocode::{ActiveModel, Column, Entity},
         instant::Instant,
+        json::PlaceJson,
     },
 };
+use crate::prelude::*;
 
 /// The [`PersistentCache`] in the database.
 pub struct GeocodeCache {

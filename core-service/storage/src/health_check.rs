@@ -48,7 +48,8 @@ impl HealthCheck {
             Some(row) => row.try_get_by_index(0)?,
             None => return Ok(SignedDuration::ZERO),
         };
-        let ours = before.as_microsecond().saturating_add(half(took));
+        let half = i64::try_from(took.as_micros() / 2).unwrap_or_default();
+        let ours = before.as_microsecond().saturating_add(half);
         Ok(SignedDuration::from_micros(ours.saturating_sub(theirs)))
     }
 }
@@ -59,9 +60,4 @@ fn accepts_no_writes(error: &Error) -> Error {
         error => error,
     };
     Error::Misconfigured(format!("the database accepts no writes: {cause}"))
-}
-
-/// In microseconds.
-fn half(duration: SignedDuration) -> i64 {
-    i64::try_from(duration.as_micros() / 2).unwrap_or_default()
 }

@@ -2,21 +2,13 @@
 //! is written in the transaction that executes the request, so that both exist or neither.
 
 use domain::id::{ApiClientId, StoreId};
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
-    sea_query::{Expr, ExprTrait as _, OnConflict},
-};
-use uuid::Uuid;
+use sea_orm::{DbBackend, sea_query::ExprTrait as _};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        idempotency_key::{ActiveModel, Column, Entity},
-        instant::Instant,
-    },
+use super::entity::{
+    idempotency_key::{ActiveModel, Column, Entity},
+    instant::Instant,
 };
+use crate::prelude::*;
 
 /// Identifies an operation that a client may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,11 +197,8 @@ pub async fn is_any_expired(
     connection: &impl ConnectionTrait,
     cutoff: Timestamp,
 ) -> Result<bool, Error> {
-    let found = Entity::find()
-        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+    let expired = Entity::find().filter(Column::CreatedAt.lte(Instant::from(cutoff)));
+    rows::exist(connection, expired).await
 }
 
 /// Deletes keys of all stores that were acquired at or before `cutoff`, oldest first. Returns

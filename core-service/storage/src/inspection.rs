@@ -9,12 +9,8 @@ use sea_orm::{
 };
 
 use super::{
-    Error, HealthCheck, Reader,
-    backup::{connect, value},
-    connections::Connections,
-    generation::Generation,
-    metrics::Metrics,
-    storage,
+    Error, HealthCheck, backup::connect, connections::Connections, generation::Generation,
+    metrics::Metrics, rows, storage,
 };
 
 const CONNECTIONS: u32 = 2;
@@ -23,7 +19,7 @@ const CONNECTIONS: u32 = 2;
 #[derive(Debug)]
 pub struct Inspection {
     connection: Pool,
-    reader: Reader,
+    reader: Connections,
     /// With `SQLite`.
     file: Option<PathBuf>,
 }
@@ -54,8 +50,7 @@ impl Inspection {
         if backend == DbBackend::Postgres {
             migrations::check_writable(&connection).await?;
         }
-        let connections = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
-        let reader = Reader::new(connections);
+        let reader = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
         Ok(Some(Self {
             connection,
             reader,
@@ -63,13 +58,13 @@ impl Inspection {
         }))
     }
 
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &Connections {
         &self.reader
     }
 
     /// For the clocks only.
     pub fn health_check(&self) -> HealthCheck {
-        self.reader.health_check(None)
+        HealthCheck::new(self.reader.clone(), None)
     }
 
     /// The engine and its version: `PostgreSQL 17.2`.
@@ -78,7 +73,7 @@ impl Inspection {
             DbBackend::Postgres => "SELECT 'PostgreSQL ' || current_setting('server_version')",
             _ => "SELECT 'SQLite ' || sqlite_version()",
         };
-        value(&self.connection, select).await
+        rows::value(&self.connection, select).await
     }
 
     /// `None` with `SQLite`.
@@ -149,7 +144,7 @@ async fn check_file(file: &Path) -> Result<(), Error> {
     for row in connection.query_all_raw(select).await? {
         let table: String = row.try_get_by_index(0)?;
         let quick_check = format!("PRAGMA quick_check('{}')", table.replace('\'', "''"));
-        let found: String = value(&connection, &quick_check).await?;
+        let found: String = rows::value(&connection, &quick_check).await?;
         if found != "ok" {
             return Err(Error::Misconfigured(format!(
                 "the database {} is damaged ({found}): restore a backup (delivery restore)",

@@ -75,9 +75,9 @@ mod tests {
     use sea_orm::sea_query::Query;
 
     use super::*;
-    use crate::{Reader, fixture};
+    use crate::{Connections, fixture};
 
-    async fn microseconds(reader: &Reader, expression: SimpleExpr) -> i64 {
+    async fn microseconds(reader: &Connections, expression: SimpleExpr) -> i64 {
         let row = reader.query_one(Query::select().expr(expression)).await;
         row.unwrap().unwrap().try_get_by_index(0).unwrap()
     }

@@ -45,8 +45,9 @@ mod inspection;
 mod lease_clock;
 mod metrics;
 mod padded_params;
-mod reader;
+mod prelude;
 mod refusals;
+mod rows;
 mod schema;
 mod storage;
 
@@ -54,10 +55,10 @@ pub use migrations::{DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 pub use self::{
+    connections::Connections,
     error::{Error, WriteError},
     health_check::HealthCheck,
     inspection::{Inspection, Server},
-    reader::Reader,
     schema::NOT_BOOTSTRAPPED,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
 };

@@ -21,7 +21,8 @@ const COMMIT: &str = "COMMIT";
 /// Counts since the storage was opened. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Metrics {
-    pool: &'static str,
+    /// The value of [`POOL`].
+    pub(super) pool: &'static str,
     statements: HistogramTable,
     waits: HistogramTable,
     pub(super) timeouts: Counters,
@@ -50,11 +51,6 @@ impl Metrics {
             refused: Counter::default(),
             group_commits: Histogram::new(Buckets::Counts),
         }
-    }
-
-    /// The value of [`POOL`].
-    pub(super) fn pool(&self) -> &'static str {
-        self.pool
     }
 
     /// Measures the statements of a connection.

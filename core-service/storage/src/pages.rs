@@ -1,13 +1,9 @@
 //! Keyset pagination of lists that are ordered by creation, newest first.
 
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select,
-    sea_query::ExprTrait as _,
-};
-use uuid::Uuid;
+use sea_orm::{Order, sea_query::ExprTrait as _};
 
-use super::{ConnectionTrait, Error, entity::instant::Instant};
+use super::entity::instant::Instant;
+use crate::prelude::*;
 
 /// A position in a list that is ordered by creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

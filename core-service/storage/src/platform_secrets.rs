@@ -1,11 +1,7 @@
 //! The encrypted secrets of the platform itself, by name.
 
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect, sea_query::OnConflict};
-
-use super::{
-    ConnectionTrait, Error,
-    entity::platform_secret::{ActiveModel, Column, Entity},
-};
+use super::entity::platform_secret::{ActiveModel, Column, Entity};
+use crate::prelude::*;
 
 /// A name and an encrypted secret.
 pub type StoredSecret = (String, Vec<u8>);
@@ -30,13 +26,9 @@ pub async fn list_and_lock(transaction: &impl ConnectionTrait) -> Result<Vec<Sto
 /// Inserts a secret, unless there is one of this name.
 pub async fn insert_if_absent(
     transaction: &impl ConnectionTrait,
-    (name, encrypted_secret): StoredSecret,
+    secret: StoredSecret,
 ) -> Result<(), Error> {
-    let row = ActiveModel {
-        name: Set(name),
-        encrypted_secret: Set(encrypted_secret),
-    };
-    Entity::insert(row)
+    Entity::insert(row(secret))
         .on_conflict(OnConflict::column(Column::Name).do_nothing().to_owned())
         .exec_without_returning(transaction)
         .await?;
@@ -44,17 +36,13 @@ pub async fn insert_if_absent(
 }
 
 /// Replaces the ciphertext of a secret.
-pub async fn save(
-    transaction: &impl ConnectionTrait,
-    (name, encrypted_secret): StoredSecret,
-) -> Result<(), Error> {
-    let row = ActiveModel {
+pub async fn save(transaction: &impl ConnectionTrait, secret: StoredSecret) -> Result<(), Error> {
+    rows::update(transaction, row(secret)).await
+}
+
+fn row((name, encrypted_secret): StoredSecret) -> ActiveModel {
+    ActiveModel {
         name: Set(name),
         encrypted_secret: Set(encrypted_secret),
-    };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    }
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{ConnectionTrait, QueryResult, Statement};
 
-use super::{Error, Reader};
+use super::{Connections, Error};
 
 /// How long after the end of its dropoff window a delivery is current.
 const CURRENT: SignedDuration = SignedDuration::from_hours(24);
@@ -44,7 +44,7 @@ pub struct TaskCount {
 }
 
 /// Reads the state of the platform.
-pub async fn read(reader: &Reader, now: Timestamp) -> Result<PlatformState, Error> {
+pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState, Error> {
     let mut state = PlatformState::default();
     for row in query(reader, deliveries(now)).await? {
         state.tasks.push(TaskCount {
@@ -68,7 +68,7 @@ pub async fn read(reader: &Reader, now: Timestamp) -> Result<PlatformState, Erro
 }
 
 /// Only integers are interpolated, no external text. The conditions are those of partial indexes.
-async fn query(reader: &Reader, sql: String) -> Result<Vec<QueryResult>, Error> {
+async fn query(reader: &Connections, sql: String) -> Result<Vec<QueryResult>, Error> {
     let statement = Statement::from_string(reader.get_database_backend(), sql);
     Ok(reader.query_all_raw(statement).await?)
 }

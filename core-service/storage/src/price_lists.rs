@@ -1,16 +1,12 @@
 //! Price lists, stored as the operator's TOML. Versions are added, never changed.
 
 use domain::id::StoreId;
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        instant::Instant,
-        price_list::{ActiveModel, Column, Entity, Model},
-    },
+use super::entity::{
+    instant::Instant,
+    price_list::{ActiveModel, Column, Entity, Model},
 };
+use crate::prelude::*;
 
 /// A version of a store's price list.
 #[derive(Clone, Debug)]
@@ -28,12 +24,7 @@ pub async fn find_current(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Option<StoredPriceList>, Error> {
-    let row = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .order_by_desc(Column::Version)
-        .one(connection)
-        .await?;
-    row.map(StoredPriceList::try_from).transpose()
+    rows::first(connection, newest_first(store_id)).await
 }
 
 /// A version of a list.
@@ -42,10 +33,7 @@ pub async fn find_version(
     store_id: StoreId,
     version: i64,
 ) -> Result<Option<StoredPriceList>, Error> {
-    let row = Entity::find_by_id((store_id.0, version))
-        .one(connection)
-        .await?;
-    row.map(StoredPriceList::try_from).transpose()
+    rows::first(connection, Entity::find_by_id((store_id.0, version))).await
 }
 
 /// The versions and their instants of creation, newest first.
@@ -54,11 +42,9 @@ pub async fn list_versions(
     store_id: StoreId,
     limit: u64,
 ) -> Result<Vec<(i64, Timestamp)>, Error> {
-    let rows: Vec<(i64, Instant)> = Entity::find()
+    let rows: Vec<(i64, Instant)> = newest_first(store_id)
         .select_only()
         .columns([Column::Version, Column::CreatedAt])
-        .filter(Column::StoreId.eq(store_id.0))
-        .order_by_desc(Column::Version)
         .limit(limit)
         .into_tuple()
         .all(connection)
@@ -73,15 +59,18 @@ pub async fn current_version(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Option<i64>, Error> {
-    let version = Entity::find()
+    let version = newest_first(store_id)
         .select_only()
         .column(Column::Version)
-        .filter(Column::StoreId.eq(store_id.0))
-        .order_by_desc(Column::Version)
         .into_tuple()
         .one(connection)
         .await?;
     Ok(version)
+}
+
+fn newest_first(store_id: StoreId) -> Select<Entity> {
+    let query = Entity::find().filter(Column::StoreId.eq(store_id.0));
+    query.order_by_desc(Column::Version)
 }
 
 /// Adds a version.
@@ -95,10 +84,7 @@ pub async fn insert(
         definition: Set(price_list.definition.clone()),
         created_at: Set(price_list.created_at.into()),
     };
-    Entity::insert(row)
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row).await
 }
 
 impl TryFrom<Model> for StoredPriceList {

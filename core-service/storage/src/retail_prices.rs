@@ -4,13 +4,9 @@ use domain::{
     delivery::Delivery,
     id::{DeliveryId, StoreId},
 };
-use sea_orm::{ActiveValue::Set, EntityTrait, sea_query::OnConflict};
-use uuid::Uuid;
 
-use super::{
-    ConnectionTrait, Error,
-    entity::retail_price_use::{ActiveModel, Column, Entity},
-};
+use super::entity::retail_price_use::{ActiveModel, Column, Entity};
+use crate::prelude::*;
 
 /// Records that a delivery uses a quote, unless another one already uses it. Returns whether it was
 /// recorded. Of two concurrent uses, one waits for the other transaction.

@@ -97,8 +97,8 @@ mod tests {
             // As a crash, which loses the connection.
             database.close().await.unwrap();
             database = Database::connect(&url).await.unwrap();
-            let mend = "DROP TRIGGER fails";
-            database.execute_unprepared(mend).await.unwrap();
+            let drop = "DROP TRIGGER fails";
+            database.execute_unprepared(drop).await.unwrap();
         }
 
         Migrator::up(&database, None).await.unwrap();

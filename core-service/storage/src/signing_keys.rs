@@ -1,12 +1,7 @@
 //! The encrypted keys that sign access tokens.
 
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
-
-use super::{
-    ConnectionTrait, Error,
-    entity::signing_key::{ActiveModel, Column, Entity},
-};
+use super::entity::signing_key::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 #[derive(Clone, Debug)]
 pub struct StoredSigningKey {
@@ -18,20 +13,20 @@ pub struct StoredSigningKey {
 
 /// All keys, newest first.
 pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<StoredSigningKey>, Error> {
-    let rows = Entity::find()
-        .order_by_desc(Column::CreatedAt)
-        .order_by_desc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(StoredSigningKey {
-                id: row.id,
-                encrypted_private_key: row.encrypted_private_key,
-                created_at: row.created_at.try_into()?,
-            })
+    let query = Entity::find().order_by_desc(Column::CreatedAt);
+    rows::all(connection, query.order_by_desc(Column::Id)).await
+}
+
+impl TryFrom<Model> for StoredSigningKey {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id,
+            encrypted_private_key: row.encrypted_private_key,
+            created_at: row.created_at.try_into()?,
         })
-        .collect()
+    }
 }
 
 /// Locks all keys until the transaction ends.
@@ -53,10 +48,7 @@ pub async fn insert(
         encrypted_private_key: Set(key.encrypted_private_key.clone()),
         created_at: Set(key.created_at.into()),
     };
-    Entity::insert(row)
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row).await
 }
 
 pub async fn delete(connection: &impl ConnectionTrait, id: &str) -> Result<(), Error> {
@@ -74,9 +66,5 @@ pub async fn save(
         encrypted_private_key: Set(encrypted_private_key),
         ..Default::default()
     };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    rows::update(transaction, row).await
 }

@@ -7,20 +7,13 @@ use domain::{
     id::{StoreId, TimeSlotId},
     task::TimeWindow,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, EntityTrait, QueryFilter,
-    sea_query::{Expr, ExprTrait as _, OnConflict},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        instant::Instant,
-        slot_booking::{ActiveModel, Column, Entity},
-    },
+use super::entity::{
+    instant::Instant,
+    slot_booking::{ActiveModel, Column, Entity},
 };
+use crate::prelude::*;
 
 /// The number of bookings of each choice of a time slot that ends after an instant.
 pub async fn counts(

@@ -13,7 +13,7 @@ use sea_orm::{ConnectionTrait as _, DatabaseTransaction, DbBackend};
 use tokio::time::Instant;
 
 use super::{
-    Error, HealthCheck, Reader, WriteError,
+    Error, HealthCheck, WriteError,
     connect::{self, SQLITE_READERS},
     connections::Connections,
     delivery_insertion::{self, DefinitionVersions},
@@ -27,7 +27,7 @@ use super::{
 /// The database.
 #[derive(Debug)]
 pub struct Storage {
-    reader: Reader,
+    reader: Connections,
     writer: Writer,
     metrics: Metrics,
 }
@@ -105,7 +105,7 @@ impl Storage {
             (connections.clone(), Writer::Concurrent(connections))
         };
         Ok(Self {
-            reader: Reader::new(reader),
+            reader,
             writer,
             metrics,
         })
@@ -117,15 +117,16 @@ impl Storage {
     }
 
     /// For reads that need no transaction. It sees every write that has returned.
-    pub fn reader(&self) -> &Reader {
+    pub fn reader(&self) -> &Connections {
         &self.reader
     }
 
     pub fn health_check(&self) -> HealthCheck {
-        self.reader.health_check(match &self.writer {
+        let writes = match &self.writer {
             Writer::GroupCommit(group_commit) => Some(group_commit.write_check()),
             Writer::Concurrent(_) => None,
-        })
+        };
+        HealthCheck::new(self.reader.clone(), writes)
     }
 
     /// Whether only one process can use the database.
@@ -204,12 +205,8 @@ impl Storage {
 }
 
 pub(super) async fn open(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
-    connect::open(url, connections).await.map_err(|error| {
-        let (Error::Unavailable(cause) | Error::Database(cause)) = &error else {
-            return error;
-        };
-        migrations::explain_connect_error(url, cause).map_or(error, Error::Misconfigured)
-    })
+    let opened = connect::open(url, connections).await;
+    opened.map_err(|error| error.explained(url))
 }
 
 async fn spawned<T, E>(write: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>

@@ -4,16 +4,12 @@ use domain::{
     id::StoreId,
     store::{self, Store},
 };
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::store::{ActiveModel, Column, Entity, Model},
-};
+use super::entity::store::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Option<Store>, Error> {
-    let row = Entity::find_by_id(id.0).one(connection).await?;
-    row.map(Store::try_from).transpose()
+    rows::first(connection, Entity::find_by_id(id.0)).await
 }
 
 /// As [`find`], locked until the transaction ends.
@@ -21,11 +17,7 @@ pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     id: StoreId,
 ) -> Result<Option<Store>, Error> {
-    let row = Entity::find_by_id(id.0)
-        .lock_exclusive()
-        .one(transaction)
-        .await?;
-    row.map(Store::try_from).transpose()
+    rows::first(transaction, Entity::find_by_id(id.0).lock_exclusive()).await
 }
 
 /// Serializes transactions that change data of a store.
@@ -35,23 +27,15 @@ pub async fn lock(transaction: &impl ConnectionTrait, id: StoreId) -> Result<(),
 
 /// All stores, oldest first.
 pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<Store>, Error> {
-    let rows = Entity::find()
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Store::try_from).collect()
+    rows::all(connection, Entity::find().order_by_asc(Column::Id)).await
 }
 
 pub async fn insert(connection: &impl ConnectionTrait, store: &Store) -> Result<(), Error> {
-    Entity::insert(row(store))
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row(store)).await
 }
 
 pub async fn update(connection: &impl ConnectionTrait, store: &Store) -> Result<(), Error> {
-    Entity::update(row(store)).exec(connection).await?;
-    Ok(())
+    rows::update(connection, row(store)).await
 }
 
 fn row(store: &Store) -> ActiveModel {

@@ -1,15 +1,9 @@
 //! Time slots, stored as the operator's TOML.
 
 use domain::id::{StoreId, TimeSlotId};
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, sea_query::OnConflict,
-};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::time_slot::{ActiveModel, Column, Entity, Model},
-};
+use super::entity::time_slot::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 /// A store's time slot.
 #[derive(Clone, Debug)]
@@ -27,12 +21,7 @@ pub async fn find_default(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Option<StoredTimeSlot>, Error> {
-    let row = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .order_by_asc(Column::Id)
-        .one(connection)
-        .await?;
-    row.map(StoredTimeSlot::try_from).transpose()
+    rows::first(connection, of_store(store_id)).await
 }
 
 /// A time slot of this store.
@@ -41,10 +30,7 @@ pub async fn find(
     store_id: StoreId,
     id: TimeSlotId,
 ) -> Result<Option<StoredTimeSlot>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(StoredTimeSlot::try_from).transpose()
+    rows::first(connection, Entity::find_by_id((store_id.0, id.0))).await
 }
 
 /// A store's time slots, oldest first.
@@ -52,12 +38,12 @@ pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Vec<StoredTimeSlot>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(StoredTimeSlot::try_from).collect()
+    rows::all(connection, of_store(store_id)).await
+}
+
+fn of_store(store_id: StoreId) -> Select<Entity> {
+    let query = Entity::find().filter(Column::StoreId.eq(store_id.0));
+    query.order_by_asc(Column::Id)
 }
 
 pub async fn save(

@@ -4,20 +4,13 @@ use domain::{
     id::{StoreId, WebhookId},
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, ExprTrait as _},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        instant,
-        webhook::{ActiveModel, Column, Entity, Model},
-    },
+use super::entity::{
+    instant,
+    webhook::{ActiveModel, Column, Entity, Model},
 };
+use crate::prelude::*;
 
 /// The secrets of a store's webhook.
 pub async fn find(
@@ -89,11 +82,7 @@ pub async fn save(
         overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
         ..Default::default()
     };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    rows::update(transaction, row).await
 }
 
 /// The secrets in a row.

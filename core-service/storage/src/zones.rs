@@ -1,13 +1,9 @@
 //! Zones: each version is one row with all of them.
 
 use domain::zone::Zones;
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, QueryOrder, QuerySelect};
 
-use super::{
-    ConnectionTrait, Error,
-    entity::zone_set::{ActiveModel, Column, Entity, Model},
-};
+use super::entity::zone_set::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
 
 /// The zones of a version.
 #[derive(Clone, Debug)]
@@ -20,11 +16,7 @@ pub struct StoredZones {
 
 /// The last version; `None` if there never was a zone.
 pub async fn find_current(connection: &impl ConnectionTrait) -> Result<Option<StoredZones>, Error> {
-    let row = Entity::find()
-        .order_by_desc(Column::Version)
-        .one(connection)
-        .await?;
-    row.map(StoredZones::try_from).transpose()
+    rows::first(connection, Entity::find().order_by_desc(Column::Version)).await
 }
 
 /// The last version's number; `None` if there never was a zone.
@@ -46,10 +38,7 @@ pub async fn insert(connection: &impl ConnectionTrait, stored: &StoredZones) -> 
         definition: Set(stored.zones.to_geo_json()),
         created_at: Set(stored.created_at.into()),
     };
-    Entity::insert(row)
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    rows::insert(connection, row).await
 }
 
 impl TryFrom<Model> for StoredZones {

@@ -1,26 +1,27 @@
 //! API clients (the OAuth 2.0 clients), the keys that sign their access tokens, the stored
 //! responses to their requests, and secrets of the platform itself.
 
-use sea_orm_migration::prelude::*;
-
-use crate::columns::{
-    bytes, id, index, instant, optional_id, optional_instant, optional_json, table, text,
+use sea_orm_migration::{
+    prelude::*,
+    schema::{blob, json_binary_null, text, uuid, uuid_null},
 };
+
+use crate::columns::{index, instant, optional_instant, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "api_clients",
             [
-                id("id"),
+                uuid("id"),
                 // Null for the platform's own programs, which belong to no store.
-                optional_id("store_id"),
+                uuid_null("store_id"),
                 text("display_name"),
                 text("api_key"),
-                bytes("secret_hash"),
-                bytes("replaced_secrets"),
+                blob("secret_hash"),
+                blob("replaced_secrets"),
                 text("scopes"),
-                optional_json("default_address"),
+                json_binary_null("default_address"),
                 instant("created_at"),
                 optional_instant("disabled_at"),
             ],
@@ -30,25 +31,25 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             "signing_keys",
             [
                 text("id"),
-                bytes("encrypted_private_key"),
+                blob("encrypted_private_key"),
                 instant("created_at"),
             ],
             &["id"],
         ),
         table(
             "platform_secrets",
-            [text("name"), bytes("encrypted_secret")],
+            [text("name"), blob("encrypted_secret")],
             &["name"],
         ),
         table(
             "idempotency_keys",
             [
-                id("store_id"),
-                id("api_client_id"),
+                uuid("store_id"),
+                uuid("api_client_id"),
                 // The hash of the client's idempotency key and the operation.
-                bytes("key_hash"),
-                bytes("request_hash"),
-                bytes("encrypted_response"),
+                blob("key_hash"),
+                blob("request_hash"),
+                blob("encrypted_response"),
                 instant("created_at"),
             ],
             &["store_id", "api_client_id", "key_hash"],

@@ -1,32 +1,34 @@
 //! Deliveries, their tasks, the quotes they used, and the bytes that stores created.
 
-use sea_orm_migration::prelude::*;
-
-use crate::columns::{
-    flag, id, index, instant, integer, json, optional_id, optional_instant, optional_integer,
-    optional_text, partial_index, table, text,
+use sea_orm_migration::{
+    prelude::*,
+    schema::{
+        big_integer, big_integer_null, boolean, json_binary, text, text_null, uuid, uuid_null,
+    },
 };
+
+use crate::columns::{index, instant, optional_instant, partial_index, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "deliveries",
             [
-                id("store_id"),
-                id("id"),
+                uuid("store_id"),
+                uuid("id"),
                 // The store's own identifier of the delivery.
-                optional_text("external_reference"),
-                integer("distance_meters"),
-                integer("duration_seconds"),
+                text_null("external_reference"),
+                big_integer("distance_meters"),
+                big_integer("duration_seconds"),
                 // The price depends on the distance, so its source is stored with it.
                 text("distance_source"),
-                optional_integer("price_net"),
-                optional_integer("price_tax"),
-                optional_text("price_currency"),
+                big_integer_null("price_net"),
+                big_integer_null("price_tax"),
+                text_null("price_currency"),
                 // The name of the quote that set the price.
-                optional_text("retail_price"),
+                text_null("retail_price"),
                 // The booked slot, if its capacity is limited.
-                optional_id("booked_time_slot_id"),
+                uuid_null("booked_time_slot_id"),
                 optional_instant("booked_after"),
                 optional_instant("booked_before"),
                 // Copies of the tasks' values, for filters of lists.
@@ -43,30 +45,30 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "created_bytes",
             [
-                id("store_id"),
-                integer("hour_of_day"),
+                uuid("store_id"),
+                big_integer("hour_of_day"),
                 // The beginning of the hour.
                 instant("hour"),
-                integer("bytes"),
+                big_integer("bytes"),
             ],
             &["store_id", "hour_of_day"],
         ),
         table(
             "tasks",
             [
-                id("store_id"),
-                id("id"),
-                id("delivery_id"),
+                uuid("store_id"),
+                uuid("id"),
+                uuid("delivery_id"),
                 text("kind"),
-                json("address"),
+                json_binary("address"),
                 instant("after"),
                 instant("before"),
-                flag("time_slot"),
+                boolean("time_slot"),
                 text("comments"),
-                optional_integer("weight"),
-                json("packages"),
-                json("tags"),
-                json("metadata"),
+                big_integer_null("weight"),
+                json_binary("packages"),
+                json_binary("tags"),
+                json_binary("metadata"),
                 instant("created_at"),
                 instant("updated_at"),
                 optional_instant("completed_at"),
@@ -78,9 +80,9 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "retail_price_uses",
             [
-                id("store_id"),
-                id("retail_price_id"),
-                id("delivery_id"),
+                uuid("store_id"),
+                uuid("retail_price_id"),
+                uuid("delivery_id"),
                 instant("used_at"),
             ],
             &["store_id", "retail_price_id"],

@@ -1,37 +1,38 @@
 //! The event log and its sequencer.
 
-use sea_orm_migration::prelude::*;
-
-use crate::columns::{
-    id, index, instant, integer, optional_id, optional_integer, partial_index, table, text,
+use sea_orm_migration::{
+    prelude::*,
+    schema::{big_integer, big_integer_null, text, uuid, uuid_null},
 };
+
+use crate::columns::{index, instant, partial_index, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "events",
             [
-                id("store_id"),
-                id("id"),
+                uuid("store_id"),
+                uuid("id"),
                 text("name"),
                 text("object_collection"),
-                id("object_id"),
+                uuid("object_id"),
                 instant("created_at"),
                 // The sequence number within the store. Assigned by the sequencer after the
                 // commit; readers see numbered events only.
-                optional_integer("number"),
+                big_integer_null("number"),
                 // The sequence number over all stores, assigned with `number`.
-                optional_integer("position"),
+                big_integer_null("position"),
             ],
             &["store_id", "id"],
         ),
         table(
             "event_counters",
             [
-                id("store_id"),
-                integer("last_number"),
+                uuid("store_id"),
+                big_integer("last_number"),
                 // The newest number that retention has removed; 0 if none.
-                integer("retained_after"),
+                big_integer("retained_after"),
             ],
             &["store_id"],
         ),
@@ -39,13 +40,13 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "event_sequencers",
             [
-                integer("id"),
-                optional_id("lease_owner"),
-                // By the database's clock.
+                big_integer("id"),
+                uuid_null("lease_owner"),
+                // By the lease clock.
                 instant("lease_expires_at"),
-                integer("last_position"),
+                big_integer("last_position"),
                 // The newest position that retention has removed; 0 if none.
-                integer("retained_after"),
+                big_integer("retained_after"),
             ],
             &["id"],
         ),

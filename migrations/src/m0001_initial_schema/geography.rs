@@ -1,8 +1,11 @@
 //! Zones and cached geocodes. They are the same for all stores, so that no table has a `store_id`.
 
-use sea_orm_migration::prelude::*;
+use sea_orm_migration::{
+    prelude::*,
+    schema::{big_integer, blob, json_binary_null, text},
+};
 
-use crate::columns::{bytes, index, instant, integer, optional_json, table, text};
+use crate::columns::{index, instant, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
@@ -10,7 +13,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "zone_sets",
             [
-                integer("version"),
+                big_integer("version"),
                 text("definition"),
                 instant("created_at"),
             ],
@@ -20,9 +23,9 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "geocodes",
             [
-                bytes("key"),
+                blob("key"),
                 // Null: the address was not found.
-                optional_json("place"),
+                json_binary_null("place"),
                 instant("expires_at"),
             ],
             &["key"],

@@ -1,22 +1,25 @@
 //! Stores, their time slots with bookings, and their price lists.
 
-use sea_orm_migration::prelude::*;
+use sea_orm_migration::{
+    prelude::*,
+    schema::{big_integer, json_binary_null, text, uuid},
+};
 
-use crate::columns::{id, instant, integer, optional_json, table, text};
+use crate::columns::{instant, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "stores",
             [
-                id("id"),
+                uuid("id"),
                 text("display_name"),
                 text("time_zone"),
                 text("currency"),
                 text("country"),
-                optional_json("default_address"),
+                json_binary_null("default_address"),
                 // Null: the store delivers anywhere.
-                optional_json("service_area"),
+                json_binary_null("service_area"),
                 instant("created_at"),
             ],
             &["id"],
@@ -24,8 +27,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "time_slots",
             [
-                id("store_id"),
-                id("id"),
+                uuid("store_id"),
+                uuid("id"),
                 text("display_name"),
                 text("definition"),
                 instant("updated_at"),
@@ -36,19 +39,19 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "slot_bookings",
             [
-                id("store_id"),
-                id("time_slot_id"),
+                uuid("store_id"),
+                uuid("time_slot_id"),
                 instant("starts_at"),
                 instant("ends_at"),
-                integer("booked"),
+                big_integer("booked"),
             ],
             &["store_id", "time_slot_id", "starts_at", "ends_at"],
         ),
         table(
             "price_lists",
             [
-                id("store_id"),
-                integer("version"),
+                uuid("store_id"),
+                big_integer("version"),
                 text("definition"),
                 instant("created_at"),
             ],

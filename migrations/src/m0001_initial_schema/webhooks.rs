@@ -1,41 +1,43 @@
 //! Webhooks, their receivers' hosts, their notifications, and the attempts to deliver them.
 
-use sea_orm_migration::prelude::*;
-
-use crate::columns::{
-    bytes, flag, id, index, instant, integer, optional_bytes, optional_id, optional_instant,
-    optional_integer, optional_text, partial_index, table, text,
+use sea_orm_migration::{
+    prelude::*,
+    schema::{
+        big_integer, big_integer_null, blob, blob_null, boolean, text, text_null, uuid, uuid_null,
+    },
 };
+
+use crate::columns::{index, instant, optional_instant, partial_index, table};
 
 pub(super) fn tables() -> Vec<TableCreateStatement> {
     vec![
         table(
             "webhooks",
             [
-                id("store_id"),
-                id("id"),
-                id("api_client_id"),
+                uuid("store_id"),
+                uuid("id"),
+                uuid("api_client_id"),
                 text("event"),
                 text("url"),
                 // The URL's host and port.
                 text("host"),
-                bytes("encrypted_secret"),
+                blob("encrypted_secret"),
                 // Each prefixed with its length in two bytes, oldest first.
-                optional_bytes("encrypted_retired_secrets"),
+                blob_null("encrypted_retired_secrets"),
                 optional_instant("overlap_ends_at"),
                 // The position in the queue; null if no notification is pending. At most the later
                 // of two instants: when the earliest of them is due, and the last claim.
                 optional_instant("next_due_at"),
                 // How long the last attempt took: healthy, lagging or slow; null before the first.
-                optional_text("receiver_health"),
+                text_null("receiver_health"),
                 // Whether its receiver has accepted a notification, and not only failed for a
                 // minute since.
-                flag("is_proven"),
+                boolean("is_proven"),
                 // The first failure since the last success.
                 optional_instant("failing_since"),
                 instant("created_at"),
                 optional_instant("disabled_at"),
-                optional_text("disabled_reason"),
+                text_null("disabled_reason"),
                 // The period in which it was disabled, until its missed events are enqueued.
                 optional_instant("disabled_from"),
                 optional_instant("disabled_until"),
@@ -46,12 +48,12 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "receiver_hosts",
             [
-                id("store_id"),
+                uuid("store_id"),
                 text("host"),
                 // By the lease clock.
                 instant("in_flight_until"),
                 // Since a notification was accepted.
-                integer("failures"),
+                big_integer("failures"),
                 instant("failed_at"),
             ],
             &["store_id", "host"],
@@ -59,18 +61,18 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "notifications",
             [
-                id("store_id"),
-                id("id"),
-                id("event_id"),
-                id("webhook_id"),
+                uuid("store_id"),
+                uuid("id"),
+                uuid("event_id"),
+                uuid("webhook_id"),
                 text("event"),
-                id("delivery_id"),
+                uuid("delivery_id"),
                 text("state"),
-                integer("attempts"),
+                big_integer("attempts"),
                 // The number of attempts made before the retry schedule last started.
-                integer("attempts_at_resend").default(0).take(),
+                big_integer("attempts_at_resend").default(0).take(),
                 instant("due_at"),
-                optional_id("lease_token"),
+                uuid_null("lease_token"),
                 optional_instant("lease_expires_at"),
                 instant("created_at"),
                 optional_instant("finished_at"),
@@ -80,13 +82,13 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
         table(
             "attempts",
             [
-                id("store_id"),
-                id("notification_id"),
-                integer("number"),
-                optional_text("failure"),
-                optional_integer("status"),
+                uuid("store_id"),
+                uuid("notification_id"),
+                big_integer("number"),
+                text_null("failure"),
+                big_integer_null("status"),
                 // Microseconds.
-                integer("duration"),
+                big_integer("duration"),
                 text("response_body"),
                 instant("recorded_at"),
             ],

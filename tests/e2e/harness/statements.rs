@@ -32,7 +32,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[&str]); 8] = [
         "the sequencer, which numbers events, their retention, and the streams of all stores' \
          events",
         &[
-            r#"SELECT "events"."id" FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
+            r#"SELECT $2 FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
             "( SELECT store_id, id, created_at FROM events WHERE number IS NULL",
             r#"FROM "events" WHERE "events"."position" IS NOT NULL ORDER BY"#,
             r#"DELETE FROM "events" WHERE "events"."position" <= $"#,

@@ -1,198 +1,71 @@
 //! Rows of deliveries and their tasks, of bookings, uses of quotes, and created bytes.
 
-/// Rows of `deliveries`.
-pub(crate) mod delivery {
-    use sea_orm::entity::prelude::*;
-
-    use super::super::instant::Instant;
-
-    #[derive(Clone, Debug, DeriveEntityModel)]
-    #[sea_orm(table_name = "deliveries")]
-    pub(crate) struct Model {
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub store_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub id: Uuid,
-        pub distance_meters: i64,
-        pub duration_seconds: i64,
-        pub distance_source: String,
-        pub price_net: Option<i64>,
-        pub price_tax: Option<i64>,
-        pub price_currency: Option<String>,
-        /// The name of the quote that sets the price.
-        pub retail_price: Option<String>,
-        pub booked_time_slot_id: Option<Uuid>,
-        pub booked_after: Option<Instant>,
-        pub booked_before: Option<Instant>,
-        pub created_at: Instant,
-        pub cancelled_at: Option<Instant>,
-        pub external_reference: Option<String>,
-        /// Copied from the tasks for the filters of lists, as is `completed_at`.
-        pub dropoff_before: Option<Instant>,
-        pub completed_at: Option<Instant>,
-        /// When its personal data was erased.
-        pub erased_at: Option<Instant>,
-    }
-
-    positional!(
-        store_id,
-        id,
-        distance_meters,
-        duration_seconds,
-        distance_source,
-        price_net,
-        price_tax,
-        price_currency,
-        retail_price,
-        booked_time_slot_id,
-        booked_after,
-        booked_before,
-        created_at,
-        cancelled_at,
-        external_reference,
-        dropoff_before,
-        completed_at,
-        erased_at,
-    );
-
-    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
-    pub(crate) enum Relation {}
-
-    impl ActiveModelBehavior for ActiveModel {}
+table! {
+    /// Rows of `deliveries`.
+    mod delivery = "deliveries";
+    key(store_id: Uuid, id: Uuid);
+    distance_meters: i64,
+    duration_seconds: i64,
+    distance_source: String,
+    price_net: Option<i64>,
+    price_tax: Option<i64>,
+    price_currency: Option<String>,
+    /// The name of the quote that sets the price.
+    retail_price: Option<String>,
+    booked_time_slot_id: Option<Uuid>,
+    booked_after: Option<Instant>,
+    booked_before: Option<Instant>,
+    created_at: Instant,
+    cancelled_at: Option<Instant>,
+    external_reference: Option<String>,
+    /// Copied from the tasks for the filters of lists, as is `completed_at`.
+    dropoff_before: Option<Instant>,
+    completed_at: Option<Instant>,
+    /// When its personal data was erased.
+    erased_at: Option<Instant>,
 }
 
-/// Rows of `tasks`.
-pub(crate) mod task {
-    use sea_orm::entity::prelude::*;
-
-    use super::super::{
-        instant::Instant,
-        json::{AddressJson, MetadataJson, PackagesJson, TagsJson},
-    };
-
-    #[derive(Clone, Debug, DeriveEntityModel)]
-    #[sea_orm(table_name = "tasks")]
-    pub struct Model {
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub store_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub id: Uuid,
-        pub delivery_id: Uuid,
-        pub kind: String,
-        #[sea_orm(column_type = "JsonBinary")]
-        pub address: AddressJson,
-        pub after: Instant,
-        pub before: Instant,
-        /// Whether the window was requested as a time slot.
-        pub time_slot: bool,
-        pub comments: String,
-        pub weight: Option<i64>,
-        #[sea_orm(column_type = "JsonBinary")]
-        pub packages: PackagesJson,
-        #[sea_orm(column_type = "JsonBinary")]
-        pub tags: TagsJson,
-        #[sea_orm(column_type = "JsonBinary")]
-        pub metadata: MetadataJson,
-        pub created_at: Instant,
-        pub updated_at: Instant,
-        pub completed_at: Option<Instant>,
-        pub cancelled_at: Option<Instant>,
-    }
-
-    positional!(
-        store_id,
-        id,
-        delivery_id,
-        kind,
-        address,
-        after,
-        before,
-        time_slot,
-        comments,
-        weight,
-        packages,
-        tags,
-        metadata,
-        created_at,
-        updated_at,
-        completed_at,
-        cancelled_at,
-    );
-
-    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
-    pub enum Relation {}
-
-    impl ActiveModelBehavior for ActiveModel {}
+table! {
+    /// Rows of `tasks`.
+    mod task = "tasks";
+    key(store_id: Uuid, id: Uuid);
+    delivery_id: Uuid,
+    kind: String,
+    address: AddressJson,
+    after: Instant,
+    before: Instant,
+    /// Whether the window was requested as a time slot.
+    time_slot: bool,
+    comments: String,
+    weight: Option<i64>,
+    packages: PackagesJson,
+    tags: TagsJson,
+    metadata: MetadataJson,
+    created_at: Instant,
+    updated_at: Instant,
+    completed_at: Option<Instant>,
+    cancelled_at: Option<Instant>,
 }
 
-/// Rows of `slot_bookings`.
-pub(crate) mod slot_booking {
-    use sea_orm::entity::prelude::*;
-
-    use super::super::instant::Instant;
-
-    #[derive(Clone, Debug, DeriveEntityModel)]
-    #[sea_orm(table_name = "slot_bookings")]
-    pub(crate) struct Model {
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub store_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub time_slot_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub starts_at: Instant,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub ends_at: Instant,
-        pub booked: i64,
-    }
-
-    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
-    pub(crate) enum Relation {}
-
-    impl ActiveModelBehavior for ActiveModel {}
+table! {
+    /// Rows of `slot_bookings`.
+    mod slot_booking = "slot_bookings";
+    key(store_id: Uuid, time_slot_id: Uuid, starts_at: Instant, ends_at: Instant);
+    booked: i64,
 }
 
-/// Rows of `created_bytes`.
-pub(crate) mod created_bytes {
-    use sea_orm::entity::prelude::*;
-
-    use super::super::instant::Instant;
-
-    #[derive(Clone, Debug, DeriveEntityModel)]
-    #[sea_orm(table_name = "created_bytes")]
-    pub(crate) struct Model {
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub store_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub hour_of_day: i64,
-        pub hour: Instant,
-        pub bytes: i64,
-    }
-
-    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
-    pub(crate) enum Relation {}
-
-    impl ActiveModelBehavior for ActiveModel {}
+table! {
+    /// Rows of `created_bytes`.
+    mod created_bytes = "created_bytes";
+    key(store_id: Uuid, hour_of_day: i64);
+    hour: Instant,
+    bytes: i64,
 }
 
-/// Rows of `retail_price_uses`.
-pub(crate) mod retail_price_use {
-    use sea_orm::entity::prelude::*;
-
-    use super::super::instant::Instant;
-
-    #[derive(Clone, Debug, DeriveEntityModel)]
-    #[sea_orm(table_name = "retail_price_uses")]
-    pub(crate) struct Model {
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub store_id: Uuid,
-        #[sea_orm(primary_key, auto_increment = false)]
-        pub retail_price_id: Uuid,
-        pub delivery_id: Uuid,
-        pub used_at: Instant,
-    }
-
-    #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
-    pub(crate) enum Relation {}
-
-    impl ActiveModelBehavior for ActiveModel {}
+table! {
+    /// Rows of `retail_price_uses`.
+    mod retail_price_use = "retail_price_uses";
+    key(store_id: Uuid, retail_price_id: Uuid);
+    delivery_id: Uuid,
+    used_at: Instant,
 }

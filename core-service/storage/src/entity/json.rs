@@ -159,3 +159,17 @@ impl TryFrom<ServiceAreaJson> for ServiceArea {
             .map_err(|error| Error::inconsistent("stores", error))
     }
 }
+
+/// A place that is precise enough to deliver to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
+pub struct PlaceJson {
+    pub formatted: String,
+    pub postal_code: Option<String>,
+    pub locality: Option<String>,
+    pub country: Option<String>,
+    pub latitude: f64,
+    pub longitude: f64,
+    /// `house`, `interpolated`, `street` or `locality`.
+    pub precision: String,
+    pub confidence: f64,
+}

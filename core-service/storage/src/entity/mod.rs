@@ -1,21 +1,42 @@
-//! Rows, one module per table, grouped as the schema is. The aggregates' files beside this folder
-//! convert them to domain types and back.
+//! The tables, a module each, grouped as the schema is. The aggregates' files beside this folder
+//! convert rows to domain types and back.
 
-/// Reads a `Model` by the positions of its columns, given the names of all its fields in order. By
-/// name, sea-orm formats the names of all columns for each row.
-macro_rules! positional {
-    ($($field:ident),+ $(,)?) => {
-        impl Model {
-            #[cfg(test)]
-            pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
+/// Declares a table: its name, the columns of its primary key, and the others.
+macro_rules! table {
+    (
+        $(#[$doc:meta])*
+        mod $table:ident = $name:literal;
+        key($($key:ident: $key_type:ty),+);
+        $($(#[$column_doc:meta])* $column:ident: $column_type:ty,)+
+    ) => {
+        $(#[$doc])*
+        pub(crate) mod $table {
+            use super::super::column_types::*;
 
-            /// Reads the columns of a row from `first` on.
-            pub(crate) fn at(row: &sea_orm::QueryResult, first: usize) -> Result<Self, DbErr> {
-                let mut columns = first..;
-                Ok(Self {
-                    $($field: super::super::next(row, &mut columns)?),+
-                })
+            #[derive(Clone, Debug, DeriveEntityModel)]
+            #[sea_orm(table_name = $name)]
+            pub(crate) struct Model {
+                $(#[sea_orm(primary_key, auto_increment = false)] pub $key: $key_type,)+
+                $($(#[$column_doc])* pub $column: $column_type,)+
             }
+
+            impl ByPosition for Model {
+                #[cfg(test)]
+                const COLUMNS: &[&str] = &[$(stringify!($key),)+ $(stringify!($column)),+];
+
+                fn at(row: &QueryResult, first: usize) -> Result<Self, DbErr> {
+                    let mut position = first..;
+                    Ok(Self {
+                        $($key: next(row, &mut position)?,)+
+                        $($column: next(row, &mut position)?),+
+                    })
+                }
+            }
+
+            #[derive(Clone, Copy, Debug, EnumIter, DeriveRelation)]
+            pub(crate) enum Relation {}
+
+            impl ActiveModelBehavior for ActiveModel {}
         }
     };
 }
@@ -42,6 +63,28 @@ pub(super) use self::{
     webhooks::{attempt, notification, receiver_host, webhook},
 };
 
+/// What the declaration of a table uses.
+mod column_types {
+    pub(super) use sea_orm::{QueryResult, entity::prelude::*};
+
+    pub(super) use super::{
+        ByPosition,
+        instant::Instant,
+        json::{AddressJson, MetadataJson, PackagesJson, PlaceJson, ServiceAreaJson, TagsJson},
+        next,
+    };
+}
+
+/// A row that is read by the positions of its columns. By name, sea-orm formats the names of all
+/// columns for each row.
+pub(super) trait ByPosition: Sized {
+    #[cfg(test)]
+    const COLUMNS: &[&str];
+
+    /// Reads the columns from `first` on.
+    fn at(row: &QueryResult, first: usize) -> Result<Self, DbErr>;
+}
+
 /// Reads the next column of a row.
 fn next<T: TryGetable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Result<T, DbErr> {
     row.try_get_by_index(columns.next().unwrap_or(usize::MAX))
@@ -51,7 +94,7 @@ fn next<T: TryGetable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Res
 mod tests {
     use sea_orm::{IdenStatic as _, Iterable as _};
 
-    use super::{delivery, task};
+    use super::{ByPosition as _, delivery, task};
 
     #[test]
     fn positions_are_those_of_the_selected_columns() {

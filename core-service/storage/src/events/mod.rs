@@ -11,27 +11,23 @@ use domain::{
     event_log::LogBounds,
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::SelectStatement,
-};
 
 pub use self::{
     retention::{is_any_older, remove_oldest},
     sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_lease},
 };
-use super::{
-    ConnectionTrait, Error,
-    entity::{
-        event::{ActiveModel, Column, Entity, Model},
-        event_counter, event_sequencer,
-        instant::Instant,
-    },
+use super::entity::{
+    event::{ActiveModel, Column, Entity, Model},
+    event_counter, event_sequencer,
+    instant::Instant,
 };
+use crate::prelude::*;
 
 const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";
+
+/// The key of the only row of `event_sequencers`.
+const SEQUENCER_ROW: i64 = 1;
 
 /// Inserts events without numbers, which the sequencer assigns.
 pub async fn insert(
@@ -58,9 +54,7 @@ pub async fn insert(
             }
         })
         .collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
+    // Nothing if there is no row.
     Entity::insert_many(rows)
         .exec_without_returning(transaction)
         .await?;
@@ -73,11 +67,8 @@ pub async fn find(
     store_id: StoreId,
     id: EventId,
 ) -> Result<Option<Event>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .filter(Column::Number.is_not_null())
-        .one(connection)
-        .await?;
-    row.map(Event::try_from).transpose()
+    let query = Entity::find_by_id((store_id.0, id.0)).filter(Column::Number.is_not_null());
+    rows::first(connection, query).await
 }
 
 /// A store's events after a number, in order.
@@ -87,14 +78,11 @@ pub async fn list(
     after: i64,
     limit: u64,
 ) -> Result<Vec<Event>, Error> {
-    let rows = Entity::find()
+    let query = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::Number.gt(after))
-        .order_by_asc(Column::Number)
-        .limit(limit)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Event::try_from).collect()
+        .order_by_asc(Column::Number);
+    rows::all(connection, query.limit(limit)).await
 }
 
 /// A store's committed events of one name without a number, created in a period, both ends
@@ -146,18 +134,15 @@ pub async fn list_of_all_stores(
     after: i64,
     limit: u64,
 ) -> Result<Vec<Event>, Error> {
-    let rows = Entity::find()
+    let query = Entity::find()
         .filter(Column::Position.gt(after))
-        .order_by_asc(Column::Position)
-        .limit(limit)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Event::try_from).collect()
+        .order_by_asc(Column::Position);
+    rows::all(connection, query.limit(limit)).await
 }
 
 /// The bounds of the log over all stores.
 pub async fn bounds_of_all_stores(connection: &impl ConnectionTrait) -> Result<LogBounds, Error> {
-    let row = event_sequencer::Entity::find_by_id(event_sequencer::ROW_ID)
+    let row = event_sequencer::Entity::find_by_id(SEQUENCER_ROW)
         .one(connection)
         .await?;
     Ok(row.map_or(LogBounds::default(), |row| LogBounds {

@@ -2,20 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, ExprTrait as _},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
-use crate::{
-    ConnectionTrait, Error,
-    entity::{
-        event::{Column, Entity},
-        event_counter, event_sequencer,
-        instant::Instant,
-    },
+use crate::entity::{
+    event::{Column, Entity},
+    event_counter, event_sequencer,
+    instant::Instant,
 };
+use crate::prelude::*;
 
 /// Whether the oldest event was created before an instant. Writes nothing.
 pub async fn is_any_older(

@@ -9,21 +9,18 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, Statement,
-    sea_query::{Expr, ExprTrait as _, LockBehavior, LockType, OnConflict},
-};
-use uuid::Uuid;
+use sea_orm::{Statement, sea_query::ExprTrait as _};
 
+use crate::prelude::*;
 use crate::{
-    Error,
     entity::{
         event, event_counter,
-        event_sequencer::{Column, Entity, ROW_ID},
+        event_sequencer::{Column, Entity},
     },
     lease_clock,
 };
+
+use super::SEQUENCER_ROW;
 
 /// The result of one run of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +33,8 @@ pub enum SequencerRun {
 
 /// Whether any event has no number yet.
 pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
-    let found: Option<Uuid> = event::Entity::find()
-        .select_only()
-        .column(event::Column::Id)
-        .filter(event::Column::Number.is_null())
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+    let unnumbered = event::Entity::find().filter(event::Column::Number.is_null());
+    rows::exist(connection, unnumbered).await
 }
 
 /// Assigns numbers to committed events, oldest first, if the lease is free, expired, or held by
@@ -59,7 +49,7 @@ pub async fn assign_numbers(
         .add(Column::LeaseOwner.eq(lease_owner))
         .add(Expr::col(Column::LeaseExpiresAt).lte(lease_clock::now(transaction)));
     // Another transaction that has locked the row is assigning numbers.
-    let sequencer = Entity::find_by_id(ROW_ID)
+    let sequencer = Entity::find_by_id(SEQUENCER_ROW)
         .filter(is_available)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .one(transaction)
@@ -86,7 +76,7 @@ pub async fn assign_numbers(
             lease_clock::expiry(transaction, lease),
         )
         .col_expr(Column::LastPosition, Expr::value(last_position))
-        .filter(Column::Id.eq(ROW_ID))
+        .filter(Column::Id.eq(SEQUENCER_ROW))
         .exec(transaction)
         .await?;
     Ok(SequencerRun::Numbered(numbered.len()))
@@ -97,10 +87,9 @@ pub async fn release_lease(
     transaction: &impl ConnectionTrait,
     lease_owner: Option<Uuid>,
 ) -> Result<(), Error> {
-    let mut condition = Condition::all().add(Column::Id.eq(ROW_ID));
-    if let Some(lease_owner) = lease_owner {
-        condition = condition.add(Column::LeaseOwner.eq(lease_owner));
-    }
+    let condition = Condition::all()
+        .add(Column::Id.eq(SEQUENCER_ROW))
+        .add_option(lease_owner.map(|owner| Column::LeaseOwner.eq(owner)));
     Entity::update_many()
         .col_expr(Column::LeaseOwner, Expr::value(None::<Uuid>))
         .col_expr(Column::LeaseExpiresAt, Expr::value(0_i64))
@@ -150,9 +139,6 @@ async fn save_counters(
 ) -> Result<(), Error> {
     use event_counter::{ActiveModel, Column, Entity};
 
-    if last_numbers.is_empty() {
-        return Ok(());
-    }
     let rows = last_numbers
         .into_iter()
         .map(|(store_id, last_number)| ActiveModel {

@@ -1,4 +1,4 @@
-//! The jobs in the queue of a group commit: writes, and requests to truncate the log.
+//! The jobs in the queue of a group commit.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -20,38 +20,36 @@ pub(super) enum JobResult {
     Broken,
 }
 
-/// A [`Write`] with its type parameters erased, or a [`TruncateLog`].
+/// A [`Write`] with its type parameters erased.
 pub(super) trait Job: Send {
     /// Whether the caller still waits.
     fn is_caller_waiting(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
     /// The request that the job is for.
-    fn trace(&self) -> Option<&TraceSpan> {
-        None
-    }
+    fn trace(&self) -> Option<&TraceSpan>;
     /// The storage error that the work returned.
     fn error(&self) -> Option<&Error>;
     /// Sets the error, unless the work returned an error.
     fn fail(&mut self, error: Error);
     /// Whether the log is truncated after the commit, before the response.
-    fn truncates_log(&self) -> bool {
-        false
-    }
+    fn truncates_log(&self) -> bool;
     fn respond(self: Box<Self>);
 }
 
 pub(super) struct Write<T, E, W> {
     origin: Origin,
     work: W,
+    truncates_log: bool,
     result: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
 impl<T, E, W> Write<T, E, W> {
-    pub(super) fn new(work: W, reply: oneshot::Sender<Result<T, E>>) -> Self {
+    pub(super) fn new(work: W, truncates_log: bool, reply: oneshot::Sender<Result<T, E>>) -> Self {
         Self {
             origin: Origin::current(),
             work,
+            truncates_log,
             result: None,
             reply,
         }
@@ -102,51 +100,16 @@ where
         }
     }
 
+    fn truncates_log(&self) -> bool {
+        self.truncates_log
+    }
+
     fn respond(self: Box<Self>) {
         let result = self
             .result
             .unwrap_or_else(|| Err(Error::WriterStopped.into()));
         // Fails if the caller timed out. The write stays committed.
         let _ = self.reply.send(result);
-    }
-}
-
-/// Writes nothing.
-pub(super) struct TruncateLog {
-    error: Option<Error>,
-    reply: oneshot::Sender<Result<(), Error>>,
-}
-
-impl TruncateLog {
-    pub(super) fn new(reply: oneshot::Sender<Result<(), Error>>) -> Self {
-        Self { error: None, reply }
-    }
-}
-
-impl Job for TruncateLog {
-    fn is_caller_waiting(&self) -> bool {
-        !self.reply.is_closed()
-    }
-
-    fn run<'a>(&'a mut self, _transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
-        std::future::ready(JobResult::Done).boxed()
-    }
-
-    fn error(&self) -> Option<&Error> {
-        self.error.as_ref()
-    }
-
-    fn fail(&mut self, error: Error) {
-        self.error.get_or_insert(error);
-    }
-
-    fn truncates_log(&self) -> bool {
-        true
-    }
-
-    fn respond(self: Box<Self>) {
-        // Fails if the caller timed out.
-        let _ = self.reply.send(self.error.map_or(Ok(()), Err));
     }
 }
 

@@ -8,6 +8,7 @@ mod tests;
 mod write_check;
 
 use std::{
+    future::ready,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
     TransactionTrait,
@@ -31,7 +32,7 @@ use super::{
     generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
 };
-use job::{Job, JobResult, TruncateLog, Write};
+use job::{Job, JobResult, Write};
 pub(super) use write_check::WriteCheck;
 
 /// The capacity of the queue. More writes would time out before their commit.
@@ -49,9 +50,7 @@ const MIN_WRITES: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct GroupCommit {
-    queue: Queue,
-    /// Failed commits to a database that cannot be written.
-    failures: Arc<AtomicU64>,
+    queue: Arc<Queue>,
     writer: tokio::task::JoinHandle<Result<(), Error>>,
 }
 
@@ -81,12 +80,12 @@ impl GroupCommit {
             .run(queue),
         );
         Self {
-            queue: Queue {
+            queue: Arc::new(Queue {
                 jobs,
                 commit_timer,
+                failures,
                 write_timeout,
-            },
-            failures,
+            }),
             writer,
         }
     }
@@ -97,18 +96,16 @@ impl GroupCommit {
         T: Send + 'static,
         E: WriteError,
     {
-        self.queue.write(work).await
+        self.queue.write(work, false).await
     }
 
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
-        let (reply, result) = oneshot::channel();
-        self.queue.push(Box::new(TruncateLog::new(reply)))?;
-        self.queue.result(result).await
+        self.queue.write(|_| ready(Ok(())).boxed(), true).await
     }
 
     pub(super) fn write_check(&self) -> WriteCheck {
-        WriteCheck::new(&self.queue, &self.failures)
+        WriteCheck::new(&self.queue)
     }
 
     /// Runs the queued writes, then closes the connection.
@@ -123,11 +120,14 @@ impl GroupCommit {
 struct Queue {
     jobs: mpsc::Sender<Box<dyn Job>>,
     commit_timer: CommitTimer,
+    /// Failed commits to a database that cannot be written.
+    failures: Arc<AtomicU64>,
     write_timeout: Duration,
 }
 
 impl Queue {
-    async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    /// Runs a write and waits for its result. A write that times out in the queue is never run.
+    async fn write<T, E, W>(&self, work: W, truncates_log: bool) -> Result<T, E>
     where
         W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
@@ -138,22 +138,11 @@ impl Queue {
             return Err(Error::Timeout.into());
         }
         let (reply, result) = oneshot::channel();
-        self.push(Box::new(Write::new(work, reply)))?;
-        self.result(result).await
-    }
-
-    fn push(&self, job: Box<dyn Job>) -> Result<(), Error> {
+        let job = Box::new(Write::new(work, truncates_log, reply));
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
-        })
-    }
-
-    /// Waits for the result of a job. A write that times out in the queue is never run.
-    async fn result<T, E: WriteError>(
-        &self,
-        result: oneshot::Receiver<Result<T, E>>,
-    ) -> Result<T, E> {
+        })?;
         match tokio::time::timeout(self.write_timeout, result).await {
             Ok(result) => result.map_err(|_| Error::WriterStopped)?,
             Err(_) => Err(Error::Timeout.into()),
@@ -210,12 +199,11 @@ impl Writer {
                 }
             }
             self.writes_in_log += batch.len().max(MIN_WRITES);
-            if batch.iter().any(|job| job.truncates_log()) {
-                let truncated = self.checkpoint(Checkpoint::Truncate).await;
+            if batch.iter().any(|job| job.truncates_log())
+                && self.checkpoint(Checkpoint::Truncate).await.is_err()
+            {
                 for job in batch.iter_mut().filter(|job| job.truncates_log()) {
-                    if truncated.is_err() {
-                        job.fail(Error::LogNotTruncated);
-                    }
+                    job.fail(Error::LogNotTruncated);
                 }
             }
             for job in batch.drain(..) {

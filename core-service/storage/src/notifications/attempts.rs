@@ -6,11 +6,9 @@ use domain::{
     id::{NotificationId, StoreId},
     notification::Outcome,
 };
-use jiff::Timestamp;
-use sea_orm::{ActiveValue::Set, EntityTrait, sea_query::OnConflict};
-use uuid::Uuid;
 
-use crate::{ConnectionTrait, Error, entity::attempt, padded_params::padded};
+use crate::entity::attempt;
+use crate::prelude::*;
 
 /// The outcome of one attempt, as a dispatcher reports it.
 #[derive(Clone, Debug)]
@@ -42,7 +40,7 @@ pub async fn insert_attempts(
     transaction: &impl ConnectionTrait,
     attempts: &[RecordedAttempt],
 ) -> Result<(), Error> {
-    // Bucketing repeats the last row: the conflict clause ignores the copies.
+    // Padding repeats the last row: the conflict clause ignores the copies.
     let rows = padded(attempts)
         .into_iter()
         .map(|attempt| attempt::ActiveModel {

@@ -3,24 +3,16 @@
 //! and later ones cancel the rest batch by batch. Meanwhile no claim takes notifications of a
 //! disabled webhook. Enabling it cancels the rest first.
 
-use domain::{
-    id::{StoreId, WebhookId},
-    webhook::Webhook,
-};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{ExprTrait as _, LockType},
-};
-use uuid::Uuid;
+use domain::webhook::Webhook;
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
     cancellation::{cancel_notifications, cancel_pending},
     queue::{earliest_pending, subquery},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error, Storage,
+    Storage,
     entity::webhook::{Column, Entity},
     webhooks::{self, WebhookKey, any_of},
 };
@@ -74,17 +66,12 @@ async fn cancel_batch(
 async fn find_disabled_with_backlog(
     connection: &impl ConnectionTrait,
 ) -> Result<Option<WebhookKey>, Error> {
-    let found: Option<(Uuid, Uuid)> = Entity::find()
-        .select_only()
-        .columns([Column::StoreId, Column::Id])
+    let query = Entity::find()
         .filter(Column::DisabledAt.is_not_null())
         // One index lookup per disabled webhook, independent of the length of its backlog.
         .filter(subquery(earliest_pending()).is_not_null())
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.map(|(store_id, id)| (StoreId(store_id), WebhookId(id))))
+        .limit(1);
+    Ok(webhooks::keys(connection, query).await?.pop())
 }
 
 /// Cancels a batch of a webhook's backlog, if it is disabled. Returns how many notifications: fewer

@@ -1,22 +1,15 @@
 //! Cancels the notifications of webhooks that are disabled or deleted.
 
 use domain::id::{StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QuerySelect,
-    sea_query::{Expr, LockBehavior, LockType, Query},
-};
-use uuid::Uuid;
+use sea_orm::Order;
 
-use super::state::{CANCELLED, is_leased, is_pending};
-
+use super::state::{CANCELLED, is_leased, is_pending, of_webhook};
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{Column, Entity},
     },
-    padded_params::padded,
     webhooks::WebhookKey,
 };
 
@@ -37,7 +30,7 @@ pub async fn cancel_notifications(
     // Two statements: pending and leased notifications have an index each.
     let webhook = (store_id, webhook_id);
     cancel_pending(transaction, webhook, limit, now).await?;
-    let leased = lock_skip_locked(transaction, is_of_webhook(webhook).add(is_leased())).await?;
+    let leased = lock_skip_locked(transaction, of_webhook(webhook).add(is_leased())).await?;
     if leased.is_empty() {
         return Ok(());
     }
@@ -54,7 +47,7 @@ pub(super) async fn cancel_pending(
     limit: Option<u64>,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let pending = is_of_webhook(webhook).add(is_pending());
+    let pending = of_webhook(webhook).add(is_pending());
     let Some(limit) = limit else {
         return cancel(transaction, pending, now).await;
     };
@@ -105,10 +98,4 @@ pub(super) async fn lock_skip_locked(
         .all(transaction)
         .await?;
     Ok(locked)
-}
-
-fn is_of_webhook((store_id, webhook_id): WebhookKey) -> Condition {
-    Condition::all()
-        .add(Column::StoreId.eq(store_id.0))
-        .add(Column::WebhookId.eq(webhook_id.0))
 }

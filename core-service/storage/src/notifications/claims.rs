@@ -6,9 +6,6 @@ use domain::{
     id::{DeliveryId, NotificationId},
     scheduling::{ClaimBudget, ReceiverHealth},
 };
-use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, sea_query::Expr};
-use uuid::Uuid;
 
 use super::{
     due_batch::{DueBatch, due_batches},
@@ -17,12 +14,10 @@ use super::{
     queue, receiver_hosts,
     state::{LEASED, is_pending},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::notification::{Column, Entity, Model},
     lease_clock,
-    padded_params::padded,
     webhooks::Target,
 };
 
@@ -99,8 +94,10 @@ pub(super) async fn claim_from(
     let mut batches = due_batches(transaction, limits.collect(), now).await?;
     let unproven = shares
         .iter()
-        .filter(|(webhook, _)| !webhook.is_proven && batches.contains_key(&webhook.key.1))
-        .map(|(webhook, _)| (webhook.key.0, webhook.target.host.as_str()));
+        .filter(|(webhook, _)| {
+            !webhook.is_proven && batches.contains_key(&webhook.target.webhook_id)
+        })
+        .map(|(webhook, _)| (webhook.target.store_id, webhook.target.host.as_str()));
     let mut hosts = receiver_hosts::occupy(transaction, unproven.collect(), lease.1, now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
@@ -109,10 +106,12 @@ pub(super) async fn claim_from(
         let DueBatch {
             ids: mut due,
             in_flight,
-        } = batches.remove(&webhook.key.1).unwrap_or_default();
+        } = batches
+            .remove(&webhook.target.webhook_id)
+            .unwrap_or_default();
         // The first unproven webhook of its store at a host takes the host.
         if !due.is_empty() && !webhook.is_proven {
-            let host = (webhook.key.0, webhook.target.host.clone());
+            let host = (webhook.target.store_id, webhook.target.host.clone());
             if !hosts.remove(&host) {
                 continue;
             }
@@ -121,9 +120,9 @@ pub(super) async fn claim_from(
         let share = std::cmp::min(limit.saturating_sub(in_flight), *share);
         let share = usize::try_from(share).unwrap_or(usize::MAX);
         if due.len() > share {
-            more_due.push(webhook.key);
+            more_due.push(webhook.target.key());
         } else {
-            none_due.push(webhook.key);
+            none_due.push(webhook.target.key());
         }
         due.truncate(share);
         ids.append(&mut due);
@@ -164,7 +163,7 @@ async fn lease_rows(
 fn with_targets(rows: Vec<Model>, webhooks: Vec<EligibleWebhook>) -> Vec<ClaimedNotification> {
     let webhooks: HashMap<_, _> = webhooks
         .into_iter()
-        .map(|webhook| (webhook.key.1.0, webhook))
+        .map(|webhook| (webhook.target.webhook_id.0, webhook))
         .collect();
     rows.into_iter()
         .filter_map(|row| {

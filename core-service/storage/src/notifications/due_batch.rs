@@ -13,9 +13,8 @@ use uuid::Uuid;
 use super::{
     eligibility::{EligibleWebhook, is_within_in_flight_window},
     queue::subquery,
-    state::{is_leased, is_pending},
+    state::{is_leased, is_pending, of_webhook},
 };
-
 use crate::{
     ConnectionTrait, Error,
     entity::{
@@ -74,12 +73,10 @@ fn select_due(
     now: Timestamp,
 ) -> SelectStatement {
     let notifications_of_webhook = || {
-        let (store_id, webhook_id) = webhook.key;
         let mut select = Query::select();
         select
             .from(Entity)
-            .and_where(Column::StoreId.eq(store_id.0))
-            .and_where(Column::WebhookId.eq(webhook_id.0));
+            .cond_where(of_webhook(webhook.target.key()));
         select
     };
     let mut earliest_due = notifications_of_webhook();

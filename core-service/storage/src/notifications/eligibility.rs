@@ -3,36 +3,25 @@
 
 use std::time::Duration;
 
-use domain::{
-    id::{StoreId, WebhookId},
-    scheduling::{
-        Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth, UsageKey,
-    },
+use domain::scheduling::{
+    Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth, UsageKey,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, FromQueryResult as _, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait as _,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, SimpleExpr},
-};
-use uuid::Uuid;
+use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
 use super::{
     queue::{notifications_of_outer_webhook, subquery},
     receiver_hosts,
     state::is_leased,
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification,
         webhook::{Column, Entity, Model},
     },
     lease_clock,
-    padded_params::padded,
-    webhooks::{Target, WebhookKey},
+    webhooks::Target,
 };
 
 /// The remaining time of a lease when its in-flight window ends.
@@ -49,7 +38,6 @@ pub(super) fn max_webhooks(budget: &ClaimBudget) -> u32 {
 /// A webhook whose notifications a claim may take.
 #[derive(Clone, Debug)]
 pub(super) struct EligibleWebhook {
-    pub(super) key: WebhookKey,
     pub(super) receiver_health: ReceiverHealth,
     pub(super) is_proven: bool,
     pub(super) target: Target,
@@ -63,7 +51,7 @@ impl EligibleWebhook {
             health: self.receiver_health,
             is_proven: self.is_proven,
             in_flight: self.in_flight,
-            store_id: self.key.0,
+            store_id: self.target.store_id,
             host: &self.target.host,
         }
     }
@@ -72,7 +60,7 @@ impl EligibleWebhook {
 /// Whether any notification is due and its host may be called, even if there is no capacity for it.
 /// Writes nothing.
 pub async fn is_any_due(connection: &impl ConnectionTrait, now: Timestamp) -> Result<bool, Error> {
-    exists(connection, is_due(connection, now)).await
+    rows::exist(connection, Entity::find().filter(is_due(connection, now))).await
 }
 
 /// Whether any webhook is eligible. Writes nothing.
@@ -81,19 +69,8 @@ pub async fn is_any_claimable(
     budget: &ClaimBudget,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    exists(connection, is_eligible(connection, budget, now)).await
-}
-
-async fn exists(connection: &impl ConnectionTrait, condition: Condition) -> Result<bool, Error> {
-    let found: Option<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(condition)
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+    let eligible = Entity::find().filter(is_eligible(connection, budget, now));
+    rows::exist(connection, eligible).await
 }
 
 /// Locks the eligible webhooks, in the order of the queue. Their in-flight counts may have changed
@@ -119,7 +96,6 @@ pub(super) async fn eligible_webhooks(
             let webhook = Model::from_query_result(row, "")?;
             let in_flight: i64 = row.try_get("", "in_flight")?;
             Ok(EligibleWebhook {
-                key: (StoreId(webhook.store_id), WebhookId(webhook.id)),
                 receiver_health: ReceiverHealth::parse(webhook.receiver_health.as_deref()),
                 is_proven: webhook.is_proven,
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),

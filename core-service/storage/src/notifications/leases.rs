@@ -3,24 +3,17 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use domain::id::{NotificationId, StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect,
-    sea_query::{Alias, Expr, ExprTrait as _, Query},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
     cancellation::{cancel, lock_skip_locked},
     queue, receiver_hosts,
     state::{PENDING, is_leased},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::notification::{Column, Entity},
     lease_clock,
-    padded_params::padded,
 };
 
 /// Makes notifications pending again, if their leases are still held. Returns how many.
@@ -101,27 +94,16 @@ async fn make_pending(
 
 /// Whether any lease has expired. Writes nothing.
 pub async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<bool, Error> {
-    let found: Option<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(is_expired(connection))
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+    rows::exist(connection, Entity::find().filter(is_expired(connection))).await
 }
 
-/// Notifications whose last lease is one of these.
+/// Notifications whose last lease is one of these; there must be one.
 pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
     let leases = padded(
         leases
             .into_iter()
             .map(|(id, lease_token)| (id.0, lease_token)),
     );
-    if leases.is_empty() {
-        return Condition::all().add(Expr::cust("1 = 0"));
-    }
     // A join, not a disjunction, which would be evaluated in full for each row. The ids are
     // repeated: without them, a planner that expects few leased rows compares each of them with
     // every lease.

@@ -16,12 +16,12 @@ use super::{
     queue,
     state::{LEASED, PENDING},
 };
-
 use crate::{
     ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{Column, Entity},
+        webhook,
     },
     events as event_log, lease_clock,
     webhooks::{self, Target},
@@ -67,26 +67,26 @@ pub async fn record_events(
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
     let subscribers = webhooks::subscribers(transaction, store_id, &names).await?;
     let traceparent = TraceSpan::current().and_then(|trace| trace.traceparent());
-    Ok(subscribers
-        .into_iter()
-        .filter_map(|subscriber| {
-            let (event_id, event) = *events.iter().find(|(_, name)| *name == subscriber.event)?;
-            Some(NewNotification {
-                id: NotificationId::new(),
-                event_id,
-                event,
-                store_id,
-                delivery_id,
-                receiver_health: subscriber.receiver_health,
-                is_proven: subscriber.is_proven,
-                has_backlog: subscriber
-                    .next_due_at
-                    .is_some_and(|due| due <= Instant::from(now)),
-                traceparent: traceparent.clone(),
-                target: subscriber.target,
-            })
-        })
-        .collect())
+    let notification = |webhook: webhook::Model| {
+        let is_event = |(_, name): &&(EventId, EventName)| name.as_str() == webhook.event;
+        let (event_id, event) = *events.iter().find(is_event)?;
+        let next_due_at = webhook.next_due_at;
+        let receiver_health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
+        let is_proven = webhook.is_proven;
+        Some(Target::try_from(webhook).map(|target| NewNotification {
+            id: NotificationId::new(),
+            event_id,
+            event,
+            store_id,
+            delivery_id,
+            receiver_health,
+            is_proven,
+            has_backlog: next_due_at.is_some_and(|due| due <= Instant::from(now)),
+            traceparent: traceparent.clone(),
+            target,
+        }))
+    };
+    subscribers.into_iter().filter_map(notification).collect()
 }
 
 /// Inserts notifications: pre-leased if they come with a lease token, else pending. Skips a pending
@@ -100,7 +100,7 @@ pub async fn insert(
     let pending: Vec<_> = notifications
         .iter()
         .filter(|(_, lease_token)| lease_token.is_none())
-        .map(|(notification, _)| (notification.store_id, notification.target.webhook_id))
+        .map(|(notification, _)| notification.target.key())
         .collect();
     let enabled = if pending.is_empty() {
         HashSet::new()

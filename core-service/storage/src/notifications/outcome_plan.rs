@@ -15,7 +15,6 @@ use super::{
     receiver_health::AttemptSummary,
     state::CANCELLED,
 };
-
 use crate::{entity::notification::Model, webhooks::WebhookKey};
 
 /// The attempts to record, their effect on the webhooks, and the new states of the notifications

@@ -8,12 +8,8 @@ use domain::{
     notification::{Outcome, is_failing_for_too_long},
     webhook::DisabledReason,
 };
-use jiff::{SignedDuration, Timestamp};
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, SimpleExpr},
-};
-use uuid::Uuid;
+use jiff::SignedDuration;
+use sea_orm::{UpdateMany, sea_query::ExprTrait as _};
 
 use super::{
     attempts::{AttemptReport, RecordedAttempt},
@@ -25,15 +21,13 @@ use super::{
     receiver_hosts::HostOutcomes,
     state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{Column, Entity, Model},
     },
     events,
-    padded_params::padded,
     webhooks::{self, WebhookKey},
 };
 
@@ -171,6 +165,15 @@ fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
 }
 
+/// An update to a state that counts an attempt and ends its lease.
+fn after_attempt(state: &str) -> UpdateMany<Entity> {
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(state))
+        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
+}
+
 async fn mark_delivered(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
@@ -180,12 +183,8 @@ async fn mark_delivered(
     if reports.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = Entity::update_many()
-        .col_expr(Column::State, Expr::value(DELIVERED))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+    let rows = after_attempt(DELIVERED)
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .filter(leases_of(reports).add(state))
         .exec_with_returning(transaction)
         .await?;
@@ -241,12 +240,8 @@ async fn schedule_retries(
             due_at.case(Column::Id.eq(*id), Expr::value(Instant::from(*instant)))
         })
         .finally(Expr::col(Column::DueAt));
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(PENDING))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+    after_attempt(PENDING)
         .col_expr(Column::DueAt, due_at.into())
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .filter(Column::Id.is_in(padded(retried.keys().copied())))
         .exec(transaction)
         .await?;
@@ -263,12 +258,8 @@ async fn finish(
     if ids.is_empty() {
         return Ok(());
     }
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(state))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+    after_attempt(state)
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .filter(Column::Id.is_in(padded(ids)))
         .exec(transaction)
         .await?;

@@ -9,20 +9,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domain::id::{StoreId, WebhookId};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{
-        CaseStatement, Expr, ExprTrait as _, LockBehavior, LockType, Query, SelectStatement,
-        SimpleExpr,
-    },
-};
-use uuid::Uuid;
+use sea_orm::{DbBackend, sea_query::ExprTrait as _};
 
 use super::state::is_pending;
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification,
@@ -110,17 +101,10 @@ pub(super) async fn reschedule(
         none_due.to_vec()
     } else {
         // Skips webhooks that a transaction in `lock_and_move_forward` has locked.
-        let rows: Vec<(Uuid, Uuid)> = Entity::find()
-            .select_only()
-            .columns([Column::StoreId, Column::Id])
+        let query = Entity::find()
             .filter(any_of(none_due.iter().copied()))
-            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-            .into_tuple()
-            .all(transaction)
-            .await?;
-        rows.into_iter()
-            .map(|(store_id, id)| (StoreId(store_id), WebhookId(id)))
-            .collect()
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
+        webhooks::keys(transaction, query).await?
     };
     if locked.is_empty() {
         return Ok(());

@@ -7,21 +7,15 @@ use domain::{
     id::{StoreId, WebhookId},
     scheduling::ReceiverHealth,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, LockType},
-};
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::{queue::moved_forward, receiver_hosts::HostOutcomes};
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         webhook::{Column, Entity},
     },
-    padded_params::padded,
     webhooks::{self, WebhookKey, any_of},
 };
 

@@ -11,23 +11,17 @@ use domain::{
     consent::{FAILURE_MEMORY, HEAD_START, PAUSES},
     id::StoreId,
 };
-use jiff::{SignedDuration, Timestamp};
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect, QueryTrait as _,
-    sea_query::{CaseStatement, Expr, ExprTrait as _, LockType, OnConflict, Query, SimpleExpr},
-};
-use uuid::Uuid;
+use jiff::SignedDuration;
+use sea_orm::sea_query::ExprTrait as _;
 
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         receiver_host::{ActiveModel, Column, Entity},
         webhook,
     },
     lease_clock,
-    padded_params::padded,
     webhooks::{self, any_of},
 };
 
@@ -152,18 +146,9 @@ pub async fn record_host_outcomes(
 ) -> Result<(), Error> {
     if !outcomes.accepted.is_empty() {
         prove_others(transaction, &outcomes.accepted).await?;
-        let is_accepting =
-            outcomes
-                .accepted
-                .iter()
-                .fold(Condition::any(), |any, (store_id, host)| {
-                    let this = Condition::all()
-                        .add(Column::StoreId.eq(store_id.0))
-                        .add(Column::Host.eq(host.as_str()));
-                    any.add(this)
-                });
+        let key = (Column::StoreId, Column::Host);
         Entity::delete_many()
-            .filter(is_accepting)
+            .filter(is_any(&outcomes.accepted, key))
             .exec(transaction)
             .await?;
     }
@@ -173,20 +158,28 @@ pub async fn record_host_outcomes(
     Ok(())
 }
 
+/// Whether the store and the host in two columns are any of these.
+fn is_any<C: ColumnTrait>(
+    hosts: &BTreeSet<(StoreId, String)>,
+    (store_column, host_column): (C, C),
+) -> Condition {
+    hosts
+        .iter()
+        .fold(Condition::any(), |any, (store_id, host)| {
+            any.add(store_column.eq(store_id.0).and(host_column.eq(host)))
+        })
+}
+
 /// Makes the webhooks of stores at hosts proven, except those whose last attempt failed.
 async fn prove_others(
     transaction: &impl ConnectionTrait,
     accepted: &BTreeSet<(StoreId, String)>,
 ) -> Result<(), Error> {
-    let mut others = Condition::any();
-    for (store_id, host) in accepted {
-        let of_host = Condition::all()
-            .add(webhook::Column::StoreId.eq(store_id.0))
-            .add(webhook::Column::Host.eq(host.as_str()))
-            .add(webhook::Column::IsProven.eq(false))
-            .add(webhook::Column::FailingSince.is_null());
-        others = others.add(of_host);
-    }
+    let key = (webhook::Column::StoreId, webhook::Column::Host);
+    let others = Condition::all()
+        .add(is_any(accepted, key))
+        .add(webhook::Column::IsProven.eq(false))
+        .add(webhook::Column::FailingSince.is_null());
     let others = webhooks::lock(transaction, others, LockType::NoKeyUpdate).await?;
     if others.is_empty() {
         return Ok(());
@@ -277,9 +270,6 @@ pub(crate) async fn has_failed(
     store_id: StoreId,
     host: &str,
 ) -> Result<bool, Error> {
-    let failed = Entity::find_by_id((store_id.0, host.to_owned()))
-        .filter(Column::Failures.gt(0))
-        .one(connection)
-        .await?;
-    Ok(failed.is_some())
+    let host = Entity::find_by_id((store_id.0, host.to_owned()));
+    rows::exist(connection, host.filter(Column::Failures.gt(0))).await
 }

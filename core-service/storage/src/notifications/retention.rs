@@ -1,21 +1,12 @@
 //! Retention: removes finished (delivered, exhausted or cancelled) notifications, with their
 //! attempts.
 
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{LockBehavior, LockType},
+use crate::entity::{
+    attempt,
+    instant::Instant,
+    notification::{Column, Entity},
 };
-use uuid::Uuid;
-
-use crate::{
-    ConnectionTrait, Error,
-    entity::{
-        attempt,
-        instant::Instant,
-        notification::{Column, Entity},
-    },
-};
+use crate::prelude::*;
 
 /// Removes notifications that finished before an instant, oldest first, with their attempts.
 /// Returns how many. Fewer than `limit` means that no more remain, except rows that another core

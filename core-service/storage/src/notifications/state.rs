@@ -1,6 +1,6 @@
-//! The stored states of a notification.
+//! Conditions on notifications: their stored states, and their webhook.
 
-use sea_orm::sea_query::{Expr, SimpleExpr};
+use crate::{entity::notification::Column, prelude::*, webhooks::WebhookKey};
 
 pub(crate) const PENDING: &str = "pending";
 pub(crate) const LEASED: &str = "leased";
@@ -16,6 +16,13 @@ pub(super) fn is_pending() -> SimpleExpr {
 
 pub(super) fn is_leased() -> SimpleExpr {
     Expr::cust("state = 'leased'")
+}
+
+/// Whether a notification is of a webhook.
+pub(crate) fn of_webhook((store_id, webhook_id): WebhookKey) -> Condition {
+    Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::WebhookId.eq(webhook_id.0))
 }
 
 pub(super) fn is_cancelled() -> SimpleExpr {

@@ -8,23 +8,15 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, DerivePartialModel, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
-    sea_query::{Expr, ExprTrait as _},
-};
-use uuid::Uuid;
+use sea_orm::{DerivePartialModel, sea_query::ExprTrait as _};
 
-use crate::{
-    ConnectionTrait, Error,
-    entity::{
-        attempt, delivery, geocode,
-        instant::Instant,
-        json::{AddressJson, MetadataJson, TagsJson},
-        notification, store, task,
-    },
+use crate::entity::{
+    attempt, delivery, geocode,
+    instant::Instant,
+    json::{AddressJson, MetadataJson, TagsJson},
+    notification, store, task,
 };
+use crate::prelude::*;
 
 /// The position of a task in a search, which reads tasks by store and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +59,7 @@ pub async fn erase(
             metadata: Set(MetadataJson(plan.metadata)),
             ..Default::default()
         };
-        task::Entity::update(row)
-            .validate()?
-            .exec_without_returning(transaction)
-            .await?;
+        rows::update(transaction, row).await?;
     }
     Ok(points)
 }

@@ -9,20 +9,19 @@ use domain::{
     id::{DeliveryId, NotificationId, StoreId, WebhookId},
     notification_state::State,
 };
-use jiff::Timestamp;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select};
 
 #[cfg(test)]
 pub use self::recovery::MissedPage;
 pub use self::recovery::{enqueue_missed, failed_after, missed_events, resend};
 use super::{
-    ConnectionTrait, Error,
     entity::{
         attempt, instant,
         notification::{Column, Entity, Model},
     },
+    notifications::state::of_webhook,
     pages::{self, Start},
 };
+use crate::prelude::*;
 
 /// A notification as the webhook's owner sees it.
 #[derive(Clone, Debug)]
@@ -74,13 +73,11 @@ pub async fn read(
 
 /// The query for a webhook's notifications in some states (in all, if empty), from a start.
 pub(super) fn page_query(
-    (store_id, webhook_id): (StoreId, WebhookId),
+    webhook: (StoreId, WebhookId),
     states: &[State],
     start: Start,
 ) -> Select<Entity> {
-    let mut query = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::WebhookId.eq(webhook_id.0));
+    let mut query = Entity::find().filter(of_webhook(webhook));
     if !states.is_empty() {
         query = query.filter(states::is_any_of(states));
     }
@@ -92,11 +89,7 @@ pub async fn find_of_any_store(
     connection: &impl ConnectionTrait,
     id: NotificationId,
 ) -> Result<Option<NotificationView>, Error> {
-    let row = Entity::find()
-        .filter(Column::Id.eq(id.0))
-        .one(connection)
-        .await?;
-    row.map(NotificationView::try_from).transpose()
+    rows::first(connection, Entity::find().filter(Column::Id.eq(id.0))).await
 }
 
 /// A store's notification.
@@ -105,10 +98,7 @@ pub async fn find(
     store_id: StoreId,
     id: NotificationId,
 ) -> Result<Option<NotificationView>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(NotificationView::try_from).transpose()
+    rows::first(connection, Entity::find_by_id((store_id.0, id.0))).await
 }
 
 /// The attempts of some notifications of a store, oldest first. Attempts that could not be stored

@@ -10,18 +10,11 @@ use domain::{
     notification_state::State,
     webhook::Webhook,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::Set,
-    ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait as _, Select,
-    sea_query::{Expr, ExprTrait as _},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::states::is_any_of;
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         notification::{ActiveModel, Column, Entity},
@@ -29,7 +22,7 @@ use crate::{
     events,
     notifications::{
         queue,
-        state::{LEASED, PENDING},
+        state::{LEASED, PENDING, of_webhook},
     },
     pages::Cursor,
 };
@@ -38,20 +31,19 @@ use crate::{
 /// leased ones, and those with [`MAX_ATTEMPTS`]. Returns how many changed.
 pub async fn resend(
     transaction: &impl ConnectionTrait,
-    (store_id, webhook_id): (StoreId, WebhookId),
+    webhook: (StoreId, WebhookId),
     ids: impl IntoIterator<Item = NotificationId>,
     now: Timestamp,
 ) -> Result<u64, Error> {
     // Locks the webhook first: the lock order of claims.
-    let due = BTreeMap::from([((store_id, webhook_id), now)]);
+    let due = BTreeMap::from([(webhook, now)]);
     queue::move_forward(transaction, &due).await?;
     let changed = Entity::update_many()
         .col_expr(Column::State, Expr::value(PENDING))
         .col_expr(Column::AttemptsAtResend, Expr::col(Column::Attempts))
         .col_expr(Column::DueAt, Expr::value(Instant::from(now)))
         .col_expr(Column::FinishedAt, Expr::value(None::<i64>))
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::WebhookId.eq(webhook_id.0))
+        .filter(of_webhook(webhook))
         .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
         .filter(Column::State.ne(LEASED))
         .filter(Column::Attempts.lt(MAX_ATTEMPTS))
@@ -64,7 +56,7 @@ pub async fn resend(
 /// first. Skips leased ones.
 pub async fn failed_after(
     connection: &impl ConnectionTrait,
-    (store_id, webhook_id): (StoreId, WebhookId),
+    webhook: (StoreId, WebhookId),
     after: Cursor,
     limit: u64,
 ) -> Result<Vec<Cursor>, Error> {
@@ -73,8 +65,7 @@ pub async fn failed_after(
     let rows: Vec<(Instant, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::CreatedAt, Column::Id])
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::WebhookId.eq(webhook_id.0))
+        .filter(of_webhook(webhook))
         .filter(Column::CreatedAt.gte(created_at).and(is_after_cursor))
         .filter(is_any_of(&[
             State::Failed,
@@ -185,8 +176,7 @@ fn notified_events(webhook: &Webhook, (from, until): (Timestamp, Timestamp)) -> 
     Entity::find()
         .select_only()
         .column(Column::EventId)
-        .filter(Column::StoreId.eq(webhook.store_id.0))
-        .filter(Column::WebhookId.eq(webhook.id.0))
+        .filter(of_webhook((webhook.store_id, webhook.id)))
         // A notification is inserted with its event, at the same instant, which the index contains.
         .filter(Column::CreatedAt.gte(Instant::from(from)))
         .filter(Column::CreatedAt.lte(Instant::from(until)))

@@ -6,26 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{
     event::EventName,
     id::{StoreId, WebhookId},
-    scheduling::{ReceiverHealth, UsageKey},
+    scheduling::UsageKey,
     webhook::DisabledReason,
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, ExprTrait as _, LockType},
-};
-use uuid::Uuid;
+use sea_orm::sea_query::ExprTrait as _;
 
-use super::parse_event;
-
+use crate::prelude::*;
 use crate::{
-    ConnectionTrait, Error,
     entity::{
         instant::Instant,
         webhook::{Column, Entity, Model},
     },
-    padded_params::padded,
     webhook_secrets,
 };
 
@@ -44,6 +36,10 @@ pub struct Target {
 }
 
 impl Target {
+    pub fn key(&self) -> WebhookKey {
+        (self.store_id, self.webhook_id)
+    }
+
     /// The store and the host, which share the capacity of dispatchers with others.
     pub fn usage_keys(&self) -> [UsageKey; 2] {
         [
@@ -81,39 +77,19 @@ impl TryFrom<Model> for Target {
     }
 }
 
-/// An enabled webhook that subscribes to an event, with what decides when it is claimed.
-#[derive(Clone, Debug)]
-pub(crate) struct Subscriber {
-    pub(crate) event: EventName,
-    pub(crate) next_due_at: Option<Instant>,
-    pub(crate) receiver_health: ReceiverHealth,
-    pub(crate) is_proven: bool,
-    pub(crate) target: Target,
-}
-
 /// The enabled webhooks of a store, over all its clients, that subscribe to some events.
 pub(crate) async fn subscribers(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     events: &[EventName],
-) -> Result<Vec<Subscriber>, Error> {
+) -> Result<Vec<Model>, Error> {
     let rows = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
         .filter(Column::DisabledAt.is_null())
         .all(connection)
         .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(Subscriber {
-                event: parse_event(&row.event)?,
-                next_due_at: row.next_due_at,
-                receiver_health: ReceiverHealth::parse(row.receiver_health.as_deref()),
-                is_proven: row.is_proven,
-                target: row.try_into()?,
-            })
-        })
-        .collect()
+    Ok(rows)
 }
 
 /// Whether any of the webhooks is enabled and has had no success since an instant.
@@ -122,17 +98,22 @@ pub(crate) async fn is_any_failing_since(
     webhooks: impl IntoIterator<Item = WebhookKey>,
     since: Timestamp,
 ) -> Result<bool, Error> {
-    let found: Option<Uuid> = Entity::find()
-        .select_only()
-        .column(Column::Id)
+    let failing = Entity::find()
         .filter(any_of(webhooks))
         .filter(Column::FailingSince.lte(Instant::from(since)))
-        .filter(Column::DisabledAt.is_null())
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(found.is_some())
+        .filter(Column::DisabledAt.is_null());
+    rows::exist(connection, failing).await
+}
+
+/// The keys of the webhooks that a query selects.
+pub(crate) async fn keys(
+    connection: &impl ConnectionTrait,
+    query: Select<Entity>,
+) -> Result<Vec<WebhookKey>, Error> {
+    let keys = query.select_only().columns([Column::StoreId, Column::Id]);
+    let keys: Vec<(Uuid, Uuid)> = keys.into_tuple().all(connection).await?;
+    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
+    Ok(keys.into_iter().map(key).collect())
 }
 
 /// Locks webhooks in the order that all transactions follow. Returns those that exist. A
@@ -143,18 +124,12 @@ pub(crate) async fn lock(
     condition: Condition,
     strength: LockType,
 ) -> Result<BTreeSet<WebhookKey>, Error> {
-    let locked: Vec<(Uuid, Uuid)> = Entity::find()
-        .select_only()
-        .columns([Column::StoreId, Column::Id])
+    let query = Entity::find()
         .filter(condition)
         .order_by_asc(Column::StoreId)
-        .order_by_asc(Column::Id)
-        .lock(strength)
-        .into_tuple()
-        .all(transaction)
-        .await?;
-    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
-    Ok(locked.into_iter().map(key).collect())
+        .order_by_asc(Column::Id);
+    let locked = keys(transaction, query.lock(strength)).await?;
+    Ok(locked.into_iter().collect())
 }
 
 /// Disables webhooks because of their receivers. The caller has locked them against transactions
@@ -165,16 +140,10 @@ pub(crate) async fn disable(
     reason: DisabledReason,
     now: Timestamp,
 ) -> Result<Vec<WebhookKey>, Error> {
-    let enabled: Vec<(Uuid, Uuid)> = Entity::find()
-        .select_only()
-        .columns([Column::StoreId, Column::Id])
+    let query = Entity::find()
         .filter(any_of(webhooks))
-        .filter(Column::DisabledAt.is_null())
-        .into_tuple()
-        .all(connection)
-        .await?;
-    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
-    let enabled: Vec<_> = enabled.into_iter().map(key).collect();
+        .filter(Column::DisabledAt.is_null());
+    let enabled = keys(connection, query).await?;
     if enabled.is_empty() {
         return Ok(enabled);
     }

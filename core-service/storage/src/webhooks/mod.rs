@@ -8,17 +8,11 @@ use domain::{
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
-use jiff::Timestamp;
-use sea_orm::{
-    ActiveValue::{NotSet, Set},
-    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    sea_query::{Expr, LockType},
-};
+use sea_orm::PaginatorTrait;
 
 pub use self::dispatch::{Target, WebhookKey};
-pub(super) use self::dispatch::{any_of, disable, is_any_failing_since, lock, subscribers};
+pub(super) use self::dispatch::{any_of, disable, is_any_failing_since, keys, lock, subscribers};
 use super::{
-    ConnectionTrait, Error,
     entity::{
         instant,
         webhook::{ActiveModel, Column, Entity, Model},
@@ -26,6 +20,7 @@ use super::{
     notifications::receiver_hosts,
     webhook_secrets,
 };
+use crate::prelude::*;
 
 /// Inserts a webhook. It is proven if another one of its store at the same host is, and no unproven
 /// one has failed there lately.
@@ -37,14 +32,10 @@ pub async fn insert(
     let proven = Entity::find()
         .filter(Column::StoreId.eq(webhook.store_id.0))
         .filter(Column::Host.eq(webhook.host.as_str()))
-        .filter(Column::IsProven.eq(true))
-        .count(connection)
-        .await?;
-    let is_proven = proven > 0
+        .filter(Column::IsProven.eq(true));
+    let is_proven = rows::exist(connection, proven).await?
         && !receiver_hosts::has_failed(connection, webhook.store_id, &webhook.host).await?;
     let row = ActiveModel {
-        store_id: Set(webhook.store_id.0),
-        id: Set(webhook.id.0),
         api_client_id: Set(webhook.api_client_id.0),
         event: Set(webhook.event.as_str().to_owned()),
         url: Set(webhook.url.clone()),
@@ -54,29 +45,41 @@ pub async fn insert(
         encrypted_retired_secrets: Set(webhook_secrets::pack(&secrets.retired)?),
         overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
         created_at: Set(webhook.created_at.into()),
+        ..disabling(webhook)
+    };
+    rows::insert(connection, row).await
+}
+
+/// The key of a webhook, whether it is disabled, and the last period in which it was.
+fn disabling(webhook: &Webhook) -> ActiveModel {
+    let reason = |disabled: Disabled| disabled.reason.as_str().to_owned();
+    ActiveModel {
+        store_id: Set(webhook.store_id.0),
+        id: Set(webhook.id.0),
         disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
-        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
+        disabled_reason: Set(webhook.disabled.map(reason)),
         disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
         disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
         ..Default::default()
-    };
-    Entity::insert(row)
-        .exec_without_returning(connection)
-        .await?;
-    Ok(())
+    }
 }
 
 /// A client's own webhook.
 pub async fn find(
     connection: &impl ConnectionTrait,
-    (store_id, api_client_id): (StoreId, ApiClientId),
+    client: (StoreId, ApiClientId),
     id: WebhookId,
 ) -> Result<Option<Webhook>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .filter(Column::ApiClientId.eq(api_client_id.0))
-        .one(connection)
-        .await?;
-    row.map(Webhook::try_from).transpose()
+    let query = Entity::find()
+        .filter(of_client(client))
+        .filter(Column::Id.eq(id.0));
+    rows::first(connection, query).await
+}
+
+fn of_client((store_id, api_client_id): (StoreId, ApiClientId)) -> Condition {
+    Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::ApiClientId.eq(api_client_id.0))
 }
 
 /// A webhook of any store: for operators, and to look up its store.
@@ -84,11 +87,7 @@ pub async fn find_of_any_store(
     connection: &impl ConnectionTrait,
     id: WebhookId,
 ) -> Result<Option<Webhook>, Error> {
-    let row = Entity::find()
-        .filter(Column::Id.eq(id.0))
-        .one(connection)
-        .await?;
-    row.map(Webhook::try_from).transpose()
+    rows::first(connection, Entity::find().filter(Column::Id.eq(id.0))).await
 }
 
 /// A store's webhook with its secrets, locked until the transaction ends.
@@ -126,45 +125,20 @@ pub async fn save_disabled(
             .exec(transaction)
             .await?;
     }
-    let row = ActiveModel {
-        store_id: Set(webhook.store_id.0),
-        id: Set(webhook.id.0),
-        disabled_at: Set(webhook.disabled.map(|disabled| disabled.at.into())),
-        disabled_reason: Set(webhook.disabled.map(|disabled| reason(disabled.reason))),
-        disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
-        disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
+    let mut row = disabling(webhook);
+    if webhook.disabled.is_none() {
         // Failures from before it was enabled must not disable it again.
-        failing_since: if webhook.disabled.is_none() {
-            Set(None)
-        } else {
-            NotSet
-        },
-        ..Default::default()
-    };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+        row.failing_since = Set(None);
+    }
+    rows::update(transaction, row).await
 }
 
-/// Saves the last period in which a webhook was disabled.
+/// Saves the last period in which a webhook was disabled. The webhook is locked.
 pub async fn save_disabled_period(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
 ) -> Result<(), Error> {
-    let row = ActiveModel {
-        store_id: Set(webhook.store_id.0),
-        id: Set(webhook.id.0),
-        disabled_from: Set(webhook.last_disabled_period.map(|(from, _)| from.into())),
-        disabled_until: Set(webhook.last_disabled_period.map(|(_, until)| until.into())),
-        ..Default::default()
-    };
-    Entity::update(row)
-        .validate()?
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
+    rows::update(transaction, disabling(webhook)).await
 }
 
 /// The webhooks of all clients of a store, oldest first: for operators.
@@ -172,52 +146,40 @@ pub async fn list_of_store(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Vec<Webhook>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
+    let of_store = Condition::all().add(Column::StoreId.eq(store_id.0));
+    rows::all(connection, oldest_first(of_store)).await
+}
+
+fn oldest_first(condition: Condition) -> Select<Entity> {
+    let query = Entity::find().filter(condition);
+    query
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Webhook::try_from).collect()
 }
 
 /// A client's own webhooks, oldest first.
 pub async fn list(
     connection: &impl ConnectionTrait,
-    (store_id, api_client_id): (StoreId, ApiClientId),
+    client: (StoreId, ApiClientId),
 ) -> Result<Vec<Webhook>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::ApiClientId.eq(api_client_id.0))
-        .order_by_asc(Column::CreatedAt)
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Webhook::try_from).collect()
+    rows::all(connection, oldest_first(of_client(client))).await
 }
 
 pub async fn count(
     connection: &impl ConnectionTrait,
-    (store_id, api_client_id): (StoreId, ApiClientId),
+    client: (StoreId, ApiClientId),
 ) -> Result<u64, Error> {
-    let count = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::ApiClientId.eq(api_client_id.0))
-        .count(connection)
-        .await?;
-    Ok(count)
+    let query = Entity::find().filter(of_client(client));
+    Ok(query.count(connection).await?)
 }
 
 /// Disables the enabled webhooks of a client as an operator does. Returns how many there were.
 pub async fn disable_of_client(
     transaction: &impl ConnectionTrait,
-    (store_id, api_client_id): (StoreId, ApiClientId),
+    client: (StoreId, ApiClientId),
     now: Timestamp,
 ) -> Result<usize, Error> {
-    let own = Condition::all()
-        .add(Column::StoreId.eq(store_id.0))
-        .add(Column::ApiClientId.eq(api_client_id.0));
-    let locked = dispatch::lock(transaction, own, LockType::Update).await?;
+    let locked = dispatch::lock(transaction, of_client(client), LockType::Update).await?;
     if locked.is_empty() {
         return Ok(0);
     }
@@ -228,12 +190,11 @@ pub async fn disable_of_client(
 /// Deletes a client's own webhook. Returns whether there was one.
 pub async fn delete(
     connection: &impl ConnectionTrait,
-    (store_id, api_client_id): (StoreId, ApiClientId),
+    client: (StoreId, ApiClientId),
     id: WebhookId,
 ) -> Result<bool, Error> {
     let deleted = Entity::delete_many()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::ApiClientId.eq(api_client_id.0))
+        .filter(of_client(client))
         .filter(Column::Id.eq(id.0))
         .exec(connection)
         .await?;
@@ -271,8 +232,4 @@ impl TryFrom<Model> for Webhook {
 fn parse_event(text: &str) -> Result<EventName, Error> {
     text.parse()
         .map_err(|error| Error::inconsistent("webhooks", error))
-}
-
-fn reason(reason: DisabledReason) -> String {
-    reason.as_str().to_owned()
 }

@@ -1,0 +1,73 @@
+//! Statements that many files run, with the types of this crate.
+
+use sea_orm::{
+    ActiveModelTrait, ConnectionTrait, EntityTrait, QuerySelect as _, QueryTrait as _, Select,
+    Statement, TryGetable, sea_query::Expr,
+};
+
+use super::Error;
+
+/// The first row of a query, as a domain type.
+pub(super) async fn first<E, T>(
+    connection: &impl ConnectionTrait,
+    query: Select<E>,
+) -> Result<Option<T>, Error>
+where
+    E: EntityTrait,
+    T: TryFrom<E::Model, Error = Error>,
+{
+    query.one(connection).await?.map(T::try_from).transpose()
+}
+
+/// All rows of a query, as domain types.
+pub(super) async fn all<E, T>(
+    connection: &impl ConnectionTrait,
+    query: Select<E>,
+) -> Result<Vec<T>, Error>
+where
+    E: EntityTrait,
+    T: TryFrom<E::Model, Error = Error>,
+{
+    let rows = query.all(connection).await?.into_iter();
+    rows.map(T::try_from).collect()
+}
+
+/// Whether a query has any row.
+pub(super) async fn exist<E: EntityTrait>(
+    connection: &impl ConnectionTrait,
+    query: Select<E>,
+) -> Result<bool, Error> {
+    let query = query.select_only().expr(Expr::cust("1")).limit(1);
+    Ok(connection.query_one(&query.into_query()).await?.is_some())
+}
+
+pub(super) async fn insert<A: ActiveModelTrait>(
+    connection: &impl ConnectionTrait,
+    row: A,
+) -> Result<(), Error> {
+    let insert = A::Entity::insert(row);
+    insert.exec_without_returning(connection).await?;
+    Ok(())
+}
+
+/// Saves the columns that are set of the row with this primary key. Fails if there is none.
+pub(super) async fn update<A: ActiveModelTrait>(
+    connection: &impl ConnectionTrait,
+    row: A,
+) -> Result<(), Error> {
+    let update = A::Entity::update(row);
+    update.exec_without_returning(connection).await?;
+    Ok(())
+}
+
+/// The first column of the first row that a statement returns, or the default if there is none.
+pub(super) async fn value<T: TryGetable + Default>(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+) -> Result<T, Error> {
+    let statement = Statement::from_string(connection.get_database_backend(), sql);
+    Ok(match connection.query_one_raw(statement).await? {
+        Some(row) => row.try_get_by_index(0)?,
+        None => T::default(),
+    })
+}
