@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// Core returns violations in response headers, whose size is limited.
-const MAX_VIOLATIONS: usize = 100;
+pub(crate) const MAX_VIOLATIONS: usize = 100;
 /// In characters. A client's keys may have any length.
 const MAX_FIELD: usize = 200;
 const MAX_DESCRIPTION: usize = 500;
 
 /// The violations found in a request so far, and the names of its fields.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ViolationCollector {
     violations: Vec<proto::Violation>,
     names: FieldNames,
@@ -73,6 +73,14 @@ impl ViolationCollector {
             return Value::Null;
         }
         value
+    }
+
+    /// Like [`ViolationCollector::parse`], but the body may be empty.
+    pub(crate) fn parse_optional(&mut self, body: &[u8], shape: Shape) -> Value {
+        if body.is_empty() {
+            return Value::Null;
+        }
+        self.parse(body, shape)
     }
 
     pub(crate) fn add(
@@ -143,10 +151,10 @@ impl ViolationCollector {
         Error::Invalid { code, violations }
     }
 
-    /// The violations as an error, for requests that are rejected without a call to core.
-    pub(crate) fn into_error(self) -> Option<Error> {
+    /// Fails if there are violations. For requests that are rejected without a call to core.
+    pub(crate) fn check(self) -> Result<(), Error> {
         if self.violations.is_empty() {
-            return None;
+            return Ok(());
         }
         let violations = self
             .violations
@@ -157,7 +165,7 @@ impl ViolationCollector {
                 code: violation.reason.to_ascii_lowercase(),
             })
             .collect();
-        Some(self.translate(Error::Invalid {
+        Err(self.translate(Error::Invalid {
             code: String::new(),
             violations,
         }))

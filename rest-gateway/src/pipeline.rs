@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, VARY},
+    header::{ALLOW, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use http_body_util::Full;
@@ -28,7 +28,7 @@ use crate::{
     http1_guard::Rejection,
     media_type::MediaType,
     metrics::{Metrics, Series},
-    request::Request,
+    request::{self, Request},
     routes::{Negotiation, Route, RouteMatch, RouteTable},
 };
 
@@ -121,7 +121,7 @@ impl Pipeline {
             route,
             parameter,
             media_type,
-            unknown_parameters,
+            query_violations,
         } = match found {
             Ok(found) => found,
             Err(error) => {
@@ -144,25 +144,27 @@ impl Pipeline {
         let is_read = route.method == Method::GET;
         let conditional_headers = is_read.then(|| parts.headers.clone());
         // What a read fails with otherwise, such as 401 and 404, has precedence.
-        let query_error = unknown_parameters.to_error().filter(|_| is_read);
+        let query_check = if is_read {
+            query_violations.clone().check()
+        } else {
+            Ok(())
+        };
         let is_iri = parameter.starts_with("/api/");
         let request = Request {
+            gateway: Arc::clone(&self.gateway),
             parts,
             body,
             parameter,
-            unknown_parameters,
+            query_violations,
             deadline,
-            token_owners: rate_limits.token_owners().clone(),
         };
-        let response = (route.handler)(Arc::clone(&self.gateway), request)
+        let response = (route.handler)(request)
             .await
             .map_err(|error| match error {
                 Error::NotFound(_) if is_iri => Error::iri_in_path(),
                 error => error,
             })?;
-        if let Some(error) = query_error {
-            return Err(error);
-        }
+        query_check?;
 
         let response = set_media_type(response, media_type);
         let response = match conditional_headers {
@@ -196,11 +198,13 @@ impl Pipeline {
     }
 }
 
-/// Fails if a request with a body has no token although its operation requires one: its body is
-/// discarded. The token is checked by core.
+/// Fails if the token of an operation that requires one is malformed, or missing although the request
+/// has a body: the body is discarded. Core checks every other token.
 fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Error> {
-    let lacks_token = !body.is_end_stream() && !request.headers.contains_key(AUTHORIZATION);
-    if lacks_token && route.requires_token() {
+    if route.requires_token()
+        && request::authorization(&request.headers)?.is_none()
+        && !body.is_end_stream()
+    {
         return Err(Error::missing_token());
     }
     Ok(())

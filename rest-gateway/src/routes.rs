@@ -1,6 +1,6 @@
 //! The route table: method and path → handler.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use http::{HeaderMap, Method, Uri, request::Parts};
@@ -9,11 +9,12 @@ use percent_encoding::percent_decode_str;
 
 use crate::{
     api_description,
+    body_reader::ViolationCollector,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     media_type::MediaType,
     metrics::PathNumber,
-    query::UnknownParameters,
+    query,
     request::Request,
     resources::{
         deliveries, demo, docs_page, error_pages, events, health, me, retail_prices,
@@ -22,7 +23,7 @@ use crate::{
     },
 };
 
-type Handler = fn(Arc<Gateway>, Request) -> BoxFuture<'static, HandlerResult>;
+type Handler = fn(Request) -> BoxFuture<'static, HandlerResult>;
 
 /// An entry of the table.
 pub(crate) struct Route {
@@ -55,7 +56,7 @@ macro_rules! routes {
             method: Method::$method,
             path: $path,
             negotiation: Negotiation::$negotiation,
-            handler: |gateway, request| $handler(gateway, request).boxed(),
+            handler: |request| $handler(request).boxed(),
         }),*];
     };
 }
@@ -136,7 +137,7 @@ pub(crate) struct RouteMatch {
     pub(crate) parameter: String,
     /// The negotiated media type; none if the handler chooses it.
     pub(crate) media_type: Option<MediaType>,
-    pub(crate) unknown_parameters: UnknownParameters,
+    pub(crate) query_violations: ViolationCollector,
 }
 
 impl RouteTable {
@@ -197,7 +198,7 @@ impl RouteTable {
             route,
             parameter,
             media_type: negotiate(route, &request.headers)?,
-            unknown_parameters: unknown_parameters(route, &request.uri),
+            query_violations: query_violations(route, &request.uri),
         })
     }
 
@@ -217,12 +218,12 @@ fn negotiate(route: &Route, headers: &HeaderMap) -> Result<Option<MediaType>, Er
 
 /// The unknown query parameters of a request for a resource. Documents and health checks ignore
 /// them, and so does the token endpoint (RFC 6749 §3.2).
-fn unknown_parameters(route: &Route, uri: &Uri) -> UnknownParameters {
+fn query_violations(route: &Route, uri: &Uri) -> ViolationCollector {
     match (route.negotiation, uri.query()) {
-        (Negotiation::Fixed, _) | (_, None) => UnknownParameters::default(),
+        (Negotiation::Fixed, _) | (_, None) => ViolationCollector::default(),
         (_, Some(query)) => {
             let known = api_description::query_parameters(route.method.as_str(), route.path);
-            UnknownParameters::find(query, known)
+            query::unknown_parameters(query, &known)
         }
     }
 }

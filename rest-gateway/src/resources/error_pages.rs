@@ -1,8 +1,6 @@
 //! `/errors/{code}`: the page that the `type` of an error links to, with an example; one for each
 //! violation code and each warning code too. `/errors` lists them.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use crate::{
     api_description::{error_example, violation_example},
     error::Error,
     error_codes::{self, ErrorCode},
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     request::Request,
     resources::docs_page,
     violation_codes::{self, ViolationCode},
@@ -18,20 +16,18 @@ use crate::{
 };
 
 /// `GET /errors`
-pub(crate) async fn list(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
-    Ok(docs_page::page(Bytes::from(index(&gateway.platform_name))))
+pub(crate) async fn list(request: Request) -> HandlerResult {
+    Ok(docs_page::page(Bytes::from(index(
+        &request.gateway.platform_name,
+    ))))
 }
 
 /// `GET /errors/{code}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn get(request: Request) -> HandlerResult {
     let code = request.parameter.as_str();
-    let Gateway {
-        platform_name,
-        public_url,
-        ..
-    } = &*gateway;
+    let platform_name = &request.gateway.platform_name;
     let html = if let Some(error) = error_codes::find(code) {
-        error_page(error, platform_name, public_url)
+        error_page(error, platform_name, &request.gateway.public_url)
     } else if let Some(violation) = violation_codes::find(code) {
         let place = "a violation in a response with HTTP 400";
         violation_page(violation, place, platform_name)

@@ -1,6 +1,6 @@
 //! `/healthz` and `/readyz`: health checks for orchestrators and load balancers.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{
@@ -10,44 +10,40 @@ use http::{
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
 
-use crate::{
-    core_pool::{CallOptions, Retry},
-    error::Error,
-    gateway::{Gateway, HandlerResult},
-    request::Request,
-};
+use crate::{core_pool::CallOptions, error::Error, gateway::HandlerResult, request::Request};
 
 /// Shorter than the usual timeout of a health check, often one second.
 const READY_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// `GET /healthz`: succeeds while the process runs.
-pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> HandlerResult {
+pub(crate) async fn live(_: Request) -> HandlerResult {
     Ok(text(StatusCode::OK, "ok"))
 }
 
 /// `GET /readyz`: succeeds while a core with its database is reachable and ready and the gateway is
 /// not draining.
-pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    if !gateway.draining.is_cancelled() {
-        call_core(&gateway, &request).await?;
+pub(crate) async fn ready(request: Request) -> HandlerResult {
+    if !request.gateway.draining.is_cancelled() {
+        call_core(&request).await?;
     }
 
-    Ok(match gateway.check_ready() {
+    Ok(match request.gateway.check_ready() {
         Ok(()) => text(StatusCode::OK, "ok"),
         Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, reason),
     })
 }
 
 /// Requires no token, and has core read its keys from the database.
-async fn call_core(gateway: &Gateway, request: &Request) -> Result<(), Error> {
+async fn call_core(request: &Request) -> Result<(), Error> {
     let options = CallOptions {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call_options()
     };
     let message = ListPublicKeysRequest {};
-    let called = gateway
+    let called = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
         .await;

@@ -224,7 +224,7 @@ mod tests {
             let mut violations = ViolationCollector::default();
             read(body.to_string().as_bytes(), &mut violations);
 
-            let Some(Error::Invalid { violations, .. }) = violations.into_error() else {
+            let Err(Error::Invalid { violations, .. }) = violations.check() else {
                 return Ok(());
             };
             for violation in violations {

@@ -4,8 +4,6 @@
 mod files;
 mod guides;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{
     HeaderValue, Response,
@@ -14,11 +12,7 @@ use http::{
 
 pub(crate) use self::files::FILES;
 use self::files::HTML;
-use crate::{
-    error::Error,
-    gateway::{Gateway, HandlerResult},
-    request::Request,
-};
+use crate::{error::Error, gateway::HandlerResult, request::Request};
 
 /// Permits the page its own files and calls to the API of its origin.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -27,17 +21,17 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// `GET /api/docs`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+pub(crate) async fn get(request: Request) -> HandlerResult {
     let mut html =
         include_str!("page.html").replace("<!-- guides -->", &guides::links("docs/", ""));
-    if gateway.demo_courier.is_some() {
+    if request.gateway.demo_courier.is_some() {
         html = html.replace("<html lang=\"en\">", "<html lang=\"en\" data-demo>");
     }
     Ok(page(html.into()))
 }
 
 /// `GET /api/docs/{asset}`
-pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn get_file(request: Request) -> HandlerResult {
     let (_, media_type, content) = FILES
         .iter()
         .find(|(name, ..)| *name == request.parameter)

@@ -1,16 +1,9 @@
 //! The metadata of the authorization server (RFC 8414), for OAuth clients that discover it.
 
-use std::sync::Arc;
-
 use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use serde::Serialize;
 
-use crate::{
-    api_description::SCOPES,
-    error::Error,
-    gateway::{Gateway, HandlerResult},
-    request::Request,
-};
+use crate::{api_description::SCOPES, error::Error, gateway::HandlerResult, request::Request};
 
 /// RFC 8414 §2.
 #[derive(Serialize)]
@@ -27,8 +20,8 @@ struct Metadata<'a> {
 }
 
 /// `GET /.well-known/oauth-authorization-server`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
-    let issuer = &*gateway.public_url;
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let issuer = &*request.gateway.public_url;
     let metadata = Metadata {
         issuer,
         token_endpoint: format!("{issuer}/oauth2/token"),

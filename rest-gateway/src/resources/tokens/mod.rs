@@ -5,8 +5,6 @@ mod credentials;
 mod error;
 mod metadata;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
@@ -21,13 +19,7 @@ use self::{
     credentials::{Credentials, Form},
     error::{ErrorResponse, Reason, TokenError},
 };
-use crate::{
-    core_pool::Retry,
-    error::Error,
-    gateway::{Gateway, HandlerResult},
-    media_type, problem,
-    request::Request,
-};
+use crate::{error::Error, gateway::HandlerResult, media_type, problem, request::Request};
 
 /// The body of a successful response (RFC 6749 §5.1).
 #[derive(Serialize)]
@@ -45,8 +37,8 @@ struct TokenResponse {
 const MAX_PARAMETER_BYTES: usize = 1024;
 
 /// `POST /oauth2/token`
-pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    match try_issue(&gateway, request).await {
+pub(crate) async fn issue(request: Request) -> HandlerResult {
+    match try_issue(request).await {
         Ok(response) => json(StatusCode::OK, &response),
         Err(TokenError::Other(error)) => Err(error),
         Err(TokenError::Rejected(reason, message)) => error_response(reason, &message),
@@ -57,17 +49,18 @@ pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> HandlerRes
 const KEYS_CACHE_CONTROL: &str = "public, max-age=30";
 
 /// `GET /oauth2/jwks`
-pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn public_keys(request: Request) -> HandlerResult {
     let options = request.anonymous_call_options();
     let message = ListPublicKeysRequest {};
-    let keys = gateway
+    let keys = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
         .await?;
 
-    let mut response = Response::new(Bytes::from(keys.jwks));
+    let mut response = Response::new(Bytes::from(keys.into_inner().jwks));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -77,7 +70,7 @@ pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> Hand
     Ok(response)
 }
 
-async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse, TokenError> {
+async fn try_issue(request: Request) -> Result<TokenResponse, TokenError> {
     let options = request.anonymous_call_options();
     let headers = request.headers().clone();
     let limit_statuses = request.limit_statuses();
@@ -89,16 +82,19 @@ async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse,
     let form = Form::parse(&request.body?)?;
     let message = read(&headers, &form)?;
     let credentials = (message.api_key.as_str(), message.api_secret.as_str());
-    gateway
+    request
+        .gateway
         .rate_limits
         .check_credentials(limit_statuses.as_ref(), credentials)?;
 
-    let token = gateway
+    let token = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).issue_token(message).await
         })
-        .await?;
+        .await?
+        .into_inner();
 
     Ok(TokenResponse {
         access_token: token.access_token,
