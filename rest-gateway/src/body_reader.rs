@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     api_description::Shape,
-    error::{Error, Violation},
+    error::{Details, Error, Violation},
     field_names::FieldNames,
     json::{self, Document, Fault, ParseError},
 };
@@ -133,22 +133,17 @@ impl ViolationCollector {
     }
 
     /// Translates the paths of core's violations into the client's names.
-    pub(crate) fn translate(&self, error: Error) -> Error {
-        let Error::Invalid {
-            code,
-            mut violations,
-        } = error
-        else {
-            return error;
-        };
-        // If the whole body is invalid, core reports every required field as missing.
-        if self.violations.iter().any(|own| own.field.is_empty()) {
-            violations.retain(|violation| violation.path.is_empty());
+    pub(crate) fn translate(&self, mut error: Error) -> Error {
+        if let Details::Violations(violations) = &mut error.details {
+            // If the whole body is invalid, core reports every required field as missing.
+            if self.violations.iter().any(|own| own.field.is_empty()) {
+                violations.retain(|violation| violation.path.is_empty());
+            }
+            for violation in violations {
+                violation.path = self.names.path(&violation.path);
+            }
         }
-        for violation in &mut violations {
-            violation.path = self.names.path(&violation.path);
-        }
-        Error::Invalid { code, violations }
+        error
     }
 
     /// Fails if there are violations. For requests that are rejected without a call to core.
@@ -165,10 +160,7 @@ impl ViolationCollector {
                 code: violation.reason.to_ascii_lowercase(),
             })
             .collect();
-        Err(self.translate(Error::Invalid {
-            code: String::new(),
-            violations,
-        }))
+        Err(self.translate(Error::invalid(violations)))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn ok(context: &'static str, resource: &impl Serialize) -> HandlerRes
 
 /// A 200 response with a document.
 pub(crate) fn document(document: &impl Serialize) -> HandlerResult {
-    let body = serde_json::to_vec(document).map_err(|error| Error::Internal(error.into()))?;
+    let body = serde_json::to_vec(document).map_err(Error::internal)?;
     Ok(Response::new(Bytes::from(body)))
 }
 
@@ -38,8 +38,7 @@ pub(crate) fn created(
     context: &'static str,
     resource: &impl Serialize,
 ) -> HandlerResult {
-    let location =
-        HeaderValue::from_str(location).map_err(|error| Error::Internal(error.into()))?;
+    let location = HeaderValue::from_str(location).map_err(Error::internal)?;
     let mut response = ok(context, resource)?;
     *response.status_mut() = StatusCode::CREATED;
     response.headers_mut().insert(LOCATION, location);
@@ -121,7 +120,7 @@ impl StoreTimeZone {
 /// Converts an instant that core always sends.
 pub(crate) fn timestamp(instant: Option<&prost_types::Timestamp>) -> Result<Timestamp, Error> {
     let instant = instant.ok_or_else(|| Error::incomplete("an instant"))?;
-    Timestamp::new(instant.seconds, instant.nanos).map_err(|error| Error::Internal(error.into()))
+    Timestamp::new(instant.seconds, instant.nanos).map_err(Error::internal)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::{
     config::Config,
     cors,
     error::Error,
-    etag,
+    error_codes as codes, etag,
     gateway::Gateway,
     http1_guard::Rejection,
     media_type::MediaType,
@@ -131,7 +131,7 @@ impl Pipeline {
         };
         let peer = rate_limits.peer(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
-        if matches!(body, Err(Error::Overloaded { .. })) {
+        if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
         }
         // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
@@ -158,12 +158,12 @@ impl Pipeline {
             query_violations,
             deadline,
         };
-        let response = (route.handler)(request)
-            .await
-            .map_err(|error| match error {
-                Error::NotFound(_) if is_iri => Error::iri_in_path(),
-                error => error,
-            })?;
+        let response = (route.handler)(request).await.map_err(|error| {
+            if is_iri && error.kind.status == StatusCode::NOT_FOUND {
+                return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");
+            }
+            error
+        })?;
         query_check?;
 
         let response = set_media_type(response, media_type);
@@ -178,7 +178,7 @@ impl Pipeline {
     fn respond_to_options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
         let path = request.uri.path();
         let allow = self.routes.allowed_methods(path)?;
-        let allow = HeaderValue::from_str(&allow).map_err(|error| Error::Internal(error.into()))?;
+        let allow = HeaderValue::from_str(&allow).map_err(Error::internal)?;
 
         let mut response = Response::new(Full::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -205,7 +205,11 @@ fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Er
         && request::authorization(&request.headers)?.is_none()
         && !body.is_end_stream()
     {
-        return Err(Error::missing_token());
+        // In core's words.
+        return Err(Error::new(
+            &codes::TOKEN_MISSING,
+            "an access token is required: send Authorization: Bearer <access_token>",
+        ));
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use percent_encoding::percent_decode_str;
 use crate::{
     api_description,
     body_reader::ViolationCollector,
-    error::Error,
+    error::{Details, Error},
+    error_codes as codes,
     gateway::HandlerResult,
     media_type::MediaType,
     metrics::PathNumber,
@@ -190,9 +191,9 @@ impl RouteTable {
         };
         let routes = &found.value.routes;
         let Some(route) = routes.iter().find(|route| route.method == *method) else {
-            return Err(Error::MethodNotAllowed {
-                allow: allow_header(routes),
-            });
+            let allow = allow_header(routes);
+            let message = format!("the method must be one of {allow}");
+            return Err(Error::new(&codes::METHOD_NOT_ALLOWED, message).with(Details::Allow(allow)));
         };
         Ok(RouteMatch {
             route,

@@ -65,7 +65,7 @@ fn reachable(class: &'static Class) -> Vec<&'static Class> {
 
 fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
     if class.type_name == TypeName::Term {
-        terms.insert(class.name.to_owned(), json!(class.iri.expand(public_url)));
+        terms.insert(class.name.to_owned(), json!(class.iri().expand(public_url)));
     }
     for field in class.fields {
         terms.insert(field.name.to_owned(), definition(field, public_url));
@@ -82,7 +82,7 @@ fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
 }
 
 fn definition(field: &Field, public_url: &str) -> Value {
-    let iri = json!(field.iri.expand(public_url));
+    let iri = json!(field.iri().expand(public_url));
     let value_type = match field.range {
         Range::Instant => Some(format!("{XSD}dateTime")),
         Range::Url => Some(format!("{XSD}anyURI")),
@@ -127,7 +127,7 @@ mod tests {
             for class in reachable(root) {
                 for field in class.fields {
                     let definition = definition(field, PUBLIC_URL).to_string();
-                    let iri = field.iri.expand(PUBLIC_URL);
+                    let iri = field.iri().expand(PUBLIC_URL);
                     let first = definitions
                         .entry(field.name)
                         .or_insert_with(|| definition.clone());

@@ -64,7 +64,7 @@ fn supported_class(class: &Class) -> Value {
         .map(supported_operation)
         .collect();
     json!({
-        "@id": compact_iri(class.iri),
+        "@id": compact_iri(class.iri()),
         "@type": "hydra:Class",
         "rdfs:label": class.name,
         "hydra:title": class.name,
@@ -95,10 +95,10 @@ fn property(class: &Class, field: &Field) -> Value {
         _ => "rdf:Property",
     };
     let mut property = object([
-        ("@id", json!(compact_iri(field.iri))),
+        ("@id", json!(compact_iri(field.iri()))),
         ("@type", json!(kind)),
         ("rdfs:label", json!(field.name)),
-        ("rdfs:domain", json!(compact_iri(class.iri))),
+        ("rdfs:domain", json!(compact_iri(class.iri()))),
     ]);
     property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
     if let Range::Collection(_) = field.range {
@@ -122,14 +122,14 @@ fn range(range: Range) -> Option<Value> {
         Range::Json => json!("rdf:JSON"),
         Range::DayOfWeek => json!("schema:DayOfWeek"),
         Range::VariableRepresentation => json!("hydra:VariableRepresentation"),
-        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri)),
+        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri())),
         // Hydra clients read the class of a collection's members from it.
         Range::Collection(class) => json!([
             "hydra:Collection",
             {
                 "owl:equivalentClass": {
                     "owl:onProperty": "hydra:member",
-                    "owl:allValuesFrom": compact_iri(class.iri),
+                    "owl:allValuesFrom": compact_iri(class.iri()),
                 },
             },
         ]),
@@ -186,7 +186,7 @@ fn returned_class(returns: Returns) -> Option<&'static Class> {
 }
 
 fn class_or_nothing(class: Option<&Class>) -> Value {
-    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri)))
+    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri())))
 }
 
 fn status(code: u16) -> Value {

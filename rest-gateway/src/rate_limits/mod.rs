@@ -22,7 +22,10 @@ pub(crate) use self::{
     headers::{LimitStatuses, add_headers},
     token_owners::{TokenOwners, UnverifiedToken},
 };
-use crate::error::Error;
+use crate::{
+    error::{Details, Error},
+    error_codes as codes,
+};
 
 /// The names of the limits, in headers and metrics.
 const CLIENT: &str = "client";
@@ -137,10 +140,10 @@ impl RateLimits {
             None => Ok(()),
             Some(retry_after) => {
                 self.rejected.inc(status.policy);
-                Err(Error::rate_limited(
-                    (status.quota, status.window),
-                    seconds_rounded_up(retry_after),
-                ))
+                let (quota, window) = (status.quota, status.window);
+                let message = format!("more than {quota} requests in {window} s");
+                Err(Error::new(&codes::TOO_MANY_REQUESTS, message)
+                    .with(Details::RetryAfter(seconds_rounded_up(retry_after))))
             }
         }
     }

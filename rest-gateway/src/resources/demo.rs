@@ -69,8 +69,8 @@ async fn as_courier(courier: &DemoCourier, request: &Request) -> Result<CallOpti
         })
         .await?;
     let token = &token.get_ref().access_token;
-    let authorization = MetadataValue::try_from(format!("Bearer {token}"))
-        .map_err(|error| Error::Internal(error.into()))?;
+    let authorization =
+        MetadataValue::try_from(format!("Bearer {token}")).map_err(Error::internal)?;
     Ok(CallOptions {
         authorization: Some(authorization),
         ..options

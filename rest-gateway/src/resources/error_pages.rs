@@ -75,7 +75,7 @@ fn index(platform_name: &str) -> String {
     document("Errors", platform_name, "api/docs/page.css", &body)
 }
 
-fn error_page(error: &ErrorCode, platform_name: &str, public_url: &str) -> String {
+fn error_page(error: &'static ErrorCode, platform_name: &str, public_url: &str) -> String {
     let retryable = if error.retryable {
         "Yes: the same request may succeed later."
     } else {

@@ -9,8 +9,15 @@ use http::{
 };
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
+use tonic::Status;
 
-use crate::{core_pool::CallOptions, error::Error, gateway::HandlerResult, request::Request};
+use crate::{
+    core_pool::CallOptions,
+    error::{BUSY_RETRY_SECONDS, Error},
+    error_codes as codes,
+    gateway::HandlerResult,
+    request::Request,
+};
 
 /// Shorter than the usual timeout of a health check, often one second.
 const READY_TIMEOUT: Duration = Duration::from_millis(800);
@@ -50,7 +57,10 @@ async fn call_core(request: &Request) -> Result<(), Error> {
     match called {
         Ok(_) => Ok(()),
         // A timeout counts as not ready.
-        Err(Error::DeadlineExceeded) => Err(Error::not_ready()),
+        Err(error) if *error.kind == codes::DEADLINE_EXCEEDED => {
+            let status = Status::unavailable("no core was ready in time");
+            Err(Error::unavailable(status, BUSY_RETRY_SECONDS))
+        }
         Err(other) => Err(other),
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
+    error_codes as codes,
     gateway::HandlerResult,
     json_ld::{self, Node},
     request::Request,
@@ -36,7 +37,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 pub(crate) async fn get_by_id(request: Request) -> HandlerResult {
     let client = caller(&request).await?;
     if client.name != Collection::ApiClients.name(&request.parameter) {
-        return Err(Error::not_found("there is no such API client"));
+        return Err(Error::new(&codes::NOT_FOUND, "there is no such API client"));
     }
     json_ld::ok(CONTEXT, &ApiApp::from(client))
 }

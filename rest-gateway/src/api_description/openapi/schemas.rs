@@ -343,7 +343,7 @@ fn context_path(class: &Class) -> String {
 
 /// The value of `@type`.
 fn type_of(class: &Class) -> String {
-    match (class.type_name, class.iri) {
+    match (class.type_name, class.iri()) {
         (TypeName::Iri, Iri::SchemaOrg(term)) => {
             format!("{}{term}", crate::api_description::SCHEMA_ORG)
         }

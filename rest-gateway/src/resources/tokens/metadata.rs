@@ -32,7 +32,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
         token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
         service_documentation: format!("{issuer}/api/docs"),
     };
-    let body = serde_json::to_vec(&metadata).map_err(|error| Error::Internal(error.into()))?;
+    let body = serde_json::to_vec(&metadata).map_err(Error::internal)?;
     let mut response = Response::new(body.into());
     let content_type = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, content_type);

@@ -190,7 +190,7 @@ fn error_response(reason: Reason, message: &str) -> HandlerResult {
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> HandlerResult {
-    let body = serde_json::to_vec(body).map_err(|error| Error::Internal(error.into()))?;
+    let body = serde_json::to_vec(body).map_err(Error::internal)?;
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
