@@ -76,7 +76,7 @@ impl Error {
 
     /// An error with a code of core. If the table does not have it with the status of `default`, the
     /// error is explained as `default`.
-    pub(crate) fn of_core(default: &'static ErrorCode, code: String, message: &str) -> Self {
+    pub(crate) fn from_core(default: &'static ErrorCode, code: String, message: &str) -> Self {
         let known = codes::find(&code).filter(|known| known.status == default.status);
         let error = Self::new(known.unwrap_or(default), message);
         match code.as_str() {
@@ -126,11 +126,11 @@ impl Error {
 
     /// A limit of the gateway itself is reached.
     pub(crate) fn overloaded() -> Self {
-        Self::busy(BUSY_RETRY_SECONDS)
+        Self::overloaded_for(BUSY_RETRY_SECONDS)
     }
 
     /// The gateway, core or a proxy before it is at capacity. The time is in seconds.
-    pub(crate) fn busy(retry_after: u64) -> Self {
+    pub(crate) fn overloaded_for(retry_after: u64) -> Self {
         Self::new(&codes::OVERLOADED, "the platform is busy").with(Details::RetryAfter(retry_after))
     }
 

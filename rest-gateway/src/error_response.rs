@@ -3,7 +3,7 @@
 use std::{any::Any, convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, header::ACCEPT};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{BoxError, Service, ServiceExt as _, timeout};
 
@@ -11,6 +11,7 @@ use crate::{
     body::ResponseBody,
     error::Error,
     error_codes as codes,
+    media_type::MediaType,
     problem::{self, RequestContext},
     request_id::REQUEST_ID,
 };
@@ -58,17 +59,16 @@ where
 }
 
 fn context_of<B>(request: &Request<B>) -> RequestContext {
-    let mut accept = HeaderMap::new();
-    for value in request.headers().get_all(ACCEPT) {
-        accept.append(ACCEPT, value.clone());
-    }
     let request_id = request
         .headers()
         .get(&REQUEST_ID)
         .and_then(|id| id.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    RequestContext { accept, request_id }
+    RequestContext {
+        media_type: MediaType::of_error(request.headers()),
+        request_id,
+    }
 }
 
 fn from_layer(error: BoxError) -> Error {

@@ -43,7 +43,7 @@ impl From<Status> for Error {
         let retry_after = retry_after(&details);
         let code = details.error_info().map_or("", |info| &info.reason);
         let code = code.to_ascii_lowercase();
-        let error = |default| Self::of_core(default, code.clone(), status.message());
+        let error = |default| Self::from_core(default, code.clone(), status.message());
 
         match (status.code(), code.as_str()) {
             (Code::OutOfRange, "events_expired") => error(&codes::EVENTS_EXPIRED),
@@ -76,7 +76,7 @@ impl From<Status> for Error {
             }
             // A proxy before core is overloaded, or core itself.
             (Code::ResourceExhausted, code) if !is_from_core || code == "overloaded" => {
-                Self::busy(retry_after.unwrap_or(BUSY_RETRY_SECONDS))
+                Self::overloaded_for(retry_after.unwrap_or(BUSY_RETRY_SECONDS))
             }
             (Code::ResourceExhausted, _) => error(&codes::TOO_MANY_REQUESTS).with(
                 Details::RetryAfter(retry_after.unwrap_or(QUOTA_RETRY_SECONDS)),

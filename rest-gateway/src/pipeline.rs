@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::{
+    api_description::operations::Operation,
     body::{self, Limits},
     body_memory::BodyMemory,
     config::Config,
@@ -29,7 +30,7 @@ use crate::{
     media_type::MediaType,
     metrics::{Metrics, Series},
     request::{self, Request},
-    routes::{Negotiation, Route, RouteMatch, RouteTable},
+    routes::{RouteMatch, RouteTable},
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -38,13 +39,13 @@ const BODY_MEMORY: usize = 64 << 20;
 
 /// Runs requests; innermost in the stack.
 pub(crate) struct Pipeline {
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
-    /// One permit per running handler, except those of routes with a fixed media type.
+    /// One permit per running handler, except those of operations with a fixed media type.
     concurrency: Semaphore,
     request_timeout: Duration,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
 }
 
 impl Pipeline {
@@ -65,20 +66,12 @@ impl Pipeline {
         }
     }
 
-    pub(crate) fn public_url(&self) -> Arc<str> {
-        Arc::clone(&self.gateway.public_url)
-    }
-
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
         registry.register(
             "delivery_rest_requests_rate_limited",
             "Requests rejected by a rate limit",
-            self.gateway.rate_limits.rejected().clone(),
+            self.gateway.rate_limits.rejected.clone(),
         );
         let gateway = Arc::clone(&self.gateway);
         registry.register(
@@ -86,11 +79,6 @@ impl Pipeline {
             "Cores known to the gateway, by state",
             Sampled::new(move || gateway.core.states()),
         );
-    }
-
-    /// Why the gateway cannot serve, if it cannot.
-    pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
-        self.gateway.check_ready()
     }
 
     pub(crate) fn series(&self, method: &Method, path: &str) -> Series {
@@ -116,9 +104,9 @@ impl Pipeline {
             .check(&parts)
             .and_then(|()| self.routes.find(&parts))
             .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found))
-            .and_then(|found| check_token(found.route, &parts, &body).map(|()| found));
+            .and_then(|found| check_token(found.operation, &parts, &body).map(|()| found));
         let RouteMatch {
-            route,
+            operation,
             parameter,
             media_type,
             query_violations,
@@ -134,14 +122,15 @@ impl Pipeline {
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
         }
-        // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
-        // fixed media type are exempt: some are health checks, which must always respond.
-        let _permit = match route.negotiation {
-            Negotiation::JsonLd | Negotiation::NoContent => Some(self.acquire_permit()?),
-            Negotiation::Fixed => None,
+        // Excess requests are rejected immediately: a queue would grow without bound. Operations
+        // with a fixed media type are exempt: some are health checks, which must always respond.
+        let _permit = if operation.returns.is_fixed() {
+            None
+        } else {
+            Some(self.acquire_permit()?)
         };
 
-        let is_read = route.method == Method::GET;
+        let is_read = operation.method == "GET";
         let conditional_headers = is_read.then(|| parts.headers.clone());
         // What a read fails with otherwise, such as 401 and 404, has precedence.
         let query_check = if is_read {
@@ -158,7 +147,7 @@ impl Pipeline {
             query_violations,
             deadline,
         };
-        let response = (route.handler)(request).await.map_err(|error| {
+        let response = (operation.handler)(request).await.map_err(|error| {
             if is_iri && error.kind.status == StatusCode::NOT_FOUND {
                 return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");
             }
@@ -200,8 +189,8 @@ impl Pipeline {
 
 /// Fails if the token of an operation that requires one is malformed, or missing although the request
 /// has a body: the body is discarded. Core checks every other token.
-fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Error> {
-    if route.requires_token()
+fn check_token(operation: &Operation, request: &Parts, body: &Incoming) -> Result<(), Error> {
+    if operation.requires_token()
         && request::authorization(&request.headers)?.is_none()
         && !body.is_end_stream()
     {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
+    HeaderName, HeaderValue, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use http_body_util::{BodyExt, Full};
@@ -20,8 +20,7 @@ use crate::{
 
 /// The part of a request that its error response depends on.
 pub(crate) struct RequestContext {
-    /// The `Accept` headers.
-    pub(crate) accept: HeaderMap,
+    pub(crate) media_type: MediaType,
     pub(crate) request_id: String,
 }
 
@@ -105,10 +104,7 @@ pub(crate) fn render(
     let mut response = Response::new(body);
     *response.status_mut() = error.kind.status;
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        MediaType::of_error(&context.accept).content_type(),
-    );
+    headers.insert(CONTENT_TYPE, context.media_type.content_type());
     headers.insert(VARY, HeaderValue::from_static("accept"));
     if let Some((name, value)) = header(error) {
         headers.insert(name, value);

@@ -93,14 +93,9 @@ impl Request {
 
     /// Options for idempotent calls to core with this request's access token.
     pub(crate) fn call_options(&self) -> Result<CallOptions, Error> {
-        let authorization = authorization(self.headers())?;
-        let token = authorization.as_ref().map(|authorization| {
-            let token_owners = self.gateway.rate_limits.token_owners();
-            token_owners.unverified(authorization.as_encoded_bytes())
-        });
         Ok(CallOptions {
-            authorization,
-            token,
+            authorization: authorization(self.headers())?,
+            token_clients: Some(self.gateway.rate_limits.token_clients.clone()),
             ..self.anonymous_call_options()
         })
     }
@@ -115,7 +110,7 @@ impl Request {
             authorization: None,
             request_id,
             deadline: self.deadline,
-            token: None,
+            token_clients: None,
             is_idempotent: true,
         }
     }

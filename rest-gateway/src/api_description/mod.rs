@@ -1,26 +1,24 @@
 //! The API's description of itself: tables of classes, fields and operations, from which the
-//! JSON-LD contexts, the Hydra documentation and the OpenAPI document are generated.
+//! routes, the JSON-LD contexts, the Hydra documentation and the OpenAPI document are made.
 
 mod classes;
 mod context;
 mod documentation;
 mod enumerations;
 mod openapi;
-mod operations;
+pub(crate) mod operations;
 mod shape;
 
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
 
 pub(crate) use classes::{
     deliveries::DELIVERY,
     webhooks::{RECOVERY, SECRET_ROTATION, WEBHOOK},
 };
-pub(crate) use context::context;
+pub(crate) use context::{DAYS, context};
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
-pub(crate) use operations::{filters, query_parameters, requires_token};
-#[cfg(test)]
-pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
+pub(crate) use operations::filters;
 pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";
@@ -271,15 +269,7 @@ impl Field {
     }
 }
 
-/// Builds a JSON object.
-fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
-    members
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
 /// Parses a JSON text of the tables.
-fn parse_json(text: &str) -> Value {
+fn parse_json<T: DeserializeOwned>(text: &str) -> T {
     serde_json::from_str(text).expect("a test parses every JSON text of the tables")
 }

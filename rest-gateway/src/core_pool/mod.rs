@@ -103,8 +103,10 @@ impl CorePool {
             match result {
                 None => {}
                 Some(Ok(response)) => {
-                    if let Some(token) = &options.token {
-                        token.record_accepted();
+                    if let Some(clients) = &options.token_clients
+                        && let Some(authorization) = &options.authorization
+                    {
+                        clients.record_accepted(authorization.as_encoded_bytes());
                     }
                     return Ok(response);
                 }
@@ -145,7 +147,7 @@ impl CorePool {
 /// The members at these addresses; those that existed before are reused with their state.
 fn members_at(cores: &Cores, before: &Members, addrs: &[CoreAddr]) -> Members {
     let members = addrs.iter().map(|addr| {
-        let known = before.iter().find(|member| member.addr() == addr);
+        let known = before.iter().find(|member| member.addr == *addr);
         known.map_or_else(|| Member::new(cores, addr), Arc::clone)
     });
     members.collect()

@@ -2,6 +2,7 @@
 //! violation code and each warning code too. `/errors` lists them.
 
 use bytes::Bytes;
+use http::Response;
 use serde_json::Value;
 
 use crate::{
@@ -16,14 +17,12 @@ use crate::{
 };
 
 /// `GET /errors`
-pub(crate) async fn list(request: Request) -> HandlerResult {
-    Ok(docs_page::page(Bytes::from(index(
-        &request.gateway.platform_name,
-    ))))
+pub(crate) fn list(request: &Request) -> Response<Bytes> {
+    docs_page::page(Bytes::from(index(&request.gateway.platform_name)))
 }
 
 /// `GET /errors/{code}`
-pub(crate) async fn get(request: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> HandlerResult {
     let code = request.parameter.as_str();
     let platform_name = &request.gateway.platform_name;
     let html = if let Some(error) = error_codes::find(code) {

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{
-    HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE},
-};
+use http::{HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
 use tonic::Status;
@@ -15,7 +12,7 @@ use crate::{
     core_pool::CallOptions,
     error::{BUSY_RETRY_SECONDS, Error},
     error_codes as codes,
-    gateway::HandlerResult,
+    gateway::{self, HandlerResult},
     request::Request,
 };
 
@@ -23,8 +20,8 @@ use crate::{
 const READY_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// `GET /healthz`: succeeds while the process runs.
-pub(crate) async fn live(_: Request) -> HandlerResult {
-    Ok(text(StatusCode::OK, "ok"))
+pub(crate) fn live() -> Response<Bytes> {
+    text(StatusCode::OK, "ok")
 }
 
 /// `GET /readyz`: succeeds while a core with its database is reachable and ready and the gateway is
@@ -66,13 +63,9 @@ async fn call_core(request: &Request) -> Result<(), Error> {
 }
 
 fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(format!("{body}\n")));
+    let mut response = gateway::response("text/plain; charset=utf-8", format!("{body}\n"));
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, no_store);
     response
 }

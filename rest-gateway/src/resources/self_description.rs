@@ -1,14 +1,15 @@
 //! The entrypoint and the machine-readable descriptions of the API: `/api`, `/api/contexts`,
 //! `/api/docs.jsonld` and `/api/docs.json`.
 
-use http::{HeaderValue, Response, header::CONTENT_TYPE};
+use bytes::Bytes;
+use http::Response;
 use proto::iri::{self, Collection};
 use serde::Serialize;
 
 use crate::{
     api_description,
     error::Error,
-    gateway::HandlerResult,
+    gateway::{self, HandlerResult},
     json_ld::{self, Node},
     request::Request,
 };
@@ -24,7 +25,7 @@ struct Entrypoint {
 }
 
 /// `GET /api`
-pub(crate) async fn get_entrypoint(_: Request) -> HandlerResult {
+pub(crate) fn get_entrypoint() -> HandlerResult {
     let iri_of = |collection: Collection| iri::of(collection.segment());
     let entrypoint = Entrypoint {
         node: Node::without_id("Entrypoint", "/api".to_owned()),
@@ -36,14 +37,14 @@ pub(crate) async fn get_entrypoint(_: Request) -> HandlerResult {
 }
 
 /// `GET /api/contexts/{name}`
-pub(crate) async fn get_context(request: Request) -> HandlerResult {
+pub(crate) fn get_context(request: &Request) -> HandlerResult {
     let context = api_description::context(&request.parameter, &request.gateway.public_url)
         .ok_or_else(Error::no_such_path)?;
     json_ld::document(&context)
 }
 
 /// `GET /api/docs.jsonld`
-pub(crate) async fn get_hydra(request: Request) -> HandlerResult {
+pub(crate) fn get_hydra(request: &Request) -> HandlerResult {
     json_ld::document(&api_description::api_documentation(
         &request.gateway.platform_name,
         &request.gateway.public_url,
@@ -51,10 +52,6 @@ pub(crate) async fn get_hydra(request: Request) -> HandlerResult {
 }
 
 /// `GET /api/docs.json`
-pub(crate) async fn get_openapi(request: Request) -> HandlerResult {
-    let mut response = Response::new(request.gateway.openapi.clone());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(response)
+pub(crate) fn get_openapi(request: &Request) -> Response<Bytes> {
+    gateway::response("application/json", request.gateway.openapi.clone())
 }

@@ -23,7 +23,7 @@ struct Settings<'a> {
 }
 
 /// `GET /api/settings`
-pub(crate) async fn get(request: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> HandlerResult {
     let PlatformConfig {
         timezone,
         locale,

@@ -13,6 +13,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    api_description::DAYS,
     error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node},
@@ -159,15 +160,8 @@ impl From<proto::OpeningHours> for OpeningHoursSpecification {
     }
 }
 
-const fn day_of_week(day: Day) -> Option<&'static str> {
-    match day {
-        Day::Unspecified => None,
-        Day::Monday => Some("Monday"),
-        Day::Tuesday => Some("Tuesday"),
-        Day::Wednesday => Some("Wednesday"),
-        Day::Thursday => Some("Thursday"),
-        Day::Friday => Some("Friday"),
-        Day::Saturday => Some("Saturday"),
-        Day::Sunday => Some("Sunday"),
-    }
+/// None for [`Day::Unspecified`].
+fn day_of_week(day: Day) -> Option<&'static str> {
+    let index = (day as usize).checked_sub(Day::Monday as usize)?;
+    DAYS.get(index).copied()
 }

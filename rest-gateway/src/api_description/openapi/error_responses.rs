@@ -119,9 +119,7 @@ pub(crate) fn error_example(code: &'static ErrorCode, public_url: &str) -> Value
 
 /// An example of a violation or a warning with this code, recorded by an end-to-end test.
 pub(crate) fn violation_example(code: &str) -> Option<Value> {
-    parse_json(include_str!("violation_examples.json"))
-        .get(code)
-        .cloned()
+    parse_json::<Map<_, _>>(include_str!("violation_examples.json")).remove(code)
 }
 
 /// The errors of the token endpoint (RFC 6749 §5.2): code, status, message.

@@ -7,12 +7,16 @@ mod guides;
 use bytes::Bytes;
 use http::{
     HeaderValue, Response,
-    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
 };
 
 pub(crate) use self::files::FILES;
 use self::files::HTML;
-use crate::{error::Error, gateway::HandlerResult, request::Request};
+use crate::{
+    error::Error,
+    gateway::{self, HandlerResult},
+    request::Request,
+};
 
 /// Permits the page its own files and calls to the API of its origin.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -21,17 +25,17 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// `GET /api/docs`
-pub(crate) async fn get(request: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> Response<Bytes> {
     let mut html =
         include_str!("page.html").replace("<!-- guides -->", &guides::links("docs/", ""));
     if request.gateway.demo_courier.is_some() {
         html = html.replace("<html lang=\"en\">", "<html lang=\"en\" data-demo>");
     }
-    Ok(page(html.into()))
+    page(html.into())
 }
 
 /// `GET /api/docs/{asset}`
-pub(crate) async fn get_file(request: Request) -> HandlerResult {
+pub(crate) fn get_file(request: &Request) -> HandlerResult {
     let (_, media_type, content) = FILES
         .iter()
         .find(|(name, ..)| *name == request.parameter)
@@ -52,9 +56,10 @@ pub(super) fn page(html: Bytes) -> Response<Bytes> {
 }
 
 fn file(media_type: &'static str, content: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(content);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let mut response = gateway::response(media_type, content);
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
 }

@@ -1,9 +1,13 @@
 //! The metadata of the authorization server (RFC 8414), for OAuth clients that discover it.
 
-use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use serde::Serialize;
 
-use crate::{api_description::SCOPES, error::Error, gateway::HandlerResult, request::Request};
+use crate::{
+    api_description::SCOPES,
+    error::Error,
+    gateway::{self, HandlerResult},
+    request::Request,
+};
 
 /// RFC 8414 §2.
 #[derive(Serialize)]
@@ -33,8 +37,5 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
         service_documentation: format!("{issuer}/api/docs"),
     };
     let body = serde_json::to_vec(&metadata).map_err(Error::internal)?;
-    let mut response = Response::new(body.into());
-    let content_type = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
-    Ok(response)
+    Ok(gateway::response("application/json", body))
 }

@@ -5,10 +5,9 @@ mod credentials;
 mod error;
 mod metadata;
 
-use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, PRAGMA, WWW_AUTHENTICATE},
 };
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
 use serde::Serialize;
@@ -19,7 +18,12 @@ use self::{
     credentials::{Credentials, Form},
     error::{ErrorResponse, Reason, TokenError},
 };
-use crate::{error::Error, gateway::HandlerResult, media_type, problem, request::Request};
+use crate::{
+    error::Error,
+    gateway::{self, HandlerResult},
+    media_type, problem,
+    request::Request,
+};
 
 /// The body of a successful response (RFC 6749 §5.1).
 #[derive(Serialize)]
@@ -46,7 +50,7 @@ pub(crate) async fn issue(request: Request) -> HandlerResult {
 }
 
 /// Allows caching for less than the minute between the publication and first use of a key.
-const KEYS_CACHE_CONTROL: &str = "public, max-age=30";
+const KEYS_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=30");
 
 /// `GET /oauth2/jwks`
 pub(crate) async fn public_keys(request: Request) -> HandlerResult {
@@ -60,13 +64,10 @@ pub(crate) async fn public_keys(request: Request) -> HandlerResult {
         })
         .await?;
 
-    let mut response = Response::new(Bytes::from(keys.into_inner().jwks));
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("application/jwk-set+json"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEYS_CACHE_CONTROL));
+    let mut response = gateway::response("application/jwk-set+json", keys.into_inner().jwks);
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, KEYS_CACHE_CONTROL);
     Ok(response)
 }
 
@@ -191,10 +192,9 @@ fn error_response(reason: Reason, message: &str) -> HandlerResult {
 
 fn json(status: StatusCode, body: &impl Serialize) -> HandlerResult {
     let body = serde_json::to_vec(body).map_err(Error::internal)?;
-    let mut response = Response::new(Bytes::from(body));
+    let mut response = gateway::response("application/json", body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
     Ok(response)
