@@ -16,6 +16,7 @@ use tower::BoxError;
 use crate::{
     body_memory::{BodyMemory, Reservation},
     error::Error,
+    error_codes as codes,
 };
 
 /// The body of every response.
@@ -126,7 +127,7 @@ impl Arriving {
                 }
                 Err(_) => {
                     self.has_failed = true;
-                    return Err(Error::RequestTimeout);
+                    return Err(Error::request_timeout());
                 }
             };
             if let Ok(chunk) = frame.into_data() {
@@ -183,14 +184,16 @@ impl Progress {
 fn failure(error: &hyper::Error) -> Error {
     if error.is_incomplete_message() || error.is_timeout() || error.is_closed() {
         // The client has most likely disconnected.
-        Error::RequestTimeout
+        Error::request_timeout()
     } else {
-        Error::malformed_body()
+        // Such as a malformed chunk (RFC 9112 §7.1).
+        Error::invalid_http("", "malformed", "the body is not well-formed HTTP")
     }
 }
 
 fn too_large(limits: &Limits) -> Error {
-    Error::TooLarge { limit: limits.size }
+    let message = format!("the body is larger than {} bytes", limits.size);
+    Error::new(&codes::PAYLOAD_TOO_LARGE, message)
 }
 
 fn exceeds(size: u64, limit: usize) -> bool {

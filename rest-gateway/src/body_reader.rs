@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::{
     api_description::Shape,
-    error::{Error, Violation},
+    error::{Details, Error, Violation},
     field_names::FieldNames,
     json::{self, Document, Fault, ParseError},
 };
 
 /// Core returns violations in response headers, whose size is limited.
-const MAX_VIOLATIONS: usize = 100;
+pub(crate) const MAX_VIOLATIONS: usize = 100;
 /// In characters. A client's keys may have any length.
 const MAX_FIELD: usize = 200;
 const MAX_DESCRIPTION: usize = 500;
 
 /// The violations found in a request so far, and the names of its fields.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ViolationCollector {
     violations: Vec<proto::Violation>,
     names: FieldNames,
@@ -75,6 +75,14 @@ impl ViolationCollector {
         value
     }
 
+    /// Like [`ViolationCollector::parse`], but the body may be empty.
+    pub(crate) fn parse_optional(&mut self, body: &[u8], shape: Shape) -> Value {
+        if body.is_empty() {
+            return Value::Null;
+        }
+        self.parse(body, shape)
+    }
+
     pub(crate) fn add(
         &mut self,
         field: impl AsRef<str>,
@@ -125,28 +133,23 @@ impl ViolationCollector {
     }
 
     /// Translates the paths of core's violations into the client's names.
-    pub(crate) fn translate(&self, error: Error) -> Error {
-        let Error::Invalid {
-            code,
-            mut violations,
-        } = error
-        else {
-            return error;
-        };
-        // If the whole body is invalid, core reports every required field as missing.
-        if self.violations.iter().any(|own| own.field.is_empty()) {
-            violations.retain(|violation| violation.path.is_empty());
+    pub(crate) fn translate(&self, mut error: Error) -> Error {
+        if let Details::Violations(violations) = &mut error.details {
+            // If the whole body is invalid, core reports every required field as missing.
+            if self.violations.iter().any(|own| own.field.is_empty()) {
+                violations.retain(|violation| violation.path.is_empty());
+            }
+            for violation in violations {
+                violation.path = self.names.path(&violation.path);
+            }
         }
-        for violation in &mut violations {
-            violation.path = self.names.path(&violation.path);
-        }
-        Error::Invalid { code, violations }
+        error
     }
 
-    /// The violations as an error, for requests that are rejected without a call to core.
-    pub(crate) fn into_error(self) -> Option<Error> {
+    /// Fails if there are violations. For requests that are rejected without a call to core.
+    pub(crate) fn check(self) -> Result<(), Error> {
         if self.violations.is_empty() {
-            return None;
+            return Ok(());
         }
         let violations = self
             .violations
@@ -157,10 +160,7 @@ impl ViolationCollector {
                 code: violation.reason.to_ascii_lowercase(),
             })
             .collect();
-        Some(self.translate(Error::Invalid {
-            code: String::new(),
-            violations,
-        }))
+        Err(self.translate(Error::invalid(violations)))
     }
 }
 

@@ -1,10 +1,8 @@
 //! Hydra collections and their pagination.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 
-use crate::{api_description, body_reader::ViolationCollector, request::Request};
+use crate::{api_description, body_reader::ViolationCollector, json_ld::Node, request::Request};
 
 /// What generic Hydra clients send with each list request, and what has no effect.
 pub(crate) const PAGE: &str = "page";
@@ -13,12 +11,8 @@ pub(crate) const ORDER: &str = "order[id]";
 /// A collection, or a page of one.
 #[derive(Debug, Serialize)]
 pub(crate) struct Collection<T> {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: Cow<'static, str>,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+    #[serde(flatten)]
+    node: Node,
     #[serde(rename = "hydra:member")]
     members: Vec<T>,
     #[serde(rename = "hydra:totalItems", skip_serializing_if = "Option::is_none")]
@@ -31,11 +25,9 @@ pub(crate) struct Collection<T> {
 
 /// The IRI of the page, and links to the other pages.
 #[derive(Debug, Serialize)]
-pub(crate) struct View {
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+struct View {
+    #[serde(flatten)]
+    node: Node,
     #[serde(rename = "hydra:first", skip_serializing_if = "Option::is_none")]
     first: Option<String>,
     #[serde(rename = "hydra:previous", skip_serializing_if = "Option::is_none")]
@@ -47,9 +39,8 @@ pub(crate) struct View {
 /// The filters of a list. Like API Platform, whose clients read it, it has the names of the query
 /// parameters as they are, although RFC 6570 has no brackets in names.
 #[derive(Debug, Serialize)]
+#[serde(tag = "@type", rename = "hydra:IriTemplate")]
 struct Search {
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     #[serde(rename = "hydra:template")]
     template: String,
     #[serde(rename = "hydra:variableRepresentation")]
@@ -60,9 +51,8 @@ struct Search {
 
 /// A filter of a list.
 #[derive(Debug, Serialize)]
+#[serde(tag = "@type", rename = "IriTemplateMapping")]
 struct Mapping {
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     variable: &'static str,
     property: &'static str,
     required: bool,
@@ -87,52 +77,42 @@ pub(crate) struct Pagination {
 
 impl<T> Collection<T> {
     /// The complete collection.
-    pub(crate) fn whole(context: &'static str, iri: &'static str, members: Vec<T>) -> Self {
+    pub(crate) fn whole(iri: &str, members: Vec<T>) -> Self {
         Self {
+            node: Node::without_id("hydra:Collection", iri.to_owned()),
             total: Some(members.len()),
+            members,
             view: View {
-                iri: iri.to_owned(),
-                ld_type: "hydra:PartialCollectionView",
+                node: view_node(iri.to_owned()),
                 first: None,
                 previous: None,
                 next: None,
             },
             search: None,
-            context,
-            iri: iri.into(),
-            ld_type: "hydra:Collection",
-            members,
         }
     }
 
     /// A page of a collection, without a total count.
-    pub(crate) fn page(
-        context: &'static str,
-        iri: impl Into<Cow<'static, str>>,
-        members: Vec<T>,
-        pagination: &Pagination,
-    ) -> Self {
-        let iri = iri.into();
+    pub(crate) fn page(iri: String, members: Vec<T>, pagination: &Pagination) -> Self {
         let page_at = |cursor: &str| page_iri(&iri, pagination, cursor);
         let neighbour = |cursor: &str| (!cursor.is_empty()).then(|| page_at(cursor));
-        let view = View {
-            iri: page_at(&pagination.cursor),
-            ld_type: "hydra:PartialCollectionView",
-            first: Some(page_at("")),
-            previous: neighbour(&pagination.previous),
-            next: neighbour(&pagination.next),
-        };
-        let search = Search::new(&iri, pagination.path);
         Self {
-            context,
-            iri,
-            ld_type: "hydra:Collection",
+            view: View {
+                node: view_node(page_at(&pagination.cursor)),
+                first: Some(page_at("")),
+                previous: neighbour(&pagination.previous),
+                next: neighbour(&pagination.next),
+            },
+            search: Some(Search::new(&iri, pagination.path)),
+            node: Node::without_id("hydra:Collection", iri),
             members,
             total: None,
-            view,
-            search: Some(search),
         }
     }
+}
+
+fn view_node(iri: String) -> Node {
+    Node::without_id("hydra:PartialCollectionView", iri)
 }
 
 impl Search {
@@ -143,14 +123,12 @@ impl Search {
             let explode = if filter.is_repeatable { "*" } else { "" };
             names.push(format!("{}{explode}", filter.name));
             mapping.push(Mapping {
-                ld_type: "IriTemplateMapping",
                 variable: filter.name,
                 property: filter.property,
                 required: false,
             });
         }
         Self {
-            ld_type: "hydra:IriTemplate",
             template: format!("{iri}{{?{}}}", names.join(",")),
             representation: "BasicRepresentation",
             mapping,

@@ -3,14 +3,9 @@
 use http::{
     Extensions, HeaderMap, HeaderValue, Request, StatusCode, Version, header::ACCEPT_ENCODING,
 };
-use tower::{
-    ServiceBuilder,
-    layer::util::{Identity, Stack},
-    util::MapRequestLayer,
-};
 use tower_http::compression::{
     CompressionLayer,
-    predicate::{And, Predicate, SizeAbove},
+    predicate::{Predicate, SizeAbove},
 };
 
 use crate::etag;
@@ -18,18 +13,9 @@ use crate::etag;
 /// In bytes. A body that fits into one packet arrives no sooner if compressed.
 const MIN_SIZE: u64 = 1024;
 
-type HasNoSecret = fn(StatusCode, Version, &HeaderMap, &Extensions) -> bool;
-type Normalise<B> = fn(Request<B>) -> Request<B>;
-type Compress = CompressionLayer<And<SizeAbove, HasNoSecret>>;
-type Layers<B> = Stack<Compress, Stack<MapRequestLayer<Normalise<B>>, Identity>>;
-
-pub(crate) fn layer<B>() -> ServiceBuilder<Layers<B>> {
-    ServiceBuilder::new()
-        .layer(MapRequestLayer::new(accept_gzip_or_nothing as Normalise<B>))
-        .layer(
-            CompressionLayer::new()
-                .compress_when(SizeAbove::new(MIN_SIZE).and(has_no_secret as HasNoSecret)),
-        )
+/// Compresses responses for requests that [`accept_gzip_or_nothing`] has seen.
+pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
+    CompressionLayer::new().compress_when(SizeAbove::new(MIN_SIZE).and(has_no_secret))
 }
 
 /// Excludes responses with `no-store`: if an attacker can inject text next to a secret, the
@@ -41,7 +27,7 @@ fn has_no_secret(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions)
 /// Reduces `Accept-Encoding` to gzip or nothing. The compression layer would respond 406 to a
 /// request that excludes `identity`, after the handler has run; RFC 9110 §12.5.3 permits ignoring
 /// the preference instead.
-fn accept_gzip_or_nothing<B>(mut request: Request<B>) -> Request<B> {
+pub(crate) fn accept_gzip_or_nothing<B>(mut request: Request<B>) -> Request<B> {
     let accepts_gzip = request
         .headers()
         .get_all(ACCEPT_ENCODING)

@@ -3,13 +3,15 @@
 use std::{any::Any, convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, header::ACCEPT};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{BoxError, Service, ServiceExt as _, timeout};
 
 use crate::{
     body::ResponseBody,
     error::Error,
+    error_codes as codes,
+    media_type::MediaType,
     problem::{self, RequestContext},
     request_id::REQUEST_ID,
 };
@@ -46,7 +48,7 @@ where
 {
     let context = context_of(&request);
     let result = match inner.oneshot(request).await {
-        Ok(response) if response.extensions().get::<Panicked>().is_some() => Err(Error::Panic),
+        Ok(response) if response.extensions().get::<Panicked>().is_some() => Err(Error::panic()),
         Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
         Err(error) => Err(from_layer(error)),
     };
@@ -57,17 +59,16 @@ where
 }
 
 fn context_of<B>(request: &Request<B>) -> RequestContext {
-    let mut accept = HeaderMap::new();
-    for value in request.headers().get_all(ACCEPT) {
-        accept.append(ACCEPT, value.clone());
-    }
     let request_id = request
         .headers()
         .get(&REQUEST_ID)
         .and_then(|id| id.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    RequestContext { accept, request_id }
+    RequestContext {
+        media_type: MediaType::of_error(request.headers()),
+        request_id,
+    }
 }
 
 fn from_layer(error: BoxError) -> Error {
@@ -76,27 +77,26 @@ fn from_layer(error: BoxError) -> Error {
         Err(error) => error,
     };
     if error.is::<timeout::error::Elapsed>() {
-        Error::DeadlineExceeded
+        Error::deadline_exceeded()
     } else {
-        Error::Internal(error)
+        Error::internal(error)
     }
 }
 
 /// Logs an error, at the level that fits its cause. Errors are logged only here.
 fn log(error: &Error) {
-    match error {
-        Error::Internal(source) => {
-            let source: &(dyn std::error::Error + 'static) = source.as_ref();
+    let source = error.source.as_deref();
+    if *error.kind == codes::INTERNAL {
+        if let Some(source) = source {
+            let source: &(dyn std::error::Error + 'static) = source;
             tracing::error!(error = source, "request failed");
         }
-        Error::Unavailable { status, .. } => {
-            tracing::warn!(error = %status, "core unavailable");
-        }
-        Error::DeadlineExceeded | Error::Overloaded { .. } => {
-            tracing::warn!(%error, "request not served");
-        }
-        Error::Panic => {}
-        _ => tracing::debug!(%error, "request rejected"),
+    } else if let Some(source) = source {
+        tracing::warn!(error = %source, "core unavailable");
+    } else if [codes::DEADLINE_EXCEEDED.code, codes::OVERLOADED.code].contains(&error.kind.code) {
+        tracing::warn!(%error, "request not served");
+    } else {
+        tracing::debug!(%error, "request rejected");
     }
 }
 

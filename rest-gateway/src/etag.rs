@@ -8,7 +8,7 @@ use http::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::error::Error;
+use crate::{error::Error, error_codes as codes};
 
 /// Length of the truncated digest: enough to make collisions negligible.
 const TAG_BYTES: usize = 16;
@@ -54,7 +54,10 @@ pub(crate) fn check_if_match(headers: &HeaderMap) -> Result<(), Error> {
     if values.peek().is_none() || values.any(|value| value.as_bytes().trim_ascii() == b"*") {
         Ok(())
     } else {
-        Err(Error::PreconditionFailed)
+        Err(Error::new(
+            &codes::PRECONDITION_FAILED,
+            "an If-Match other than `*` cannot be met: all entity tags are weak",
+        ))
     }
 }
 

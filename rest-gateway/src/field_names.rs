@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// The member names of one request.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FieldNames {
     /// Path of a field → the member that the client used, for fields with several names.
     aliases: HashMap<String, &'static str>,

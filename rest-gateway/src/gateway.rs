@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -42,3 +42,11 @@ impl Gateway {
 
 /// A handler's response or error.
 pub(crate) type HandlerResult = Result<Response<Bytes>, Error>;
+
+/// A 200 response with a body of this media type.
+pub(crate) fn response(media_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}

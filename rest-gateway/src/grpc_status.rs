@@ -6,7 +6,10 @@ use std::error::Error as _;
 use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use crate::error::{BUSY_RETRY_SECONDS, Error, ErrorDetail, RuleOutcome, Violation};
+use crate::{
+    error::{BUSY_RETRY_SECONDS, Details, Error, RuleOutcome, Violation},
+    error_codes as codes,
+};
 
 /// `Retry-After` when core reports an exhausted quota without a delay.
 const QUOTA_RETRY_SECONDS: u64 = 60;
@@ -16,10 +19,10 @@ impl From<Status> for Error {
         // A status with a source was created by tonic, not by core: the call timed out, or got no
         // response from core.
         if is_caused_by::<TimeoutExpired>(&status) {
-            return Self::DeadlineExceeded;
+            return Self::deadline_exceeded();
         }
         if status.source().is_some() {
-            return Error::unavailable(status, BUSY_RETRY_SECONDS);
+            return Self::unavailable(status, BUSY_RETRY_SECONDS);
         }
         let details = status.get_error_details();
         let is_from_core = details
@@ -35,67 +38,60 @@ impl From<Status> for Error {
         );
         // tonic, such as for a message over its limit, or a proxy: not the client's fault.
         if !is_from_core && !is_temporary {
-            return Self::Internal(Box::new(status));
+            return Self::internal(status);
         }
         let retry_after = retry_after(&details);
-        let detail = || ErrorDetail {
-            code: reason(&details).to_ascii_lowercase(),
-            message: status.message().to_owned(),
-        };
+        let code = details.error_info().map_or("", |info| &info.reason);
+        let code = code.to_ascii_lowercase();
+        let error = |default| Self::from_core(default, code.clone(), status.message());
 
-        match status.code() {
-            Code::OutOfRange if reason(&details) == "EVENTS_EXPIRED" => Self::Gone(detail()),
-            Code::InvalidArgument | Code::OutOfRange => Self::Invalid {
-                code: reason(&details).to_ascii_lowercase(),
-                violations: violations(&status, &details),
-            },
-            Code::Unauthenticated => Self::Unauthenticated(detail()),
-            Code::PermissionDenied => Self::Forbidden {
-                detail: detail(),
-                scope: metadata(&details, "scope").to_owned(),
-            },
-            Code::NotFound => Self::NotFound(detail()),
-            Code::FailedPrecondition if reason(&details) == "PRICE_NOT_CALCULATED" => {
-                Self::PriceNotCalculated(calculation(&details))
+        match (status.code(), code.as_str()) {
+            (Code::OutOfRange, "events_expired") => error(&codes::EVENTS_EXPIRED),
+            (Code::InvalidArgument | Code::OutOfRange, _) => {
+                let violations = violations(&status, &details, &code);
+                error(&codes::VALIDATION_FAILED).with(Details::Violations(violations))
             }
-            Code::FailedPrecondition if reason(&details) == "IDEMPOTENCY_KEY_REUSED" => {
-                Self::IdempotencyKeyReused(detail())
+            (Code::Unauthenticated, _) => error(&codes::UNAUTHENTICATED),
+            (Code::PermissionDenied, _) => {
+                let scope = metadata(&details, "scope").to_owned();
+                error(&codes::INSUFFICIENT_SCOPE).with(Details::Scope(scope))
             }
-            Code::FailedPrecondition | Code::AlreadyExists => Self::Conflict {
-                detail: detail(),
-                existing: Some(metadata(&details, "existing").to_owned())
-                    .filter(|name| !name.is_empty()),
-                retry_after: None,
-            },
-            Code::Aborted if reason(&details) == "IDEMPOTENCY_KEY_IN_USE" => Self::Conflict {
-                detail: detail(),
-                existing: None,
-                retry_after,
-            },
+            (Code::NotFound, _) => error(&codes::NOT_FOUND),
+            (Code::FailedPrecondition, "price_not_calculated") => Self::new(
+                &codes::PRICE_NOT_CALCULATED,
+                "The delivery price could not be calculated.",
+            )
+            .with(Details::Calculation(calculation(&details))),
+            (Code::FailedPrecondition, "idempotency_key_reused") => {
+                error(&codes::IDEMPOTENCY_KEY_REUSED)
+            }
+            (Code::FailedPrecondition | Code::AlreadyExists, _) => {
+                error(&codes::CONFLICT).with(match metadata(&details, "existing") {
+                    "" => Details::None,
+                    name => Details::Existing(name.to_owned()),
+                })
+            }
+            (Code::Aborted, "idempotency_key_in_use") => {
+                error(&codes::CONFLICT).with(retry_after.map_or(Details::None, Details::RetryAfter))
+            }
             // A proxy before core is overloaded, or core itself.
-            Code::ResourceExhausted if !is_from_core || reason(&details) == "OVERLOADED" => {
-                Self::Overloaded {
-                    retry_after: retry_after.unwrap_or(BUSY_RETRY_SECONDS),
-                }
+            (Code::ResourceExhausted, code) if !is_from_core || code == "overloaded" => {
+                Self::overloaded_for(retry_after.unwrap_or(BUSY_RETRY_SECONDS))
             }
-            Code::ResourceExhausted => Self::LimitExceeded {
-                detail: detail(),
-                retry_after: retry_after.unwrap_or(QUOTA_RETRY_SECONDS),
-            },
+            (Code::ResourceExhausted, _) => error(&codes::TOO_MANY_REQUESTS).with(
+                Details::RetryAfter(retry_after.unwrap_or(QUOTA_RETRY_SECONDS)),
+            ),
             // Core cancels calls when it shuts down.
-            Code::Unavailable | Code::Aborted | Code::Cancelled => {
-                Error::unavailable(status, retry_after.unwrap_or(BUSY_RETRY_SECONDS))
+            (Code::Unavailable | Code::Aborted | Code::Cancelled, _) => {
+                Self::unavailable(status, retry_after.unwrap_or(BUSY_RETRY_SECONDS))
             }
-            Code::DeadlineExceeded => Self::DeadlineExceeded,
-            Code::Ok | Code::Unknown | Code::Unimplemented | Code::Internal | Code::DataLoss => {
-                Self::Internal(Box::new(status))
-            }
+            (Code::DeadlineExceeded, _) => Self::deadline_exceeded(),
+            (
+                Code::Ok | Code::Unknown | Code::Unimplemented | Code::Internal | Code::DataLoss,
+                _,
+            ) => Self::internal(status),
         }
     }
-}
-
-fn reason(details: &ErrorDetails) -> &str {
-    details.error_info().map_or("", |info| info.reason.as_str())
 }
 
 fn metadata<'d>(details: &'d ErrorDetails, key: &str) -> &'d str {
@@ -114,7 +110,7 @@ fn retry_after(details: &ErrorDetails) -> Option<u64> {
     Some(seconds.max(1))
 }
 
-fn violations(status: &Status, details: &ErrorDetails) -> Vec<Violation> {
+fn violations(status: &Status, details: &ErrorDetails, code: &str) -> Vec<Violation> {
     let violations: Vec<_> = details
         .bad_request()
         .into_iter()
@@ -131,7 +127,7 @@ fn violations(status: &Status, details: &ErrorDetails) -> Vec<Violation> {
     vec![Violation {
         path: String::new(),
         message: status.message().to_owned(),
-        code: reason(details).to_ascii_lowercase(),
+        code: code.to_owned(),
     }]
 }
 

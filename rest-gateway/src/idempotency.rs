@@ -5,7 +5,8 @@ use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    body_reader::ViolationCollector, error::Error, gateway::HandlerResult, request::Request,
+    api_description::Shape, body_reader::ViolationCollector, error::Error, gateway::HandlerResult,
+    request::Request,
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -13,46 +14,32 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 const MAX_KEY_LENGTH: usize = 255;
 
-/// A key, and the hash of its request without the body.
-pub(crate) struct Key {
-    key: String,
-    hash: Sha256,
-}
-
-impl Key {
-    /// The key of a request, if it has a valid one.
-    pub(crate) fn from_request(
-        request: &Request,
-        violations: &mut ViolationCollector,
-    ) -> Option<Self> {
-        let mut values = request.headers().get_all(&KEY).iter();
-        let value = values.next()?;
-        let text = match values.next() {
-            None => read(value),
-            Some(_) => Err("must occur only once".to_owned()),
-        };
-        match text {
-            Ok(key) => Some(Self {
-                key,
-                hash: start_hash(request),
-            }),
-            Err(description) => {
-                violations.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", description);
-                None
-            }
-        }
-    }
-
-    /// Adds the body to the hash, byte by byte: a repetition must send the same bytes.
-    pub(crate) fn with_body(self, body: &[u8]) -> Idempotency {
-        Idempotency {
-            key: self.key,
-            request_hash: self.hash.chain_update(body).finalize().to_vec(),
+/// The key of a request, if it has a valid one, and the hash of the request. A repetition must send
+/// the same bytes.
+pub(crate) fn read(
+    request: &Request,
+    body: &[u8],
+    violations: &mut ViolationCollector,
+) -> Option<Idempotency> {
+    let mut values = request.headers().get_all(&KEY).iter();
+    let value = values.next()?;
+    let key = match values.next() {
+        None => parse(value),
+        Some(_) => Err("must occur only once".to_owned()),
+    };
+    match key {
+        Ok(key) => Some(Idempotency {
+            key,
+            request_hash: hash(request, body),
+        }),
+        Err(description) => {
+            violations.add("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY", description);
+            None
         }
     }
 }
 
-fn read(value: &HeaderValue) -> Result<String, String> {
+fn parse(value: &HeaderValue) -> Result<String, String> {
     let text = value.to_str().unwrap_or_default();
     if (1..=MAX_KEY_LENGTH).contains(&text.len())
         && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
@@ -65,8 +52,8 @@ fn read(value: &HeaderValue) -> Result<String, String> {
     }
 }
 
-/// Hashes method and URL. Neither can contain the line breaks that separate them.
-fn start_hash(request: &Request) -> Sha256 {
+/// Hashes method, URL and body. Neither method nor URL can contain the line breaks that separate them.
+fn hash(request: &Request, body: &[u8]) -> Vec<u8> {
     let url = request
         .parts
         .uri
@@ -77,17 +64,18 @@ fn start_hash(request: &Request) -> Sha256 {
         .chain_update("\n")
         .chain_update(url)
         .chain_update("\n")
+        .chain_update(body)
+        .finalize()
+        .to_vec()
 }
 
 /// The key and hash of a request to an operation whose body has no members.
-pub(crate) fn for_unused_body(request: Request) -> Result<Option<Idempotency>, Error> {
+pub(crate) fn for_unused_body(request: &mut Request) -> Result<Option<Idempotency>, Error> {
+    let body = request.optional_json()?;
     let mut violations = request.violations();
-    let key = Key::from_request(&request, &mut violations);
-    let body = request.read_unused_body(&mut violations)?;
-    match violations.into_error() {
-        Some(error) => Err(error),
-        None => Ok(key.map(|key| key.with_body(&body))),
-    }
+    let idempotency = read(request, &body, &mut violations);
+    violations.parse_optional(&body, Shape::Value);
+    violations.check().map(|()| idempotency)
 }
 
 /// Converts core's response with `convert`, and marks it if core replayed it.
@@ -115,11 +103,11 @@ mod tests {
     fn a_key_is_one_to_255_printable_ascii_characters() {
         for right in ["k", "\"8e03978e\"", "order 1, try 2", &"k".repeat(255)] {
             let value = HeaderValue::from_str(right).unwrap();
-            assert_eq!(read(&value).as_deref(), Ok(right));
+            assert_eq!(parse(&value).as_deref(), Ok(right));
         }
         for wrong in ["", "é", "a\tb", &"k".repeat(256)] {
             let value = HeaderValue::from_str(wrong).unwrap();
-            assert!(read(&value).is_err(), "{wrong}");
+            assert!(parse(&value).is_err(), "{wrong}");
         }
     }
 
@@ -128,7 +116,7 @@ mod tests {
         fn a_valid_key_is_the_unchanged_header_value(key in "[ -~]{1,255}") {
             let value = HeaderValue::from_str(&key).unwrap();
 
-            prop_assert_eq!(read(&value), Ok(key));
+            prop_assert_eq!(parse(&value), Ok(key));
         }
 
         #[test]
@@ -138,7 +126,7 @@ mod tests {
             let bytes = [before.as_bytes(), &[wrong], after.as_bytes()].concat();
             let value = HeaderValue::from_bytes(&bytes).unwrap();
 
-            prop_assert!(read(&value).is_err());
+            prop_assert!(parse(&value).is_err());
         }
     }
 }

@@ -12,17 +12,34 @@ use serde::Serialize;
 
 use crate::{error::Error, gateway::HandlerResult};
 
+/// A resource as a whole response: with its context.
+#[derive(Serialize)]
+struct Root<'r, R> {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(flatten)]
+    resource: &'r R,
+}
+
 /// A 200 response with a resource.
-pub(crate) fn ok(resource: &impl Serialize) -> HandlerResult {
-    let body = serde_json::to_vec(resource).map_err(|error| Error::Internal(error.into()))?;
+pub(crate) fn ok(context: &'static str, resource: &impl Serialize) -> HandlerResult {
+    document(&Root { context, resource })
+}
+
+/// A 200 response with a document.
+pub(crate) fn document(document: &impl Serialize) -> HandlerResult {
+    let body = serde_json::to_vec(document).map_err(Error::internal)?;
     Ok(Response::new(Bytes::from(body)))
 }
 
 /// A 201 response with a new resource and its `Location`.
-pub(crate) fn created(public_url: &str, iri: &str, resource: &impl Serialize) -> HandlerResult {
-    let location = HeaderValue::from_str(&format!("{public_url}{iri}"))
-        .map_err(|error| Error::Internal(error.into()))?;
-    let mut response = ok(resource)?;
+pub(crate) fn created(
+    location: &str,
+    context: &'static str,
+    resource: &impl Serialize,
+) -> HandlerResult {
+    let location = HeaderValue::from_str(location).map_err(Error::internal)?;
+    let mut response = ok(context, resource)?;
     *response.status_mut() = StatusCode::CREATED;
     response.headers_mut().insert(LOCATION, location);
     Ok(response)
@@ -35,49 +52,35 @@ pub(crate) fn no_content() -> Response<Bytes> {
     response
 }
 
-/// The leading members of a resource.
+/// The leading members of an object with an `@id`, which a preview lacks.
 #[derive(Debug, Serialize)]
 pub(crate) struct Node {
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    #[serde(rename = "@id")]
-    iri: String,
+    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
+    iri: Option<String>,
     #[serde(rename = "@type")]
     ld_type: &'static str,
-    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
 }
 
 impl Node {
-    /// A node without a context, for embedding.
+    /// A member of a collection. A preview has no name.
     pub(crate) fn new(ld_type: &'static str, collection: Collection, name: &str) -> Self {
+        let id = collection.last_segment(name);
         Self {
-            context: None,
-            iri: iri::of(name),
+            iri: id.map(|_| iri::of(name)),
             ld_type,
-            id: collection.last_segment(name).unwrap_or_default().to_owned(),
+            id: id.map(str::to_owned),
         }
     }
 
-    /// A node with its context: the resource is the whole response.
-    pub(crate) fn root(
-        context: &'static str,
-        ld_type: &'static str,
-        collection: Collection,
-        name: &str,
-    ) -> Self {
+    /// An object whose class has no `id`.
+    pub(crate) fn without_id(ld_type: &'static str, iri: impl Into<Option<String>>) -> Self {
         Self {
-            context: Some(context),
-            ..Self::new(ld_type, collection, name)
+            iri: iri.into(),
+            ld_type,
+            id: None,
         }
-    }
-
-    /// Adds the context: the resource is the whole response.
-    pub(crate) fn set_context(&mut self, context: &'static str) {
-        self.context = Some(context);
-    }
-
-    pub(crate) fn iri(&self) -> &str {
-        &self.iri
     }
 }
 
@@ -117,7 +120,7 @@ impl StoreTimeZone {
 /// Converts an instant that core always sends.
 pub(crate) fn timestamp(instant: Option<&prost_types::Timestamp>) -> Result<Timestamp, Error> {
     let instant = instant.ok_or_else(|| Error::incomplete("an instant"))?;
-    Timestamp::new(instant.seconds, instant.nanos).map_err(|error| Error::Internal(error.into()))
+    Timestamp::new(instant.seconds, instant.nanos).map_err(Error::internal)
 }
 
 #[cfg(test)]

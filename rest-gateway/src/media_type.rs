@@ -5,7 +5,7 @@ use http::{
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
 };
 
-use crate::error::Error;
+use crate::{error::Error, error_codes as codes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MediaType {
@@ -20,7 +20,12 @@ pub(crate) enum MediaType {
 impl MediaType {
     /// Negotiates the media type of a resource.
     pub(crate) fn of_resource(headers: &HeaderMap) -> Result<Self, Error> {
-        best(&ranges(headers), &[Self::JsonLd, Self::Json]).ok_or(Error::NotAcceptable)
+        best(&ranges(headers), &[Self::JsonLd, Self::Json]).ok_or_else(|| {
+            Error::new(
+                &codes::NOT_ACCEPTABLE,
+                "the response can only be application/ld+json or application/json",
+            )
+        })
     }
 
     /// Negotiates the media type of an error. Falls back to JSON-LD: an error is always sent.
@@ -48,44 +53,30 @@ impl MediaType {
 
 /// Requires that `Content-Type` declares JSON in UTF-8.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
-    let expected = "the body must be application/ld+json or application/json";
     let mut values = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(Error::UnsupportedMediaType(expected));
+    let value = match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().unwrap_or_default(),
+        _ => "",
     };
-    let value = value
-        .to_str()
-        .map_err(|_| Error::UnsupportedMediaType(expected))?;
     let mut parts = value.split(';').map(str::trim);
     let essence = parts.next().unwrap_or_default();
-    if !["application/ld+json", "application/json"]
-        .iter()
-        .any(|known| essence.eq_ignore_ascii_case(known))
-    {
-        return Err(Error::UnsupportedMediaType(expected));
-    }
-    let other_charset = parts
+    let is_one_of =
+        |text: &str, known: &[&str]| known.iter().any(|known| text.eq_ignore_ascii_case(known));
+    let mut charsets = parts
         .filter_map(|parameter| parameter.split_once('='))
         .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
-        .map(|(_, value)| value.trim().trim_matches('"'))
-        .any(|charset| {
-            !["utf-8", "utf8", "us-ascii"]
-                .iter()
-                .any(|known| charset.eq_ignore_ascii_case(known))
-        });
-    if other_charset {
-        return Err(Error::UnsupportedMediaType("the body must be in UTF-8"));
-    }
-    let is_uncompressed = headers
-        .get_all(CONTENT_ENCODING)
-        .iter()
-        .all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if !is_uncompressed {
-        return Err(Error::UnsupportedMediaType(
-            "the body must not be compressed",
-        ));
-    }
-    Ok(())
+        .map(|(_, value)| value.trim().trim_matches('"'));
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    let message = if !is_one_of(essence, &["application/ld+json", "application/json"]) {
+        "the body must be application/ld+json or application/json"
+    } else if !charsets.all(|charset| is_one_of(charset, &["utf-8", "utf8", "us-ascii"])) {
+        "the body must be in UTF-8"
+    } else if !encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        "the body must not be compressed"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(&codes::UNSUPPORTED_MEDIA_TYPE, message))
 }
 
 /// Whether `Content-Type` declares a form, or is absent.

@@ -26,9 +26,9 @@ pub(crate) async fn observe<S, B, R>(
 where
     S: Service<Request<B>, Response = Response<R>, Error = Infallible>,
 {
-    let metrics = pipeline.metrics();
+    let metrics = &pipeline.metrics;
     let series = pipeline.series(request.method(), request.uri().path());
-    let trace = trace(series, &request, &pipeline.public_url());
+    let trace = trace(series, &request, &pipeline.gateway.public_url);
     let span = span(&request, trace.as_ref());
     let started = Instant::now();
     let active = Active::new(metrics);

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, VARY},
+    header::{ALLOW, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use http_body_util::Full;
@@ -18,18 +18,19 @@ use tokio::{
 };
 
 use crate::{
+    api_description::operations::Operation,
     body::{self, Limits},
     body_memory::BodyMemory,
     config::Config,
     cors,
     error::Error,
-    etag,
+    error_codes as codes, etag,
     gateway::Gateway,
     http1_guard::Rejection,
     media_type::MediaType,
     metrics::{Metrics, Series},
-    request::Request,
-    routes::{Negotiation, Route, RouteMatch, RouteTable},
+    request::{self, Request},
+    routes::{RouteMatch, RouteTable},
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -38,13 +39,13 @@ const BODY_MEMORY: usize = 64 << 20;
 
 /// Runs requests; innermost in the stack.
 pub(crate) struct Pipeline {
-    gateway: Arc<Gateway>,
+    pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
-    /// One permit per running handler, except those of routes with a fixed media type.
+    /// One permit per running handler, except those of operations with a fixed media type.
     concurrency: Semaphore,
     request_timeout: Duration,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
 }
 
 impl Pipeline {
@@ -65,20 +66,12 @@ impl Pipeline {
         }
     }
 
-    pub(crate) fn public_url(&self) -> Arc<str> {
-        Arc::clone(&self.gateway.public_url)
-    }
-
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
     pub(crate) fn register_metrics(&self, registry: &mut Registry) {
         self.metrics.register(registry);
         registry.register(
             "delivery_rest_requests_rate_limited",
             "Requests rejected by a rate limit",
-            self.gateway.rate_limits.rejected().clone(),
+            self.gateway.rate_limits.rejected.clone(),
         );
         let gateway = Arc::clone(&self.gateway);
         registry.register(
@@ -86,11 +79,6 @@ impl Pipeline {
             "Cores known to the gateway, by state",
             Sampled::new(move || gateway.core.states()),
         );
-    }
-
-    /// Why the gateway cannot serve, if it cannot.
-    pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
-        self.gateway.check_ready()
     }
 
     pub(crate) fn series(&self, method: &Method, path: &str) -> Series {
@@ -116,12 +104,12 @@ impl Pipeline {
             .check(&parts)
             .and_then(|()| self.routes.find(&parts))
             .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found))
-            .and_then(|found| check_token(found.route, &parts, &body).map(|()| found));
+            .and_then(|found| check_token(found.operation, &parts, &body).map(|()| found));
         let RouteMatch {
-            route,
+            operation,
             parameter,
             media_type,
-            unknown_parameters,
+            query_violations,
         } = match found {
             Ok(found) => found,
             Err(error) => {
@@ -131,38 +119,41 @@ impl Pipeline {
         };
         let peer = rate_limits.peer(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
-        if matches!(body, Err(Error::Overloaded { .. })) {
+        if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
         }
-        // Excess requests are rejected immediately: a queue would grow without bound. Routes with a
-        // fixed media type are exempt: some are health checks, which must always respond.
-        let _permit = match route.negotiation {
-            Negotiation::JsonLd | Negotiation::NoContent => Some(self.acquire_permit()?),
-            Negotiation::Fixed => None,
+        // Excess requests are rejected immediately: a queue would grow without bound. Operations
+        // with a fixed media type are exempt: some are health checks, which must always respond.
+        let _permit = if operation.returns.is_fixed() {
+            None
+        } else {
+            Some(self.acquire_permit()?)
         };
 
-        let is_read = route.method == Method::GET;
+        let is_read = operation.method == "GET";
         let conditional_headers = is_read.then(|| parts.headers.clone());
         // What a read fails with otherwise, such as 401 and 404, has precedence.
-        let query_error = unknown_parameters.to_error().filter(|_| is_read);
+        let query_check = if is_read {
+            query_violations.clone().check()
+        } else {
+            Ok(())
+        };
         let is_iri = parameter.starts_with("/api/");
         let request = Request {
+            gateway: Arc::clone(&self.gateway),
             parts,
             body,
             parameter,
-            unknown_parameters,
+            query_violations,
             deadline,
-            token_owners: rate_limits.token_owners().clone(),
         };
-        let response = (route.handler)(Arc::clone(&self.gateway), request)
-            .await
-            .map_err(|error| match error {
-                Error::NotFound(_) if is_iri => Error::iri_in_path(),
-                error => error,
-            })?;
-        if let Some(error) = query_error {
-            return Err(error);
-        }
+        let response = (operation.handler)(request).await.map_err(|error| {
+            if is_iri && error.kind.status == StatusCode::NOT_FOUND {
+                return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");
+            }
+            error
+        })?;
+        query_check?;
 
         let response = set_media_type(response, media_type);
         let response = match conditional_headers {
@@ -176,7 +167,7 @@ impl Pipeline {
     fn respond_to_options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
         let path = request.uri.path();
         let allow = self.routes.allowed_methods(path)?;
-        let allow = HeaderValue::from_str(&allow).map_err(|error| Error::Internal(error.into()))?;
+        let allow = HeaderValue::from_str(&allow).map_err(Error::internal)?;
 
         let mut response = Response::new(Full::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
@@ -196,12 +187,18 @@ impl Pipeline {
     }
 }
 
-/// Fails if a request with a body has no token although its operation requires one: its body is
-/// discarded. The token is checked by core.
-fn check_token(route: &Route, request: &Parts, body: &Incoming) -> Result<(), Error> {
-    let lacks_token = !body.is_end_stream() && !request.headers.contains_key(AUTHORIZATION);
-    if lacks_token && route.requires_token() {
-        return Err(Error::missing_token());
+/// Fails if the token of an operation that requires one is malformed, or missing although the request
+/// has a body: the body is discarded. Core checks every other token.
+fn check_token(operation: &Operation, request: &Parts, body: &Incoming) -> Result<(), Error> {
+    if operation.requires_token()
+        && request::authorization(&request.headers)?.is_none()
+        && !body.is_end_stream()
+    {
+        // In core's words.
+        return Err(Error::new(
+            &codes::TOKEN_MISSING,
+            "an access token is required: send Authorization: Bearer <access_token>",
+        ));
     }
     Ok(())
 }

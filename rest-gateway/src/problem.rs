@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Response,
+    HeaderName, HeaderValue, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use http_body_util::{BodyExt, Full};
@@ -13,20 +13,20 @@ use serde::Serialize;
 
 use crate::{
     body::ResponseBody,
-    error::{Error, RuleOutcome, Violation},
-    error_codes,
+    error::{Details, Error, RuleOutcome, Violation},
+    error_codes as codes,
     media_type::MediaType,
 };
 
 /// The part of a request that its error response depends on.
 pub(crate) struct RequestContext {
-    /// The `Accept` headers.
-    pub(crate) accept: HeaderMap,
+    pub(crate) media_type: MediaType,
     pub(crate) request_id: String,
 }
 
+/// The body of an error response.
 #[derive(Serialize)]
-struct Problem<'a> {
+pub(crate) struct Problem<'a> {
     #[serde(rename = "@context")]
     context: &'static str,
     #[serde(rename = "@type")]
@@ -34,11 +34,11 @@ struct Problem<'a> {
     #[serde(rename = "hydra:title")]
     hydra_title: &'static str,
     #[serde(rename = "hydra:description")]
-    hydra_description: &'a str,
+    hydra_description: String,
     r#type: String,
     title: &'static str,
     status: u16,
-    detail: &'a str,
+    detail: String,
     code: &'a str,
     retryable: bool,
     #[serde(rename = "requestId")]
@@ -46,9 +46,46 @@ struct Problem<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     existing: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    violations: Option<&'a [Violation]>,
+    violations: Option<Vec<Violation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calculation: Option<&'a [RuleOutcome]>,
+}
+
+impl<'a> Problem<'a> {
+    pub(crate) fn new(error: &'a Error, request_id: &'a str, public_url: &str) -> Self {
+        let kind = error.kind;
+        let mut problem = Self {
+            context: "/api/contexts/Error",
+            ld_type: "hydra:Error",
+            hydra_title: "An error occurred",
+            hydra_description: String::new(),
+            // The URL of an existing page even if a newer core sends an unknown code.
+            r#type: format!("{public_url}/errors/{}", kind.code),
+            title: kind.title,
+            status: kind.status.as_u16(),
+            detail: error.message.clone(),
+            code: &error.code,
+            retryable: kind.retryable,
+            request_id,
+            existing: None,
+            violations: None,
+            calculation: None,
+        };
+        match &error.details {
+            Details::Violations(violations) => {
+                let violations: Vec<_> = violations.iter().map(in_one_line).collect();
+                problem.context = "/api/contexts/ConstraintViolationList";
+                problem.ld_type = "ConstraintViolationList";
+                problem.detail = join_messages(&violations);
+                problem.violations = Some(violations);
+            }
+            Details::Existing(name) => problem.existing = Some(proto::iri::of(name)),
+            Details::Calculation(calculation) => problem.calculation = Some(calculation),
+            _ => {}
+        }
+        problem.hydra_description.clone_from(&problem.detail);
+        problem
+    }
 }
 
 /// The response for an error, in the media type that the request prefers.
@@ -57,49 +94,7 @@ pub(crate) fn render(
     context: &RequestContext,
     public_url: &str,
 ) -> Response<ResponseBody> {
-    let default = error.default_code();
-    let code = error.specific_code().unwrap_or(default.code);
-    // `type` is the URL of an existing page even if a newer core sends an unknown code.
-    let documented = error_codes::find(code)
-        .filter(|known| known.status == default.status)
-        .unwrap_or(default);
-    let violations: Option<Vec<_>> = match error {
-        Error::Invalid { violations, .. } => Some(violations.iter().map(in_one_line).collect()),
-        _ => None,
-    };
-    let detail = match &violations {
-        Some(violations) => join_messages(violations),
-        None => error.to_string(),
-    };
-    let (ld_context, ld_type) = match &violations {
-        Some(_) => (
-            "/api/contexts/ConstraintViolationList",
-            "ConstraintViolationList",
-        ),
-        None => ("/api/contexts/Error", "hydra:Error"),
-    };
-    let problem = Problem {
-        context: ld_context,
-        ld_type,
-        hydra_title: "An error occurred",
-        hydra_description: &detail,
-        r#type: format!("{public_url}/errors/{}", documented.code),
-        title: documented.title,
-        status: default.status.as_u16(),
-        detail: &detail,
-        code,
-        retryable: documented.retryable,
-        request_id: &context.request_id,
-        existing: match error {
-            Error::Conflict { existing, .. } => existing.as_deref().map(proto::iri::of),
-            _ => None,
-        },
-        violations: violations.as_deref(),
-        calculation: match error {
-            Error::PriceNotCalculated(calculation) => Some(calculation),
-            _ => None,
-        },
-    };
+    let problem = Problem::new(error, &context.request_id, public_url);
     // Cannot fail: all members are strings, numbers or booleans under fixed names.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
 
@@ -107,12 +102,9 @@ pub(crate) fn render(
         .map_err(|never| match never {})
         .boxed_unsync();
     let mut response = Response::new(body);
-    *response.status_mut() = default.status;
+    *response.status_mut() = error.kind.status;
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        MediaType::of_error(&context.accept).content_type(),
-    );
+    headers.insert(CONTENT_TYPE, context.media_type.content_type());
     headers.insert(VARY, HeaderValue::from_static("accept"));
     if let Some((name, value)) = header(error) {
         headers.insert(name, value);
@@ -159,54 +151,31 @@ fn join_messages(violations: &[Violation]) -> String {
 
 /// The header that some errors require.
 fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
-    match error {
-        Error::Unauthenticated(detail) => {
-            let challenge = match detail.code.as_str() {
-                // RFC 6750 §3.1: no error code if the request had no token.
-                "token_missing" => "Bearer realm=\"delivery\"".to_owned(),
-                _ => format!(
-                    "Bearer error=\"invalid_token\", error_description=\"{}\"",
-                    quotable(&detail.message)
-                ),
-            };
-            Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
-        }
-        Error::Forbidden { scope, .. } => {
+    let (name, value) = match &error.details {
+        Details::Allow(methods) => (ALLOW, methods.clone()),
+        Details::RetryAfter(seconds) => (RETRY_AFTER, seconds.to_string()),
+        Details::Scope(scope) => {
             let mut challenge = "Bearer error=\"insufficient_scope\"".to_owned();
             if !scope.is_empty() {
                 challenge.push_str(", scope=\"");
                 challenge.push_str(&quotable(scope));
                 challenge.push('"');
             }
-            Some((WWW_AUTHENTICATE, HeaderValue::from_str(&challenge).ok()?))
+            (WWW_AUTHENTICATE, challenge)
         }
-        Error::MethodNotAllowed { allow } => Some((ALLOW, HeaderValue::from_str(allow).ok()?)),
-        Error::Conflict {
-            retry_after: Some(retry_after),
-            ..
+        // RFC 6750 §3.1: no error code if the request had no token.
+        _ if *error.kind == codes::TOKEN_MISSING => {
+            (WWW_AUTHENTICATE, "Bearer realm=\"delivery\"".to_owned())
         }
-        | Error::LimitExceeded { retry_after, .. }
-        | Error::Overloaded { retry_after }
-        | Error::Unavailable { retry_after, .. } => Some((RETRY_AFTER, (*retry_after).into())),
-        Error::Invalid { .. }
-        | Error::PriceNotCalculated(_)
-        | Error::NotFound(_)
-        | Error::NotAcceptable
-        | Error::RequestTimeout
-        | Error::Conflict {
-            retry_after: None, ..
+        _ if error.kind.status == StatusCode::UNAUTHORIZED => {
+            let message = quotable(&error.message);
+            let challenge =
+                format!("Bearer error=\"invalid_token\", error_description=\"{message}\"");
+            (WWW_AUTHENTICATE, challenge)
         }
-        | Error::IdempotencyKeyReused(_)
-        | Error::Gone(_)
-        | Error::TooLarge { .. }
-        | Error::PreconditionFailed
-        | Error::UnsupportedMediaType(_)
-        | Error::TargetTooLong { .. }
-        | Error::HeadersTooLarge { .. }
-        | Error::DeadlineExceeded
-        | Error::Internal(_)
-        | Error::Panic => None,
-    }
+        _ => return None,
+    };
+    Some((name, HeaderValue::from_str(&value).ok()?))
 }
 
 /// Replaces the characters that quoted strings of RFC 6749 and RFC 6750 must not contain: `"`, `\`

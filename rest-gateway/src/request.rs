@@ -1,21 +1,25 @@
 //! A request with its route's parameter and its body, as handlers receive it.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, mem, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION, request::Parts};
+use proto::iri;
 use tokio::time::Instant;
-use tonic::metadata::{Ascii, MetadataValue};
+use tonic::{
+    Response, Status,
+    metadata::{Ascii, MetadataValue},
+};
 use url::form_urlencoded;
 
 use crate::{
     api_description::Shape,
     body_reader::ViolationCollector,
-    core_pool::CallOptions,
+    core_pool::{CallOptions, CoreChannel},
     error::Error,
+    gateway::Gateway,
     media_type,
-    query::UnknownParameters,
-    rate_limits::{LimitStatuses, TokenOwners},
+    rate_limits::LimitStatuses,
     request_id::REQUEST_ID,
 };
 
@@ -23,21 +27,26 @@ use crate::{
 const MAX_AUTHORIZATION: usize = 8 * 1024;
 
 pub(crate) struct Request {
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
     /// Handlers that do not read the body ignore an error.
     pub(crate) body: Result<Bytes, Error>,
     /// The decoded value of `{…}` in the path; empty if the path has none.
     pub(crate) parameter: String,
-    pub(crate) unknown_parameters: UnknownParameters,
+    /// Of the query: its unknown parameters.
+    pub(crate) query_violations: ViolationCollector,
     /// When the response must be ready.
     pub(crate) deadline: Instant,
-    /// Caches the client of this request's token once core has accepted the token.
-    pub(crate) token_owners: TokenOwners,
 }
 
 impl Request {
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.parts.headers
+    }
+
+    /// The URL of a named resource.
+    pub(crate) fn url_of(&self, name: &str) -> String {
+        format!("{}{}", self.gateway.public_url, iri::of(name))
     }
 
     /// The rate limits that count this request.
@@ -62,39 +71,36 @@ impl Request {
         values
     }
 
-    /// A collector with the violations of the query: its unknown parameters.
+    /// A collector with the violations of the query.
     pub(crate) fn violations(&self) -> ViolationCollector {
-        let mut violations = ViolationCollector::default();
-        self.unknown_parameters.add_to(&mut violations);
-        violations
+        self.query_violations.clone()
     }
 
-    /// Fails if the query has unknown parameters. For operations that write and have neither
-    /// parameters nor a body.
-    pub(crate) fn check_query(&self) -> Result<(), Error> {
-        self.unknown_parameters.to_error().map_or(Ok(()), Err)
+    /// Calls an idempotent rpc with this request's access token.
+    pub(crate) async fn call<M, R, F>(
+        &self,
+        message: M,
+        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let options = self.call_options()?;
+        let response = self.gateway.core.call(options, message, rpc).await?;
+        Ok(response.into_inner())
     }
 
-    /// Options for calls to core with this request's access token.
+    /// Options for idempotent calls to core with this request's access token.
     pub(crate) fn call_options(&self) -> Result<CallOptions, Error> {
-        let mut values = self.headers().get_all(AUTHORIZATION).iter();
-        let authorization = match (values.next(), values.next()) {
-            (None, _) => None,
-            (Some(value), None) => Some(to_metadata(value).ok_or_else(Error::malformed_token)?),
-            (Some(_), Some(_)) => return Err(Error::malformed_token()),
-        };
-        let token = authorization.as_ref().map(|authorization| {
-            let authorization = authorization.as_encoded_bytes();
-            self.token_owners.unverified(authorization)
-        });
         Ok(CallOptions {
-            authorization,
-            token,
+            authorization: authorization(self.headers())?,
+            token_clients: Some(self.gateway.rate_limits.token_clients.clone()),
             ..self.anonymous_call_options()
         })
     }
 
-    /// Options for calls to core without an access token.
+    /// Options for idempotent calls to core without an access token.
     pub(crate) fn anonymous_call_options(&self) -> CallOptions {
         let request_id: Option<MetadataValue<Ascii>> = self
             .headers()
@@ -104,42 +110,44 @@ impl Request {
             authorization: None,
             request_id,
             deadline: self.deadline,
-            token: None,
+            token_clients: None,
+            is_idempotent: true,
         }
     }
 
-    /// The body, which must be declared as JSON; none if it is empty.
-    pub(crate) fn optional_json(self) -> Result<Option<Bytes>, Error> {
-        if matches!(&self.body, Ok(body) if body.is_empty()) {
-            return Ok(None);
-        }
-        self.json().map(Some)
-    }
-
-    /// Checks the body of an operation that needs none: empty, or a JSON object, whose members are
-    /// ignored.
-    pub(crate) fn check_unused_body(self) -> Result<(), Error> {
-        let mut violations = self.violations();
-        self.read_unused_body(&mut violations)?;
-        violations.into_error().map_or(Ok(()), Err)
-    }
-
-    /// Like [`Request::check_unused_body`], but collects the violations and returns the bytes.
-    pub(crate) fn read_unused_body(
-        self,
-        violations: &mut ViolationCollector,
-    ) -> Result<Bytes, Error> {
-        let body = self.optional_json()?;
-        if let Some(body) = &body {
-            violations.parse(body, Shape::Value);
-        }
-        Ok(body.unwrap_or_default())
-    }
-
-    /// The body, which must be declared as JSON.
-    pub(crate) fn json(self) -> Result<Bytes, Error> {
+    /// The body, which must be declared as JSON. Can be read once.
+    pub(crate) fn json(&mut self) -> Result<Bytes, Error> {
         media_type::require_json(self.headers())?;
-        self.body
+        mem::replace(&mut self.body, Ok(Bytes::new()))
+    }
+
+    /// Like [`Request::json`], but without a declaration if the body is empty.
+    pub(crate) fn optional_json(&mut self) -> Result<Bytes, Error> {
+        if matches!(&self.body, Ok(body) if body.is_empty()) {
+            return Ok(Bytes::new());
+        }
+        self.json()
+    }
+
+    /// Checks the query, and the body of an operation that needs none: empty, or a JSON object, whose
+    /// members are ignored.
+    pub(crate) fn check_unused_body(&mut self) -> Result<(), Error> {
+        let body = self.optional_json()?;
+        let mut violations = self.violations();
+        violations.parse_optional(&body, Shape::Value);
+        violations.check()
+    }
+}
+
+/// The access token of a request, if it has one.
+pub(crate) fn authorization(headers: &HeaderMap) -> Result<Option<MetadataValue<Ascii>>, Error> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => to_metadata(value)
+            .map(Some)
+            .ok_or_else(Error::malformed_token),
+        (Some(_), Some(_)) => Err(Error::malformed_token()),
     }
 }
 

@@ -208,7 +208,7 @@ struct GatewayReadiness(Arc<Pipeline>);
 
 impl Readiness for GatewayReadiness {
     async fn check(&self) -> Result<(), String> {
-        self.0.check_ready().map_err(str::to_owned)
+        self.0.gateway.check_ready().map_err(str::to_owned)
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<Response
 
 pub(crate) fn new(config: &Config, pipeline: Arc<Pipeline>) -> Stack {
     let observed = Arc::clone(&pipeline);
-    let public_url = pipeline.public_url();
+    let public_url = Arc::clone(&pipeline.gateway.public_url);
     let layers = ServiceBuilder::new()
         // Outermost, so that all logs and responses carry an id.
         .layer(MapRequestLayer::new(
@@ -64,6 +64,9 @@ pub(crate) fn new(config: &Config, pipeline: Arc<Pipeline>) -> Stack {
         .layer(middleware(cors::add_headers))
         // Outside the compression: a `HEAD` response has the headers of the compressed `GET`.
         .layer(middleware(head::respond))
+        .layer(MapRequestLayer::new(
+            compression::accept_gzip_or_nothing::<Incoming>,
+        ))
         .layer(compression::layer())
         // Outside `error_response`: a rate-limited response carries the limits too.
         .layer(middleware(rate_limits::add_headers))

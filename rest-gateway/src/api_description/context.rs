@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Cardinality, Class, Field, HYDRA, Iri, Range, TypeName, XSD, classes, object};
+use super::{Cardinality, Class, Field, HYDRA, Iri, Range, TypeName, XSD, classes};
 
-pub(super) const DAYS: [&str; 7] = [
+/// From Monday, as in core's messages.
+pub(crate) const DAYS: [&str; 7] = [
     "Monday",
     "Tuesday",
     "Wednesday",
@@ -24,7 +25,7 @@ pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
     let class = classes::ALL
         .iter()
         .find(|class| class.name == name && class.type_name != TypeName::None)?;
-    let mut terms = object([("@version", json!(1.1)), ("hydra", json!(HYDRA))]);
+    let mut terms = json!({"@version": 1.1, "hydra": HYDRA});
     for class in reachable(class) {
         add_terms(class, public_url, &mut terms);
     }
@@ -63,12 +64,12 @@ fn reachable(class: &'static Class) -> Vec<&'static Class> {
     found
 }
 
-fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
+fn add_terms(class: &Class, public_url: &str, terms: &mut Value) {
     if class.type_name == TypeName::Term {
-        terms.insert(class.name.to_owned(), json!(class.iri.expand(public_url)));
+        terms[class.name] = json!(class.iri().expand(public_url));
     }
     for field in class.fields {
-        terms.insert(field.name.to_owned(), definition(field, public_url));
+        terms[field.name] = definition(field, public_url);
         let values: &[Iri] = match field.range {
             Range::DayOfWeek => &DAYS.map(Iri::SchemaOrg),
             Range::VariableRepresentation => &[Iri::Hydra(BASIC_REPRESENTATION)],
@@ -76,13 +77,13 @@ fn add_terms(class: &Class, public_url: &str, terms: &mut Map<String, Value>) {
         };
         for value in values {
             let (Iri::SchemaOrg(term) | Iri::Hydra(term) | Iri::Api(term)) = value;
-            terms.insert((*term).to_owned(), json!(value.expand(public_url)));
+            terms[*term] = json!(value.expand(public_url));
         }
     }
 }
 
 fn definition(field: &Field, public_url: &str) -> Value {
-    let iri = json!(field.iri.expand(public_url));
+    let iri = json!(field.iri().expand(public_url));
     let value_type = match field.range {
         Range::Instant => Some(format!("{XSD}dateTime")),
         Range::Url => Some(format!("{XSD}anyURI")),
@@ -105,10 +106,14 @@ fn definition(field: &Field, public_url: &str) -> Value {
     if value_type.is_none() && container.is_none() {
         return iri;
     }
-    let mut definition = object([("@id", iri)]);
-    definition.extend(value_type.map(|iri| ("@type".to_owned(), json!(iri))));
-    definition.extend(container.map(|container| ("@container".to_owned(), json!(container))));
-    Value::Object(definition)
+    let mut definition = json!({"@id": iri});
+    if let Some(value_type) = value_type {
+        definition["@type"] = json!(value_type);
+    }
+    if let Some(container) = container {
+        definition["@container"] = json!(container);
+    }
+    definition
 }
 
 #[cfg(test)]
@@ -127,7 +132,7 @@ mod tests {
             for class in reachable(root) {
                 for field in class.fields {
                     let definition = definition(field, PUBLIC_URL).to_string();
-                    let iri = field.iri.expand(PUBLIC_URL);
+                    let iri = field.iri().expand(PUBLIC_URL);
                     let first = definitions
                         .entry(field.name)
                         .or_insert_with(|| definition.clone());

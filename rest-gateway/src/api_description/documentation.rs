@@ -1,9 +1,9 @@
 //! The Hydra documentation of every class, field and operation.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA_ORG, XSD, classes, object,
+    Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA_ORG, XSD, classes,
     operations::{self, Expects, HydraTarget, Operation, Returns},
 };
 
@@ -64,7 +64,7 @@ fn supported_class(class: &Class) -> Value {
         .map(supported_operation)
         .collect();
     json!({
-        "@id": compact_iri(class.iri),
+        "@id": compact_iri(class.iri()),
         "@type": "hydra:Class",
         "rdfs:label": class.name,
         "hydra:title": class.name,
@@ -75,18 +75,18 @@ fn supported_class(class: &Class) -> Value {
 }
 
 fn supported_property(class: &Class, field: &Field) -> Value {
-    let mut described = object([
-        ("@type", json!("hydra:SupportedProperty")),
-        ("hydra:property", property(class, field)),
-        ("hydra:title", json!(field.name)),
-        ("hydra:required", json!(field.required)),
-        ("hydra:readable", json!(field.access != Access::Write)),
-        ("hydra:writeable", json!(field.access != Access::Read)),
-    ]);
+    let mut described = json!({
+        "@type": "hydra:SupportedProperty",
+        "hydra:property": property(class, field),
+        "hydra:title": field.name,
+        "hydra:required": field.required,
+        "hydra:readable": field.access != Access::Write,
+        "hydra:writeable": field.access != Access::Read,
+    });
     if !field.description.is_empty() {
-        described.insert("hydra:description".to_owned(), json!(field.description));
+        described["hydra:description"] = json!(field.description);
     }
-    Value::Object(described)
+    described
 }
 
 fn property(class: &Class, field: &Field) -> Value {
@@ -94,21 +94,23 @@ fn property(class: &Class, field: &Field) -> Value {
         Range::Link(_) | Range::Collection(_) => "hydra:Link",
         _ => "rdf:Property",
     };
-    let mut property = object([
-        ("@id", json!(compact_iri(field.iri))),
-        ("@type", json!(kind)),
-        ("rdfs:label", json!(field.name)),
-        ("rdfs:domain", json!(compact_iri(class.iri))),
-    ]);
-    property.extend(range(field.range).map(|range| ("rdfs:range".to_owned(), range)));
+    let mut property = json!({
+        "@id": compact_iri(field.iri()),
+        "@type": kind,
+        "rdfs:label": field.name,
+        "rdfs:domain": compact_iri(class.iri()),
+    });
+    if let Some(range) = range(field.range) {
+        property["rdfs:range"] = range;
+    }
     if let Range::Collection(_) = field.range {
         let operations: Vec<_> = operations::all()
             .filter(|operation| matches!(operation.target, HydraTarget::Collection(link) if link == field.name))
             .map(supported_operation)
             .collect();
-        property.insert("hydra:supportedOperation".to_owned(), json!(operations));
+        property["hydra:supportedOperation"] = json!(operations);
     }
-    Value::Object(property)
+    property
 }
 
 fn range(range: Range) -> Option<Value> {
@@ -122,14 +124,14 @@ fn range(range: Range) -> Option<Value> {
         Range::Json => json!("rdf:JSON"),
         Range::DayOfWeek => json!("schema:DayOfWeek"),
         Range::VariableRepresentation => json!("hydra:VariableRepresentation"),
-        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri)),
+        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri())),
         // Hydra clients read the class of a collection's members from it.
         Range::Collection(class) => json!([
             "hydra:Collection",
             {
                 "owl:equivalentClass": {
                     "owl:onProperty": "hydra:member",
-                    "owl:allValuesFrom": compact_iri(class.iri),
+                    "owl:allValuesFrom": compact_iri(class.iri()),
                 },
             },
         ]),
@@ -145,32 +147,28 @@ fn supported_operation(operation: &Operation) -> Value {
             .into_keys()
             .map(status),
     );
-    let mut described: Map<_, _> = object([
-        ("@type", json!("hydra:Operation")),
-        ("rdfs:label", json!(operation.summary)),
-        ("hydra:title", json!(operation.summary)),
-        ("hydra:method", json!(operation.method)),
-        (
-            "hydra:returns",
-            class_or_nothing(returned_class(operation.returns)),
-        ),
-        ("hydra:possibleStatus", json!(statuses)),
-    ]);
+    let mut described = json!({
+        "@type": "hydra:Operation",
+        "rdfs:label": operation.summary,
+        "hydra:title": operation.summary,
+        "hydra:method": operation.method,
+        "hydra:returns": class_or_nothing(returned_class(operation.returns)),
+        "hydra:possibleStatus": statuses,
+    });
     if operation.method == "POST" {
         let expected = match operation.expects {
             Expects::Resource(class, _) | Expects::Optional(class, _) => Some(class),
             Expects::Nothing | Expects::EmptyObject | Expects::Form => None,
         };
-        described.insert("hydra:expects".to_owned(), class_or_nothing(expected));
+        described["hydra:expects"] = class_or_nothing(expected);
     }
     if let HydraTarget::Path(_) = operation.target {
-        let target = json!({
+        described["schema:target"] = json!({
             "@type": "schema:EntryPoint",
             "schema:urlTemplate": operation.path,
         });
-        described.insert("schema:target".to_owned(), target);
     }
-    Value::Object(described)
+    described
 }
 
 fn returned_class(returns: Returns) -> Option<&'static Class> {
@@ -186,7 +184,7 @@ fn returned_class(returns: Returns) -> Option<&'static Class> {
 }
 
 fn class_or_nothing(class: Option<&Class>) -> Value {
-    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri)))
+    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri())))
 }
 
 fn status(code: u16) -> Value {

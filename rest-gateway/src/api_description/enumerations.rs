@@ -1,10 +1,11 @@
 //! The closed sets of strings in requests and responses.
 
-use super::Enumeration;
+use super::{DAYS, Enumeration};
 use crate::{error_codes, violation_codes, warning_codes};
 
 /// Every closed set; each has a JSON Schema of its name.
 pub(super) static ALL: &[&Enumeration] = &[
+    &DAY_OF_WEEK,
     &TASK_TYPE,
     &TASK_STATUS,
     &DISTANCE_SOURCE,
@@ -17,6 +18,12 @@ pub(super) static ALL: &[&Enumeration] = &[
     &VIOLATION_CODE,
     &WARNING_CODE,
 ];
+
+pub(super) static DAY_OF_WEEK: Enumeration = Enumeration {
+    name: "DayOfWeek",
+    description: "A day of the week.",
+    values: &DAYS,
+};
 
 pub(super) static TASK_TYPE: Enumeration = Enumeration {
     name: "TaskType",

@@ -1,26 +1,24 @@
 //! The API's description of itself: tables of classes, fields and operations, from which the
-//! JSON-LD contexts, the Hydra documentation and the OpenAPI document are generated.
+//! routes, the JSON-LD contexts, the Hydra documentation and the OpenAPI document are made.
 
 mod classes;
 mod context;
 mod documentation;
 mod enumerations;
 mod openapi;
-mod operations;
+pub(crate) mod operations;
 mod shape;
 
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
 
 pub(crate) use classes::{
     deliveries::DELIVERY,
     webhooks::{RECOVERY, SECRET_ROTATION, WEBHOOK},
 };
-pub(crate) use context::context;
+pub(crate) use context::{DAYS, context};
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
-pub(crate) use operations::{filters, query_parameters, requires_token};
-#[cfg(test)]
-pub(crate) use operations::{hydra_methods_and_paths, methods_and_paths};
+pub(crate) use operations::filters;
 pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";
@@ -38,7 +36,8 @@ pub(crate) const OPENAPI: &str = "/api/docs.json";
 pub(crate) struct Class {
     /// Name, and last segment of the path of its JSON-LD context.
     name: &'static str,
-    iri: Iri,
+    /// By default the term of the API's vocabulary with the class's name.
+    iri: Option<Iri>,
     type_name: TypeName,
     /// Whether its objects have an `@id`.
     id_presence: Presence,
@@ -72,7 +71,8 @@ enum Iri {
 #[derive(Clone, Copy, Debug)]
 struct Field {
     name: &'static str,
-    iri: Iri,
+    /// By default the term of the API's vocabulary, or of Hydra for a name such as `hydra:title`.
+    iri: Option<Iri>,
     range: Range,
     cardinality: Cardinality,
     access: Access,
@@ -160,11 +160,41 @@ impl Iri {
     }
 }
 
+impl Class {
+    /// The usual values of a resource.
+    const RESOURCE: Self = Self {
+        name: "",
+        iri: None,
+        type_name: TypeName::Term,
+        id_presence: Presence::Always,
+        description: "",
+        fields: &[],
+    };
+    /// The usual values of objects that are only parts of resources.
+    const EMBEDDED: Self = Self {
+        type_name: TypeName::None,
+        id_presence: Presence::Never,
+        ..Self::RESOURCE
+    };
+
+    fn iri(&self) -> Iri {
+        self.iri.unwrap_or(Iri::Api(self.name))
+    }
+}
+
 impl Field {
+    fn iri(&self) -> Iri {
+        self.iri
+            .unwrap_or_else(|| match self.name.strip_prefix("hydra:") {
+                Some(term) => Iri::Hydra(term),
+                None => Iri::Api(self.name),
+            })
+    }
+
     const fn new(name: &'static str, range: Range) -> Self {
         Self {
             name,
-            iri: Iri::Api(name),
+            iri: None,
             range,
             cardinality: Cardinality::One,
             access: Access::Read,
@@ -176,15 +206,15 @@ impl Field {
         }
     }
 
-    const fn iri(mut self, iri: Iri) -> Self {
-        self.iri = iri;
+    const fn with_iri(mut self, iri: Iri) -> Self {
+        self.iri = Some(iri);
         self
     }
 
     /// Uses the term of schema.org with the field's name.
     const fn schema_org(self) -> Self {
         let name = self.name;
-        self.iri(Iri::SchemaOrg(name))
+        self.with_iri(Iri::SchemaOrg(name))
     }
 
     const fn set(mut self) -> Self {
@@ -224,10 +254,13 @@ impl Field {
         self
     }
 
-    /// Sets the JSON Schema of the member in requests.
-    const fn request_schema(mut self, schema: &'static str) -> Self {
+    /// Writable, with this JSON Schema in requests.
+    const fn accepts(mut self, schema: &'static str) -> Self {
         self.request_schema = Some(schema);
-        self
+        match self.access {
+            Access::Read | Access::Both => self.writable(),
+            Access::Write => self,
+        }
     }
 
     const fn description(mut self, description: &'static str) -> Self {
@@ -236,15 +269,7 @@ impl Field {
     }
 }
 
-/// Builds a JSON object.
-fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
-    members
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
 /// Parses a JSON text of the tables.
-fn parse_json(text: &str) -> Value {
+fn parse_json<T: DeserializeOwned>(text: &str) -> T {
     serde_json::from_str(text).expect("a test parses every JSON text of the tables")
 }

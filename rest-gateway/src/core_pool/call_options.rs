@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 
-use crate::rate_limits::UnverifiedToken;
+use crate::rate_limits::TokenClients;
 
 /// The metadata and the deadline of a call.
 #[derive(Clone)]
@@ -11,30 +11,21 @@ pub(crate) struct CallOptions {
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
     pub(crate) request_id: Option<MetadataValue<Ascii>>,
     pub(crate) deadline: Instant,
-    /// The token in `authorization`, to record its client once core accepts it.
-    pub(crate) token: Option<UnverifiedToken>,
-}
-
-/// Whether a call may be retried on another core after its response was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retry {
-    /// Two executions have the same effect as one.
-    Safe,
-    /// Retried only if core certainly did not process the call.
-    Unsafe,
-}
-
-impl Retry {
-    /// Safe with an idempotency key: core executes the call once per key.
-    pub(crate) fn safe_if_idempotent(idempotency: Option<&proto::Idempotency>) -> Self {
-        match idempotency {
-            Some(_) => Self::Safe,
-            None => Self::Unsafe,
-        }
-    }
+    /// Where to record the client of the token once core accepts it.
+    pub(crate) token_clients: Option<TokenClients>,
+    /// Whether two executions have the same effect as one: the call may be retried on another core
+    /// after its response was lost. Others are retried only if core certainly did not process them.
+    pub(crate) is_idempotent: bool,
 }
 
 impl CallOptions {
+    pub(crate) fn idempotent_if(self, is_idempotent: bool) -> Self {
+        Self {
+            is_idempotent,
+            ..self
+        }
+    }
+
     /// A request with these options. Core gets the remaining time as its timeout.
     pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
         let mut request = tonic::Request::new(message);

@@ -32,7 +32,7 @@ pub(super) type Members = Vec<Arc<Member>>;
 /// A core at one address.
 pub(super) struct Member {
     cores: Cores,
-    addr: CoreAddr,
+    pub(super) addr: CoreAddr,
     channel: Channel,
     state: watch::Sender<State>,
 }
@@ -67,10 +67,6 @@ impl Member {
         });
         tokio::spawn(check_periodically(Arc::downgrade(&member)));
         member
-    }
-
-    pub(super) fn addr(&self) -> &CoreAddr {
-        &self.addr
     }
 
     pub(super) fn channel(&self) -> CoreChannel {

@@ -16,10 +16,7 @@ use tokio::{sync::watch, time::timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Response, Status};
 
-pub(crate) use self::{
-    call_options::{CallOptions, Retry},
-    tracing_channel::CoreChannel,
-};
+pub(crate) use self::{call_options::CallOptions, tracing_channel::CoreChannel};
 use self::{
     member::{Member, Members, State},
     transport_failure::TransportFailure,
@@ -72,43 +69,10 @@ impl CorePool {
         self.members.borrow().iter().any(|member| member.is_up())
     }
 
-    /// Calls a read-only rpc.
-    pub(crate) async fn read<M, R, F>(
-        &self,
-        options: CallOptions,
-        message: M,
-        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-    ) -> Result<R, Error>
-    where
-        M: Clone,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
-        self.call(options, Retry::Safe, message, rpc).await
-    }
-
     /// Calls an rpc on one core, and retries on the others if it is unreachable.
     pub(crate) async fn call<M, R, F>(
         &self,
         options: CallOptions,
-        retry: Retry,
-        message: M,
-        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-    ) -> Result<R, Error>
-    where
-        M: Clone,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
-        let response = self
-            .call_with_metadata(options, retry, message, rpc)
-            .await?;
-        Ok(response.into_inner())
-    }
-
-    /// Like [`CorePool::call`], with the metadata of the response.
-    pub(crate) async fn call_with_metadata<M, R, F>(
-        &self,
-        options: CallOptions,
-        retry: Retry,
         message: M,
         rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
     ) -> Result<Response<R>, Error>
@@ -125,12 +89,13 @@ impl CorePool {
                 trace.as_ref(),
                 rpc(member.channel(), options.request(message.clone())),
             ));
-            let result = match retry {
-                Retry::Safe if candidates.peek().is_some() => member.unless_down(response).await,
+            let result = if options.is_idempotent && candidates.peek().is_some() {
+                member.unless_down(response).await
+            } else {
                 // No other core is left, or the call is unsafe to repeat: it may have taken effect
                 // although the core seems down. Only the end of the connection or the deadline
                 // ends the wait for the response.
-                Retry::Safe | Retry::Unsafe => Some(response.await),
+                Some(response.await)
             };
             if let Some(trace) = trace {
                 tracing_channel::end(trace, result.as_ref());
@@ -138,8 +103,10 @@ impl CorePool {
             match result {
                 None => {}
                 Some(Ok(response)) => {
-                    if let Some(token) = &options.token {
-                        token.record_accepted();
+                    if let Some(clients) = &options.token_clients
+                        && let Some(authorization) = &options.authorization
+                    {
+                        clients.record_accepted(authorization.as_encoded_bytes());
                     }
                     return Ok(response);
                 }
@@ -150,10 +117,10 @@ impl CorePool {
                         self.discovery.refresh();
                     }
                     last_status = Some(status);
-                    match (failure, retry) {
-                        (Some(TransportFailure::NotProcessed), _)
-                        | (Some(TransportFailure::ResponseLost), Retry::Safe) => {}
-                        (Some(TransportFailure::ResponseLost), Retry::Unsafe) | (None, _) => break,
+                    match failure {
+                        Some(TransportFailure::NotProcessed) => {}
+                        Some(TransportFailure::ResponseLost) if options.is_idempotent => {}
+                        Some(TransportFailure::ResponseLost) | None => break,
                     }
                 }
             }
@@ -180,7 +147,7 @@ impl CorePool {
 /// The members at these addresses; those that existed before are reused with their state.
 fn members_at(cores: &Cores, before: &Members, addrs: &[CoreAddr]) -> Members {
     let members = addrs.iter().map(|addr| {
-        let known = before.iter().find(|member| member.addr() == addr);
+        let known = before.iter().find(|member| member.addr == *addr);
         known.map_or_else(|| Member::new(cores, addr), Arc::clone)
     });
     members.collect()

@@ -8,7 +8,7 @@ use http::{
 };
 use httparse::{EMPTY_HEADER, Status};
 
-use crate::error::Error;
+use crate::{error::Error, error_codes as codes};
 
 /// The maximum number of headers.
 pub(crate) const MAX_HEADERS: usize = 100;
@@ -217,11 +217,14 @@ impl From<Rejection> for Error {
                 code,
                 message,
             } => Self::invalid_http(name, code, message),
-            Rejection::TargetTooLong => Self::TargetTooLong { limit: MAX_HEAD },
-            Rejection::HeadersTooLarge => Self::HeadersTooLarge {
-                count: MAX_HEADERS,
-                size: MAX_HEAD,
-            },
+            Rejection::TargetTooLong => Self::new(
+                &codes::URI_TOO_LONG,
+                format!("the request target is longer than {MAX_HEAD} bytes"),
+            ),
+            Rejection::HeadersTooLarge => Self::new(
+                &codes::HEADERS_TOO_LARGE,
+                format!("more than {MAX_HEADERS} headers, or more than {MAX_HEAD} bytes of them"),
+            ),
         }
     }
 }

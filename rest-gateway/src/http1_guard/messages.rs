@@ -12,7 +12,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) struct Messages {
     position: Position,
     /// How many heads were found, the rejected one included.
-    heads: usize,
+    pub(super) heads: usize,
     /// How many of the bytes that follow were examined before.
     examined: usize,
     /// Whether anything was forwarded, even an empty line: hyper takes no later preface for HTTP/2.
@@ -46,10 +46,6 @@ pub(super) enum Step {
 }
 
 impl Messages {
-    pub(super) fn heads(&self) -> usize {
-        self.heads
-    }
-
     /// Examines the bytes that follow, at least one. Those to forward must not be passed again,
     /// the others must.
     pub(super) fn examine(&mut self, bytes: &[u8]) -> Step {
@@ -170,12 +166,12 @@ pub(super) fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<Rejected>, u
             match messages.examine(&pending) {
                 Step::Forward(length) => forwarded.extend(pending.drain(..length)),
                 Step::ReadMore => break,
-                Step::Reject(rejected) => return (forwarded, Some(rejected), messages.heads()),
-                Step::End => return (forwarded, None, messages.heads()),
+                Step::Reject(rejected) => return (forwarded, Some(rejected), messages.heads),
+                Step::End => return (forwarded, None, messages.heads),
             }
         }
     }
-    (forwarded, None, messages.heads())
+    (forwarded, None, messages.heads)
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl<S> Http1Guard<S> {
     }
 
     fn reject(&mut self, rejected: &Rejected) {
-        let number = self.messages.heads();
+        let number = self.messages.heads;
         // The first rejection is the last.
         let _ = self.rejections.rejected.set((number, rejected.rejection));
         self.buffer = BytesMut::from(&rejected.substitute[..]);

@@ -4,7 +4,7 @@
 pub(crate) mod client_address;
 mod config;
 mod headers;
-mod token_owners;
+mod token_clients;
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -20,9 +20,12 @@ pub use self::config::RateLimitConfig;
 pub(crate) use self::{
     client_address::PeerAddr,
     headers::{LimitStatuses, add_headers},
-    token_owners::{TokenOwners, UnverifiedToken},
+    token_clients::TokenClients,
 };
-use crate::error::Error;
+use crate::{
+    error::{Details, Error},
+    error_codes as codes,
+};
 
 /// The names of the limits, in headers and metrics.
 const CLIENT: &str = "client";
@@ -31,19 +34,19 @@ const TOKEN_CLIENT: &str = "token-client";
 
 /// All limiters, and the cached clients of access tokens.
 pub(crate) struct RateLimits {
-    clients: Limiter<QuotaOwner>,
+    clients: Limiter<QuotaKey>,
     token_addresses: Limiter<IpAddr>,
     /// By hash of the key and secret.
     token_credentials: Limiter<[u8; 32]>,
-    token_owners: TokenOwners,
+    pub(crate) token_clients: TokenClients,
     trusted_proxies: Vec<Network>,
-    /// By the name of a limit.
-    rejected: Counters,
+    /// The requests that were rejected, by the name of the limit.
+    pub(crate) rejected: Counters,
 }
 
-/// Whose quota an API request counts against.
+/// What API requests are counted by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum QuotaOwner {
+enum QuotaKey {
     Client(Arc<str>),
     /// Of a request without a token, or with one that core has not accepted yet.
     Address(IpAddr),
@@ -55,19 +58,10 @@ impl RateLimits {
             clients: Limiter::new(CLIENT, config.client),
             token_addresses: Limiter::new(TOKEN_ADDRESS, config.token_address),
             token_credentials: Limiter::new(TOKEN_CLIENT, config.token_credentials),
-            token_owners: TokenOwners::new(),
+            token_clients: TokenClients::new(),
             trusted_proxies: config.trusted_proxies.clone(),
             rejected: Counters::new("limit", &[CLIENT, TOKEN_ADDRESS, TOKEN_CLIENT]),
         }
-    }
-
-    /// The requests that were rejected, by the name of the limit.
-    pub(crate) fn rejected(&self) -> &Counters {
-        &self.rejected
-    }
-
-    pub(crate) fn token_owners(&self) -> &TokenOwners {
-        &self.token_owners
     }
 
     /// Counts a request; fails if its quota is exhausted.
@@ -79,11 +73,11 @@ impl RateLimits {
             return self.enforce(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
-            let owner = self.quota_owner(request);
-            if let QuotaOwner::Client(client) = &owner {
+            let key = self.quota_key(request);
+            if let QuotaKey::Client(client) = &key {
                 tracing::Span::current().record("client.key", &**client);
             }
-            return self.enforce(self.clients.check(owner), statuses);
+            return self.enforce(self.clients.check(key), statuses);
         }
         Ok(())
     }
@@ -98,15 +92,12 @@ impl RateLimits {
         self.enforce(self.token_credentials.check(key), statuses)
     }
 
-    fn quota_owner(&self, request: &Parts) -> QuotaOwner {
+    fn quota_key(&self, request: &Parts) -> QuotaKey {
         request
             .headers
             .get(AUTHORIZATION)
-            .and_then(|value| self.token_owners.find(value.as_bytes()))
-            .map_or_else(
-                || QuotaOwner::Address(self.peer(request)),
-                QuotaOwner::Client,
-            )
+            .and_then(|value| self.token_clients.find(value.as_bytes()))
+            .map_or_else(|| QuotaKey::Address(self.peer(request)), QuotaKey::Client)
     }
 
     /// The client's address, as it is counted.
@@ -137,10 +128,10 @@ impl RateLimits {
             None => Ok(()),
             Some(retry_after) => {
                 self.rejected.inc(status.policy);
-                Err(Error::rate_limited(
-                    (status.quota, status.window),
-                    seconds_rounded_up(retry_after),
-                ))
+                let (quota, window) = (status.quota, status.window);
+                let message = format!("more than {quota} requests in {window} s");
+                Err(Error::new(&codes::TOO_MANY_REQUESTS, message)
+                    .with(Details::RetryAfter(seconds_rounded_up(retry_after))))
             }
         }
     }

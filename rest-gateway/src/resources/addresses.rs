@@ -7,17 +7,15 @@ use serde_json::Value;
 use crate::{
     body_reader::{Object, ViolationCollector},
     error::Error,
+    json_ld::Node,
 };
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the terms are schema.org's")]
 pub(super) struct Address {
-    /// None in a preview.
-    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
-    iri: Option<String>,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+    #[serde(flatten)]
+    node: Node,
     geo: GeoCoordinates,
     street_address: String,
     telephone: Option<String>,
@@ -30,9 +28,8 @@ pub(super) struct Address {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(tag = "@type")]
 struct GeoCoordinates {
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     latitude: f64,
     longitude: f64,
 }
@@ -44,11 +41,11 @@ impl TryFrom<proto::Address> for Address {
         let lat_lng = address
             .lat_lng
             .ok_or_else(|| Error::incomplete("an address's location"))?;
+        // A preview has no name.
+        let iri = (!address.name.is_empty()).then(|| iri::of(&address.name));
         Ok(Self {
-            iri: (!address.name.is_empty()).then(|| iri::of(&address.name)),
-            ld_type: "http://schema.org/Place",
+            node: Node::without_id("http://schema.org/Place", iri),
             geo: GeoCoordinates {
-                ld_type: "GeoCoordinates",
                 latitude: lat_lng.latitude,
                 longitude: lat_lng.longitude,
             },

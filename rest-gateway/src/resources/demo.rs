@@ -1,8 +1,6 @@
 //! `/api/demo`: routes that only the demo serves, and only on loopback. They are not part of the
 //! API, so no document describes them.
 
-use std::sync::Arc;
-
 use process::redacted::Redacted;
 use proto::{
     CompleteTaskRequest, GetDeliveryRequest, IssueTokenRequest,
@@ -12,10 +10,7 @@ use proto::{
 use tonic::metadata::MetadataValue;
 
 use crate::{
-    core_pool::{CallOptions, Retry},
-    error::Error,
-    gateway::{Gateway, HandlerResult},
-    request::Request,
+    core_pool::CallOptions, error::Error, gateway::HandlerResult, request::Request,
     resources::deliveries,
 };
 
@@ -30,59 +25,52 @@ const COURIERS_SCOPE: &str = "tasks:all";
 
 /// `POST /api/demo/deliveries/{id}/complete`: completes both tasks of a delivery of the caller's
 /// store.
-pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let courier = gateway
-        .demo_courier
-        .as_ref()
-        .ok_or_else(Error::no_such_path)?;
-    request.check_query()?;
+pub(crate) async fn complete(request: Request) -> HandlerResult {
+    let courier = request.gateway.demo_courier.as_ref();
+    let courier = courier.ok_or_else(Error::no_such_path)?;
+    request.violations().check()?;
     let message = GetDeliveryRequest {
         name: Collection::Deliveries.name(&request.parameter),
     };
     // With the caller's token: core decides whether the caller may read the delivery.
-    let delivery = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let delivery = request
+        .call(message, |core, message| async {
             DeliveriesClient::new(core).get_delivery(message).await
         })
         .await?;
 
-    let options = as_courier(&gateway, courier, &request).await?;
+    let options = as_courier(courier, &request).await?;
     for task in [delivery.pickup, delivery.dropoff].into_iter().flatten() {
         let message = CompleteTaskRequest { name: task.name };
-        gateway
+        request
+            .gateway
             .core
-            .call(
-                options.clone(),
-                Retry::Safe,
-                message,
-                |core, message| async { TasksClient::new(core).complete_task(message).await },
-            )
+            .call(options.clone(), message, |core, message| async {
+                TasksClient::new(core).complete_task(message).await
+            })
             .await?;
     }
-    deliveries::get(gateway, request).await
+    deliveries::get(request).await
 }
 
 /// Options for calls to core with an access token of the courier.
-async fn as_courier(
-    gateway: &Gateway,
-    courier: &DemoCourier,
-    request: &Request,
-) -> Result<CallOptions, Error> {
+async fn as_courier(courier: &DemoCourier, request: &Request) -> Result<CallOptions, Error> {
     let options = request.anonymous_call_options();
     let message = IssueTokenRequest {
         api_key: courier.api_key.clone(),
         api_secret: courier.api_secret.expose().clone(),
         scopes: vec![COURIERS_SCOPE.to_owned()],
     };
-    let token = gateway
+    let token = request
+        .gateway
         .core
-        .read(options.clone(), message, |core, message| async {
+        .call(options.clone(), message, |core, message| async {
             TokensClient::new(core).issue_token(message).await
         })
         .await?;
-    let authorization = MetadataValue::try_from(format!("Bearer {}", token.access_token))
-        .map_err(|error| Error::Internal(error.into()))?;
+    let token = &token.get_ref().access_token;
+    let authorization =
+        MetadataValue::try_from(format!("Bearer {token}")).map_err(Error::internal)?;
     Ok(CallOptions {
         authorization: Some(authorization),
         ..options

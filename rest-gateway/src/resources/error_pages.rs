@@ -1,16 +1,15 @@
 //! `/errors/{code}`: the page that the `type` of an error links to, with an example; one for each
 //! violation code and each warning code too. `/errors` lists them.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
+use http::Response;
 use serde_json::Value;
 
 use crate::{
     api_description::{error_example, violation_example},
     error::Error,
     error_codes::{self, ErrorCode},
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     request::Request,
     resources::docs_page,
     violation_codes::{self, ViolationCode},
@@ -18,20 +17,16 @@ use crate::{
 };
 
 /// `GET /errors`
-pub(crate) async fn list(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
-    Ok(docs_page::page(Bytes::from(index(&gateway.platform_name))))
+pub(crate) fn list(request: &Request) -> Response<Bytes> {
+    docs_page::page(Bytes::from(index(&request.gateway.platform_name)))
 }
 
 /// `GET /errors/{code}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> HandlerResult {
     let code = request.parameter.as_str();
-    let Gateway {
-        platform_name,
-        public_url,
-        ..
-    } = &*gateway;
+    let platform_name = &request.gateway.platform_name;
     let html = if let Some(error) = error_codes::find(code) {
-        error_page(error, platform_name, public_url)
+        error_page(error, platform_name, &request.gateway.public_url)
     } else if let Some(violation) = violation_codes::find(code) {
         let place = "a violation in a response with HTTP 400";
         violation_page(violation, place, platform_name)
@@ -79,7 +74,7 @@ fn index(platform_name: &str) -> String {
     document("Errors", platform_name, "api/docs/page.css", &body)
 }
 
-fn error_page(error: &ErrorCode, platform_name: &str, public_url: &str) -> String {
+fn error_page(error: &'static ErrorCode, platform_name: &str, public_url: &str) -> String {
     let retryable = if error.retryable {
         "Yes: the same request may succeed later."
     } else {

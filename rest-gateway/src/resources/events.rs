@@ -1,7 +1,5 @@
 //! `/api/events`
 
-use std::sync::Arc;
-
 use proto::{
     GetEventRequest, ListEventsRequest,
     events_client::EventsClient,
@@ -13,7 +11,7 @@ use crate::{
     body_reader::ViolationCollector,
     collection::{self, Pagination},
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     json_ld::{self, Node, StoreTimeZone},
     request::Request,
 };
@@ -44,7 +42,7 @@ struct Page {
 }
 
 /// `GET /api/events`: oldest first, paginated.
-pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn list(request: Request) -> HandlerResult {
     let mut violations = request.violations();
     let page_size = collection::read_page_size(&request, &mut violations);
     let after = read_after(&request, &mut violations);
@@ -55,9 +53,8 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         page_size,
         violations: violations.to_proto(),
     };
-    let page = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let page = request
+        .call(message, |core, message| async {
             EventsClient::new(core).list_events(message).await
         })
         .await
@@ -78,16 +75,16 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         },
     };
     let events = page.events.into_iter().map(Event::try_from);
-    json_ld::ok(&Page {
+    let page = Page {
         collection: collection::Collection::page(
-            CONTEXT,
-            "/api/events",
-            events.collect::<Result<Vec<_>, _>>()?,
+            "/api/events".to_owned(),
+            events.collect::<Result<_, _>>()?,
             &pagination,
         ),
         first_number: page.first_number,
         last_number: page.last_number,
-    })
+    };
+    json_ld::ok(CONTEXT, &page)
 }
 
 fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<i64> {
@@ -102,20 +99,15 @@ fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<
 }
 
 /// `GET /api/events/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetEventRequest {
-        name: Collection::Events.name(&request.parameter),
-    };
-    let event = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Events.name(&request.parameter);
+    let event = request
+        .call(GetEventRequest { name }, |core, message| async {
             EventsClient::new(core).get_event(message).await
         })
         .await?;
 
-    let mut event = Event::try_from(event)?;
-    event.node.set_context(CONTEXT);
-    json_ld::ok(&event)
+    json_ld::ok(CONTEXT, &Event::try_from(event)?)
 }
 
 impl TryFrom<proto::Event> for Event {

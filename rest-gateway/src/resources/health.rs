@@ -1,19 +1,18 @@
 //! `/healthz` and `/readyz`: health checks for orchestrators and load balancers.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{
-    HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE},
-};
+use http::{HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
+use tonic::Status;
 
 use crate::{
-    core_pool::{CallOptions, Retry},
-    error::Error,
-    gateway::{Gateway, HandlerResult},
+    core_pool::CallOptions,
+    error::{BUSY_RETRY_SECONDS, Error},
+    error_codes as codes,
+    gateway::{self, HandlerResult},
     request::Request,
 };
 
@@ -21,52 +20,52 @@ use crate::{
 const READY_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// `GET /healthz`: succeeds while the process runs.
-pub(crate) async fn live(_: Arc<Gateway>, _: Request) -> HandlerResult {
-    Ok(text(StatusCode::OK, "ok"))
+pub(crate) fn live() -> Response<Bytes> {
+    text(StatusCode::OK, "ok")
 }
 
 /// `GET /readyz`: succeeds while a core with its database is reachable and ready and the gateway is
 /// not draining.
-pub(crate) async fn ready(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    if !gateway.draining.is_cancelled() {
-        call_core(&gateway, &request).await?;
+pub(crate) async fn ready(request: Request) -> HandlerResult {
+    if !request.gateway.draining.is_cancelled() {
+        call_core(&request).await?;
     }
 
-    Ok(match gateway.check_ready() {
+    Ok(match request.gateway.check_ready() {
         Ok(()) => text(StatusCode::OK, "ok"),
         Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, reason),
     })
 }
 
 /// Requires no token, and has core read its keys from the database.
-async fn call_core(gateway: &Gateway, request: &Request) -> Result<(), Error> {
+async fn call_core(request: &Request) -> Result<(), Error> {
     let options = CallOptions {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call_options()
     };
     let message = ListPublicKeysRequest {};
-    let called = gateway
+    let called = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
         .await;
     match called {
         Ok(_) => Ok(()),
         // A timeout counts as not ready.
-        Err(Error::DeadlineExceeded) => Err(Error::not_ready()),
+        Err(error) if *error.kind == codes::DEADLINE_EXCEEDED => {
+            let status = Status::unavailable("no core was ready in time");
+            Err(Error::unavailable(status, BUSY_RETRY_SECONDS))
+        }
         Err(other) => Err(other),
     }
 }
 
 fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(format!("{body}\n")));
+    let mut response = gateway::response("text/plain; charset=utf-8", format!("{body}\n"));
     *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(CACHE_CONTROL, no_store);
     response
 }

@@ -1,7 +1,5 @@
 //! `/api/me` and `/api/api_apps`: the calling client.
 
-use std::sync::Arc;
-
 use proto::{
     GetCurrentApiClientRequest,
     api_clients_client::ApiClientsClient,
@@ -11,10 +9,13 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    error_codes as codes,
+    gateway::HandlerResult,
     json_ld::{self, Node},
     request::Request,
 };
+
+const CONTEXT: &str = "/api/contexts/ApiApp";
 
 #[derive(Debug, Serialize)]
 struct ApiApp {
@@ -28,24 +29,22 @@ struct ApiApp {
 }
 
 /// `GET /api/me`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    json_ld::ok(&ApiApp::from(caller(&gateway, &request).await?))
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    json_ld::ok(CONTEXT, &ApiApp::from(caller(&request).await?))
 }
 
 /// `GET /api/api_apps/{id}`: a client can read itself only.
-pub(crate) async fn get_by_id(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let client = caller(&gateway, &request).await?;
+pub(crate) async fn get_by_id(request: Request) -> HandlerResult {
+    let client = caller(&request).await?;
     if client.name != Collection::ApiClients.name(&request.parameter) {
-        return Err(Error::not_found("there is no such API client"));
+        return Err(Error::new(&codes::NOT_FOUND, "there is no such API client"));
     }
-    json_ld::ok(&ApiApp::from(client))
+    json_ld::ok(CONTEXT, &ApiApp::from(client))
 }
 
-async fn caller(gateway: &Gateway, request: &Request) -> Result<proto::ApiClient, Error> {
-    let message = GetCurrentApiClientRequest {};
-    gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+async fn caller(request: &Request) -> Result<proto::ApiClient, Error> {
+    request
+        .call(GetCurrentApiClientRequest {}, |core, message| async {
             ApiClientsClient::new(core)
                 .get_current_api_client(message)
                 .await
@@ -56,8 +55,7 @@ async fn caller(gateway: &Gateway, request: &Request) -> Result<proto::ApiClient
 impl From<proto::ApiClient> for ApiApp {
     fn from(client: proto::ApiClient) -> Self {
         Self {
-            node: Node::root(
-                "/api/contexts/ApiApp",
+            node: Node::new(
                 "http://schema.org/SoftwareApplication",
                 Collection::ApiClients,
                 &client.name,

@@ -29,14 +29,10 @@ pub(super) enum TaxDisplay {
 impl Price {
     pub(super) fn new(price: proto::Price, tax_display: TaxDisplay) -> Result<Self, Error> {
         let amount = match tax_display {
-            TaxDisplay::Included => {
-                price
-                    .net_amount
-                    .checked_add(price.tax_amount)
-                    .ok_or_else(|| {
-                        Error::Internal("the sum of the price and its tax overflows".into())
-                    })?
-            }
+            TaxDisplay::Included => price
+                .net_amount
+                .checked_add(price.tax_amount)
+                .ok_or_else(|| Error::internal("the sum of the price and its tax overflows"))?,
             TaxDisplay::Excluded => price.net_amount,
         };
         Ok(Self {

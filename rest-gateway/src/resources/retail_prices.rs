@@ -1,7 +1,5 @@
 //! `/api/retail_prices`
 
-use std::sync::Arc;
-
 use proto::{
     CalculateRetailPriceRequest, GetRetailPriceRequest,
     iri::{self, Collection},
@@ -11,10 +9,9 @@ use serde::Serialize;
 
 use crate::{
     body_reader::ViolationCollector,
-    core_pool::Retry,
     error::{Error, RuleOutcome},
-    gateway::{Gateway, HandlerResult},
-    json_ld::{self, StoreTimeZone},
+    gateway::HandlerResult,
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
     resources::{
         deliveries::draft,
@@ -25,12 +22,8 @@ use crate::{
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RetailPrice {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+    #[serde(flatten)]
+    node: Node,
     #[serde(flatten)]
     price: Price,
     expires_at: String,
@@ -43,19 +36,18 @@ struct RetailPrice {
 }
 
 /// `POST /api/retail_prices/calculate`
-pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
+pub(crate) async fn calculate(mut request: Request) -> HandlerResult {
+    let body = request.json()?;
     let mut violations = request.violations();
     let tax_display = read_tax(&request, &mut violations);
-    let draft = draft::read(&request.json()?, &mut violations);
+    let draft = draft::read(&body, &mut violations);
 
     let message = CalculateRetailPriceRequest {
         delivery: Some(draft),
         violations: violations.to_proto(),
     };
-    let quote = gateway
-        .core
-        .call(options, Retry::Safe, message, |core, message| async {
+    let quote = request
+        .call(message, |core, message| async {
             RetailPricesClient::new(core)
                 .calculate_retail_price(message)
                 .await
@@ -63,30 +55,30 @@ pub(crate) async fn calculate(gateway: Arc<Gateway>, request: Request) -> Handle
         .await
         .map_err(|error| violations.translate(error))?;
 
-    json_ld::ok(&RetailPrice::new(quote, tax_display)?)
+    show(quote, tax_display)
 }
 
 /// `GET /api/retail_prices/{token}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn get(request: Request) -> HandlerResult {
     let mut violations = request.violations();
     let tax_display = read_tax(&request, &mut violations);
-    if let Some(error) = violations.into_error() {
-        return Err(error);
-    }
+    violations.check()?;
 
-    let message = GetRetailPriceRequest {
-        name: Collection::RetailPrices.name(&request.parameter),
-    };
-    let quote = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let name = Collection::RetailPrices.name(&request.parameter);
+    let quote = request
+        .call(GetRetailPriceRequest { name }, |core, message| async {
             RetailPricesClient::new(core)
                 .get_retail_price(message)
                 .await
         })
         .await?;
 
-    json_ld::ok(&RetailPrice::new(quote, tax_display)?)
+    show(quote, tax_display)
+}
+
+fn show(quote: proto::RetailPrice, tax_display: TaxDisplay) -> HandlerResult {
+    let price = RetailPrice::new(quote, tax_display)?;
+    json_ld::ok("/api/contexts/RetailPrice", &price)
 }
 
 /// Reads the query parameter `tax`.
@@ -114,9 +106,7 @@ impl RetailPrice {
             .price
             .ok_or_else(|| Error::incomplete("a retail price's price"))?;
         Ok(Self {
-            context: "/api/contexts/RetailPrice",
-            iri: iri::of(&quote.name),
-            ld_type: "RetailPrice",
+            node: Node::without_id("RetailPrice", iri::of(&quote.name)),
             price: Price::new(price, tax_display)?,
             expires_at: StoreTimeZone::named(&quote.time_zone).write(quote.expire_time.as_ref())?,
             distance: quote.distance_meters,

@@ -1,12 +1,10 @@
 //! `/api/settings`: the platform's settings.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use crate::{
-    gateway::{Gateway, HandlerResult},
-    json_ld,
+    gateway::HandlerResult,
+    json_ld::{self, Node},
     platform::PlatformConfig,
     request::Request,
 };
@@ -14,12 +12,8 @@ use crate::{
 /// The response; existing clients read these member names.
 #[derive(Debug, Serialize)]
 struct Settings<'a> {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: &'static str,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+    #[serde(flatten)]
+    node: Node,
     brand_name: &'a str,
     country: &'a str,
     locale: &'a str,
@@ -29,23 +23,22 @@ struct Settings<'a> {
 }
 
 /// `GET /api/settings`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> HandlerResult {
     let PlatformConfig {
         timezone,
         locale,
         country,
         currency,
         map_center,
-    } = &gateway.platform;
-    json_ld::ok(&Settings {
-        context: "/api/contexts/Settings",
-        iri: "/api/settings",
-        ld_type: "Settings",
-        brand_name: &gateway.platform_name,
+    } = &request.gateway.platform;
+    let settings = Settings {
+        node: Node::without_id("Settings", "/api/settings".to_owned()),
+        brand_name: &request.gateway.platform_name,
         country,
         locale,
         timezone,
         currency_code: currency.code(),
         latlng: map_center.to_string(),
-    })
+    };
+    json_ld::ok("/api/contexts/Settings", &settings)
 }

@@ -1,7 +1,5 @@
 //! `/api/stores`
 
-use std::sync::Arc;
-
 use proto::{
     GetStoreRequest,
     iri::{self, Collection},
@@ -11,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     json_ld::{self, Node},
     request::Request,
     resources::addresses::Address,
@@ -32,18 +30,15 @@ struct Store {
 }
 
 /// `GET /api/stores/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetStoreRequest {
-        name: Collection::Stores.name(&request.parameter),
-    };
-    let store = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Stores.name(&request.parameter);
+    let store = request
+        .call(GetStoreRequest { name }, |core, message| async {
             StoresClient::new(core).get_store(message).await
         })
         .await?;
 
-    json_ld::ok(&Store::try_from(store)?)
+    json_ld::ok("/api/contexts/Store", &Store::try_from(store)?)
 }
 
 impl TryFrom<proto::Store> for Store {
@@ -52,12 +47,7 @@ impl TryFrom<proto::Store> for Store {
     fn try_from(store: proto::Store) -> Result<Self, Error> {
         let time_slots: Vec<_> = store.time_slots.iter().map(|name| iri::of(name)).collect();
         Ok(Self {
-            node: Node::root(
-                "/api/contexts/Store",
-                "http://schema.org/Store",
-                Collection::Stores,
-                &store.name,
-            ),
+            node: Node::new("http://schema.org/Store", Collection::Stores, &store.name),
             name: store.display_name,
             enabled: true,
             address: store.default_address.map(TryInto::try_into).transpose()?,

@@ -1,37 +1,31 @@
 //! `/api/tasks`
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use proto::{
     CompleteTaskRequest, GetTaskRequest,
-    iri::{self, Collection},
+    iri::Collection,
     task::{Kind, Status},
     tasks_client::TasksClient,
 };
 use serde::Serialize;
 
 use crate::{
-    core_pool::Retry,
     error::Error,
-    gateway::{Gateway, HandlerResult},
-    json_ld::{self, StoreTimeZone},
+    gateway::HandlerResult,
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
     resources::addresses::Address,
 };
+
+const CONTEXT: &str = "/api/contexts/Task";
 
 /// A task, as a resource or embedded in its delivery.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Task {
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    /// None in a preview, like `id`.
-    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
-    iri: Option<String>,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    #[serde(flatten)]
+    node: Node,
     r#type: &'static str,
     status: &'static str,
     address: Address,
@@ -59,45 +53,28 @@ struct Package {
 }
 
 /// `GET /api/tasks/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetTaskRequest {
-        name: Collection::Tasks.name(&request.parameter),
-    };
-    let task = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Tasks.name(&request.parameter);
+    let task = request
+        .call(GetTaskRequest { name }, |core, message| async {
             TasksClient::new(core).get_task(message).await
         })
         .await?;
 
-    json_ld::ok(&Task::try_from(task)?.with_context())
+    json_ld::ok(CONTEXT, &Task::try_from(task)?)
 }
 
 /// `PUT /api/tasks/{id}/done`
-pub(crate) async fn complete(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    let message = CompleteTaskRequest {
-        name: Collection::Tasks.name(&request.parameter),
-    };
+pub(crate) async fn complete(mut request: Request) -> HandlerResult {
     request.check_unused_body()?;
-
-    let task = gateway
-        .core
-        .call(options, Retry::Safe, message, |core, message| async {
+    let name = Collection::Tasks.name(&request.parameter);
+    let task = request
+        .call(CompleteTaskRequest { name }, |core, message| async {
             TasksClient::new(core).complete_task(message).await
         })
         .await?;
 
-    json_ld::ok(&Task::try_from(task)?.with_context())
-}
-
-impl Task {
-    fn with_context(self) -> Self {
-        Self {
-            context: Some("/api/contexts/Task"),
-            ..self
-        }
-    }
+    json_ld::ok(CONTEXT, &Task::try_from(task)?)
 }
 
 impl TryFrom<proto::Task> for Task {
@@ -114,15 +91,11 @@ impl TryFrom<proto::Task> for Task {
             Status::Done => "DONE",
             Status::Unspecified => return Err(Error::incomplete("a task's status")),
         };
-        let id = Collection::Tasks.last_segment(&task.name);
         let zone = StoreTimeZone::named(&task.time_zone);
         let after = zone.write(task.after.as_ref())?;
         let before = zone.write(task.before.as_ref())?;
         Ok(Self {
-            context: None,
-            iri: id.map(|_| iri::of(&task.name)),
-            ld_type: "Task",
-            id: id.map(str::to_owned),
+            node: Node::new("Task", Collection::Tasks, &task.name),
             r#type: kind,
             status,
             address: task

@@ -1,7 +1,5 @@
 //! `/api/time_slots`
 
-use std::sync::Arc;
-
 use http::{
     HeaderValue,
     header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, VARY},
@@ -15,27 +13,23 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    api_description::DAYS,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     json_ld::{self, Node},
     request::Request,
 };
 
 #[derive(Debug, Serialize)]
 struct TimeSlotChoices {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@id")]
-    iri: String,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
+    #[serde(flatten)]
+    node: Node,
     choices: Vec<TimeSlotChoice>,
 }
 
 #[derive(Debug, Serialize)]
+#[serde(tag = "@type")]
 struct TimeSlotChoice {
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     value: String,
     label: String,
 }
@@ -53,10 +47,8 @@ struct TimeSlot {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "@type", rename_all = "camelCase")]
 struct OpeningHoursSpecification {
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     opens: String,
     closes: String,
     day_of_week: Vec<&'static str>,
@@ -66,45 +58,37 @@ struct OpeningHoursSpecification {
 }
 
 /// `GET /api/time_slots/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetTimeSlotRequest {
-        name: Collection::TimeSlots.name(&request.parameter),
-    };
-    let time_slot = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::TimeSlots.name(&request.parameter);
+    let time_slot = request
+        .call(GetTimeSlotRequest { name }, |core, message| async {
             TimeSlotsClient::new(core).get_time_slot(message).await
         })
         .await?;
 
-    json_ld::ok(&TimeSlot::from(time_slot))
+    json_ld::ok("/api/contexts/TimeSlot", &TimeSlot::from(time_slot))
 }
 
 /// `GET /api/time_slots/choices`: of the default time slot.
-pub(crate) async fn list_default_choices(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn list_default_choices(request: Request) -> HandlerResult {
     let iri = "/api/time_slots/choices".to_owned();
-    list(gateway, request, (iri, String::new())).await
+    list(request, (iri, String::new())).await
 }
 
 /// `GET /api/time_slots/{id}/choices`
-pub(crate) async fn list_choices(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn list_choices(request: Request) -> HandlerResult {
     let name = Collection::TimeSlots.name(&request.parameter);
     let iri = format!("{}/choices", iri::of(&name));
-    list(gateway, request, (iri, name)).await
+    list(request, (iri, name)).await
 }
 
-async fn list(
-    gateway: Arc<Gateway>,
-    request: Request,
-    (iri, name): (String, String),
-) -> HandlerResult {
+async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult {
     let message = ListTimeSlotChoicesRequest {
         name,
         accept_language: accept_language(&request),
     };
-    let listed = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let listed = request
+        .call(message, |core, message| async {
             TimeSlotsClient::new(core)
                 .list_time_slot_choices(message)
                 .await
@@ -112,12 +96,11 @@ async fn list(
         .await?;
 
     let choices = listed.choices.into_iter().map(TimeSlotChoice::try_from);
-    let mut response = json_ld::ok(&TimeSlotChoices {
-        context: "/api/contexts/TimeSlotChoices",
-        iri,
-        ld_type: "TimeSlotChoices",
+    let choices = TimeSlotChoices {
+        node: Node::without_id("TimeSlotChoices", iri),
         choices: choices.collect::<Result<_, _>>()?,
-    })?;
+    };
+    let mut response = json_ld::ok("/api/contexts/TimeSlotChoices", &choices)?;
     let headers = response.headers_mut();
     headers.append(VARY, HeaderValue::from_static("accept-language"));
     if let Ok(language) = HeaderValue::from_str(&listed.language)
@@ -142,7 +125,6 @@ impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {
         let start = json_ld::timestamp(choice.start_time.as_ref())?;
         let end = json_ld::timestamp(choice.end_time.as_ref())?;
         Ok(Self {
-            ld_type: "TimeSlotChoice",
             value: format!("{start:.0}/{end:.0}"),
             label: choice.label,
         })
@@ -152,12 +134,7 @@ impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {
 impl From<proto::TimeSlot> for TimeSlot {
     fn from(time_slot: proto::TimeSlot) -> Self {
         Self {
-            node: Node::root(
-                "/api/contexts/TimeSlot",
-                "TimeSlot",
-                Collection::TimeSlots,
-                &time_slot.name,
-            ),
+            node: Node::new("TimeSlot", Collection::TimeSlots, &time_slot.name),
             name: time_slot.display_name,
             interval: time_slot.interval,
             prior_notice: time_slot.prior_notice,
@@ -174,7 +151,6 @@ impl From<proto::TimeSlot> for TimeSlot {
 impl From<proto::OpeningHours> for OpeningHoursSpecification {
     fn from(hours: proto::OpeningHours) -> Self {
         Self {
-            ld_type: "OpeningHoursSpecification",
             day_of_week: hours.days().filter_map(day_of_week).collect(),
             opens: hours.opens,
             closes: hours.closes,
@@ -184,15 +160,8 @@ impl From<proto::OpeningHours> for OpeningHoursSpecification {
     }
 }
 
-const fn day_of_week(day: Day) -> Option<&'static str> {
-    match day {
-        Day::Unspecified => None,
-        Day::Monday => Some("Monday"),
-        Day::Tuesday => Some("Tuesday"),
-        Day::Wednesday => Some("Wednesday"),
-        Day::Thursday => Some("Thursday"),
-        Day::Friday => Some("Friday"),
-        Day::Saturday => Some("Saturday"),
-        Day::Sunday => Some("Sunday"),
-    }
+/// None for [`Day::Unspecified`].
+fn day_of_week(day: Day) -> Option<&'static str> {
+    let index = (day as usize).checked_sub(Day::Monday as usize)?;
+    DAYS.get(index).copied()
 }

@@ -8,37 +8,31 @@ use super::{
 use crate::api_description::{
     Class, Field,
     Iri::{Api, Hydra},
-    Presence,
     Range::{
         AnyOf, Boolean, Collection, Enum, Integer, Link, Object, Text, VariableRepresentation,
     },
     TypeName, enumerations,
 };
 
-pub(in crate::api_description) static ENTRYPOINT: Class = Class {
+pub(crate) static ENTRYPOINT: Class = Class {
     name: "Entrypoint",
-    iri: Api("Entrypoint"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "The entrypoint of the API: the collections that can be listed.",
     fields: &[
         Field::new("delivery", Collection(&DELIVERY))
-            .iri(Api("Entrypoint/delivery"))
+            .with_iri(Api("Entrypoint/delivery"))
             .description("The deliveries of the client's store."),
         Field::new("event", Collection(&EVENT))
-            .iri(Api("Entrypoint/event"))
+            .with_iri(Api("Entrypoint/event"))
             .description("The events of the client's store."),
         Field::new("webhook", Collection(&WEBHOOK))
-            .iri(Api("Entrypoint/webhook"))
+            .with_iri(Api("Entrypoint/webhook"))
             .description("The client's webhooks."),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static SETTINGS: Class = Class {
+pub(crate) static SETTINGS: Class = Class {
     name: "Settings",
-    iri: Api("Settings"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "The platform's settings.",
     fields: &[
         Field::new("brand_name", Text).description("The platform's name."),
@@ -49,45 +43,41 @@ pub(in crate::api_description) static SETTINGS: Class = Class {
         Field::new("latlng", Text)
             .description("The centre of the platform's maps: latitude, comma, longitude."),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static ERROR: Class = Class {
+pub(crate) static ERROR: Class = Class {
     name: "Error",
-    iri: Hydra("Error"),
+    iri: Some(Hydra("Error")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Never,
     description: "The failure of a request.",
     fields: &error_fields(CALCULATION.optional()),
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static CONSTRAINT_VIOLATION_LIST: Class = Class {
+pub(crate) static CONSTRAINT_VIOLATION_LIST: Class = Class {
     name: "ConstraintViolationList",
-    iri: Api("ConstraintViolationList"),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "Every violation in a request.",
     fields: &error_fields(
         Field::new("violations", Object(&CONSTRAINT_VIOLATION))
             .list()
             .description("Everything that is invalid in the request."),
     ),
+    ..Class::EMBEDDED
 };
 
 /// The members of every error, and one that only this class has.
 const fn error_fields(specific: Field) -> [Field; 11] {
     [
-        Field::new("hydra:title", Text)
-            .description("Always `An error occurred`.")
-            .iri(Hydra("title")),
-        Field::new("hydra:description", Text)
-            .description("The same as `detail`.")
-            .iri(Hydra("description")),
+        Field::new("hydra:title", Text).description("Always `An error occurred`."),
+        Field::new("hydra:description", Text).description("The same as `detail`."),
         Field::new("type", Link(None))
-            .iri(Api("Error/type"))
+            .with_iri(Api("Error/type"))
             .description("The page that explains the code."),
         Field::new("title", Text).description("For people: the kind of error."),
         Field::new("status", Integer)
-            .iri(Hydra("statusCode"))
+            .with_iri(Hydra("statusCode"))
             .description("The HTTP status."),
         Field::new("detail", Text).description("For people: what happened, and what to do."),
         Field::new("code", Enum(&enumerations::ERROR_CODE)),
@@ -100,11 +90,8 @@ const fn error_fields(specific: Field) -> [Field; 11] {
     ]
 }
 
-pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
+pub(crate) static CONSTRAINT_VIOLATION: Class = Class {
     name: "ConstraintViolation",
-    iri: Api("ConstraintViolation"),
-    type_name: TypeName::None,
-    id_presence: Presence::Never,
     description: "A violation in a request.",
     fields: &[
         Field::new("propertyPath", Text)
@@ -112,13 +99,13 @@ pub(in crate::api_description) static CONSTRAINT_VIOLATION: Class = Class {
         Field::new("message", Text).description("For people: what is wrong, and what is valid."),
         Field::new("code", Enum(&enumerations::VIOLATION_CODE)),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static COLLECTION: Class = Class {
+pub(crate) static COLLECTION: Class = Class {
     name: "Collection",
-    iri: Hydra("Collection"),
+    iri: Some(Hydra("Collection")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Always,
     description: "A page of resources.",
     fields: &[
         Field::new(
@@ -126,16 +113,12 @@ pub(in crate::api_description) static COLLECTION: Class = Class {
             AnyOf(&[&DELIVERY, &WEBHOOK, &EVENT, &NOTIFICATION]),
         )
         .description("The resources on this page.")
-        .iri(Hydra("member"))
         .set(),
         Field::new("hydra:totalItems", Integer)
             .description("The number of resources; only in a list with one page.")
-            .iri(Hydra("totalItems"))
             .optional(),
-        Field::new("hydra:view", Object(&COLLECTION_VIEW)).iri(Hydra("view")),
-        Field::new("hydra:search", Object(&IRI_TEMPLATE))
-            .iri(Hydra("search"))
-            .optional(),
+        Field::new("hydra:view", Object(&COLLECTION_VIEW)),
+        Field::new("hydra:search", Object(&IRI_TEMPLATE)).optional(),
         Field::new("firstNumber", Integer).optional().description(
             "In events: the number of the oldest stored event, or of the next one \
                 if none is stored.",
@@ -144,69 +127,63 @@ pub(in crate::api_description) static COLLECTION: Class = Class {
             .optional()
             .description("In events: the number of the newest event; 0 before the first."),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static COLLECTION_VIEW: Class = Class {
+pub(crate) static COLLECTION_VIEW: Class = Class {
     name: "PartialCollectionView",
-    iri: Hydra("PartialCollectionView"),
+    iri: Some(Hydra("PartialCollectionView")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Always,
     description: "Links to the other pages.",
     fields: &[
         Field::new("hydra:first", Link(None))
             .description("The first page.")
-            .iri(Hydra("first"))
             .optional(),
         Field::new("hydra:previous", Link(None))
             .description("The previous page; absent on the first.")
-            .iri(Hydra("previous"))
             .optional(),
         Field::new("hydra:next", Link(None))
             .description("The next page; absent on the last.")
-            .iri(Hydra("next"))
             .optional(),
         Field::new("hydra:last", Link(None))
             .description("The last page; never sent.")
-            .iri(Hydra("last"))
             .optional(),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static IRI_TEMPLATE: Class = Class {
+pub(crate) static IRI_TEMPLATE: Class = Class {
     name: "IriTemplate",
-    iri: Hydra("IriTemplate"),
+    iri: Some(Hydra("IriTemplate")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Never,
     description: "The filters of a list.",
     fields: &[
         Field::new("hydra:template", Text)
-            .iri(Hydra("template"))
             .description("The list's IRI with its filters, each as in `hydra:mapping`."),
         Field::new("hydra:variableRepresentation", VariableRepresentation)
-            .iri(Hydra("variableRepresentation"))
             .description("How values are written: as they are."),
         Field::new("hydra:mapping", Object(&IRI_TEMPLATE_MAPPING))
             .description("The filters.")
-            .iri(Hydra("mapping"))
             .set(),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static IRI_TEMPLATE_MAPPING: Class = Class {
+pub(crate) static IRI_TEMPLATE_MAPPING: Class = Class {
     name: "IriTemplateMapping",
-    iri: Hydra("IriTemplateMapping"),
+    iri: Some(Hydra("IriTemplateMapping")),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "A filter of a list.",
     fields: &[
         Field::new("variable", Text)
-            .iri(Hydra("variable"))
+            .with_iri(Hydra("variable"))
             .description("The name of the query parameter."),
         Field::new("property", Text)
-            .iri(Hydra("property"))
+            .with_iri(Hydra("property"))
             .description("The member that it filters by."),
         Field::new("required", Boolean)
             .description("Always false.")
-            .iri(Hydra("required")),
+            .with_iri(Hydra("required")),
     ],
+    ..Class::EMBEDDED
 };

@@ -42,24 +42,22 @@ macro_rules! text_schema {
 
 pub(crate) static DELIVERY: Class = Class {
     name: "Delivery",
-    iri: SchemaOrg("ParcelDelivery"),
+    iri: Some(SchemaOrg("ParcelDelivery")),
     type_name: TypeName::Iri,
     id_presence: Presence::Optional,
     description: "The transport of a parcel from its pickup to its dropoff.",
     fields: &[
         ID.optional(),
         Field::new("pickup", Object(&TASK))
-            .writable()
-            .request_schema(
+            .accepts(
                 r##"{"anyOf": [{"$ref": "#/components/schemas/PickupDraft"}, {"type": "null"}]}"##,
             )
             .description(
                 "Where and when to pick up the parcel; by default, at the store's address.",
             ),
         Field::new("dropoff", Object(&TASK))
-            .writable()
             .required()
-            .request_schema(r##"{"$ref": "#/components/schemas/DropoffDraft"}"##)
+            .accepts(r##"{"$ref": "#/components/schemas/DropoffDraft"}"##)
             .description("Where and when to drop off the parcel."),
         Field::new("distance", Integer).description("The length of the route in metres."),
         Field::new("duration", Integer).description("The travel time in seconds."),
@@ -71,12 +69,16 @@ pub(crate) static DELIVERY: Class = Class {
         Field::new("price", Object(&PRICE))
             .nullable()
             .description("The price, if the store has a price list."),
-        QUOTE.write_only(),
+        QUOTE.write_only().accepts(
+            r#"{
+                "type": ["string", "null"],
+                "pattern": "^(/api/)?retail_prices/[A-Za-z0-9_-]{64,}$"
+            }"#,
+        ),
         Field::new("cancelledAt", Instant).description("When the delivery was cancelled; null if it is not.").nullable(),
         Field::new("externalReference", Text)
-            .writable()
             .nullable()
-            .request_schema(text_schema!(200))
+            .accepts(text_schema!(200))
             .description(
                 "The store's own reference, such as an order number; unique in the \
                 store.",
@@ -91,11 +93,8 @@ pub(crate) static DELIVERY: Class = Class {
     ],
 };
 
-pub(in crate::api_description) static WARNING: Class = Class {
+pub(crate) static WARNING: Class = Class {
     name: "RequestWarning",
-    iri: Api("RequestWarning"),
-    type_name: TypeName::None,
-    id_presence: Presence::Never,
     description: "A part of a valid request that may be a mistake: a misspelled member, a time in the past or \
         a vague address.",
     fields: &[
@@ -104,12 +103,11 @@ pub(in crate::api_description) static WARNING: Class = Class {
         Field::new("message", Text).description("For people: what may be wrong."),
         Field::new("code", Enum(&enumerations::WARNING_CODE)),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static TASK: Class = Class {
+pub(crate) static TASK: Class = Class {
     name: "Task",
-    iri: Api("Task"),
-    type_name: TypeName::Term,
     id_presence: Presence::Optional,
     description: "One of the two stops of a delivery.",
     fields: &[
@@ -118,8 +116,7 @@ pub(in crate::api_description) static TASK: Class = Class {
         Field::new("status", Enum(&enumerations::TASK_STATUS)),
         Field::new("address", Object(&ADDRESS))
             .schema_org()
-            .writable()
-            .request_schema(concat!(
+            .accepts(concat!(
                 r#"{"anyOf": ["#,
                 text_schema!(500),
                 r##", {"$ref": "#/components/schemas/AddressDraft"}]}"##
@@ -130,44 +127,37 @@ pub(in crate::api_description) static TASK: Class = Class {
                 contact.",
             ),
         Field::new("after", Instant)
-            .writable()
-            .request_schema(TIME_SCHEMA)
+            .accepts(TIME_SCHEMA)
             .description("The earliest time; in requests, in the syntax of `before`."),
         Field::new("before", Instant)
-            .writable()
-            .request_schema(TIME_SCHEMA)
+            .accepts(TIME_SCHEMA)
             .description("The latest time. In requests an instant, a local time in the store's time \
                 zone, or a duration from now: `2026-11-25T17:30:00+01:00`, `tomorrow 17:30`, `+2h`, \
                 `+1h30`, `in 2 hours`, also in everyday phrases of English, French, German, Spanish \
                 and Italian. What has two meanings is refused with the forms to write; a day named \
                 twice must agree, as in `thursday 22 october 18:00`."),
         Field::new("timeSlot", Text)
-            .iri(Api("Task/timeSlot"))
+            .with_iri(Api("Task/timeSlot"))
             .write_only()
-            .request_schema(TIME_SCHEMA)
+            .accepts(TIME_SCHEMA)
             .description("The `value` of a time slot choice, or a date and a time range; instead \
                 of `before`. A store may accept only choices, and may require one in a dropoff."),
         Field::new("doneAfter", Instant)
-            .writable()
-            .request_schema(TIME_SCHEMA)
+            .accepts(TIME_SCHEMA)
             .description("The former name of `after`."),
         Field::new("doneBefore", Instant)
-            .writable()
-            .request_schema(TIME_SCHEMA)
+            .accepts(TIME_SCHEMA)
             .description("The former name of `before`."),
         Field::new("comments", Text)
-            .writable()
-            .request_schema(text_schema!(5000))
+            .accepts(text_schema!(5000))
             .description("Comments for the courier; may be empty."),
         Field::new("weight", Integer)
-            .writable()
             .nullable()
-            .request_schema(r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 100000000}"#)
+            .accepts(r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 100000000}"#)
             .description("The weight in grams."),
         Field::new("packages", Object(&PACKAGE))
             .set()
-            .writable()
-            .request_schema(
+            .accepts(
                 r##"{
                     "type": ["array", "null"],
                     "items": {"$ref": "#/components/schemas/TaskPackageDraft"},
@@ -177,8 +167,7 @@ pub(in crate::api_description) static TASK: Class = Class {
             .description("The packages, by type."),
         Field::new("tags", Text)
             .set()
-            .writable()
-            .request_schema(concat!(
+            .accepts(concat!(
                 r#"{"anyOf": [{"type": ["array", "null"], "items": "#,
                 text_schema!(r#""string""#, 64),
                 r#", "maxItems": 50}, {
@@ -190,8 +179,7 @@ pub(in crate::api_description) static TASK: Class = Class {
                 "Tags of the store; in requests, also one string of tags separated by spaces.",
             ),
         Field::new("metadata", Json)
-            .writable()
-            .request_schema(concat!(
+            .accepts(concat!(
                 r#"{
                         "type": ["object", "null"],
                         "maxProperties": 50,
@@ -205,18 +193,19 @@ pub(in crate::api_description) static TASK: Class = Class {
             ))
             .description("Strings under keys chosen by the client, stored unchanged."),
         Field::new("createdAt", Instant).description("When the task was created; null in a preview.")
-            .iri(SchemaOrg("dateCreated"))
+            .with_iri(SchemaOrg("dateCreated"))
             .nullable(),
         Field::new("updatedAt", Instant).description("When the task was last changed; null in a preview.")
-            .iri(SchemaOrg("dateModified"))
+            .with_iri(SchemaOrg("dateModified"))
             .nullable(),
         Field::new("cancelledAt", Instant).description("When the delivery was cancelled; null if it is not.").nullable(),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static ADDRESS: Class = Class {
+pub(crate) static ADDRESS: Class = Class {
     name: "Address",
-    iri: SchemaOrg("Place"),
+    iri: Some(SchemaOrg("Place")),
     type_name: TypeName::Iri,
     id_presence: Presence::Optional,
     description: "A postal address with its location and contact. Its `@id` identifies it, but \
@@ -228,21 +217,17 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
             .description("The location; in requests, `latLng` takes precedence."),
         Field::new("streetAddress", Text)
             .schema_org()
-            .writable()
-            .request_schema(text_schema!(500))
+            .accepts(text_schema!(500))
             .description("The complete postal address in one string."),
         Field::new("latLng", Decimal)
             .list()
             .write_only()
-            .request_schema(
-                r##"{"anyOf": [{"$ref": "#/components/schemas/LatLng"}, {"type": "null"}]}"##,
-            )
+            .accepts(r##"{"anyOf": [{"$ref": "#/components/schemas/LatLng"}, {"type": "null"}]}"##)
             .description("The location, latitude first. An address with `latLng` is not geocoded."),
         Field::new("telephone", Text)
             .schema_org()
-            .writable()
             .nullable()
-            .request_schema(
+            .accepts(
                 r#"{"anyOf": [{"type": ["string", "null"], "maxLength": 64}, {"const": false}]}"#,
             )
             .description(
@@ -250,76 +235,62 @@ pub(in crate::api_description) static ADDRESS: Class = Class {
                 An extension is dropped.",
             ),
         NAME.description("The name of the place, such as a company.")
-            .writable()
             .nullable()
-            .request_schema(text_schema!(200)),
+            .accepts(text_schema!(200)),
         Field::new("contactName", Text)
-            .writable()
             .nullable()
-            .request_schema(text_schema!(200))
+            .accepts(text_schema!(200))
             .description("The contact's name."),
         Field::new("description", Text)
             .schema_org()
-            .writable()
             .nullable()
-            .request_schema(text_schema!(5000))
+            .accepts(text_schema!(5000))
             .description("Directions for the courier, such as an access code."),
         Field::new("postalCode", Text)
             .description("The postcode.")
             .schema_org()
-            .writable()
             .nullable()
-            .request_schema(text_schema!(200)),
+            .accepts(text_schema!(200)),
         Field::new("addressLocality", Text)
             .schema_org()
-            .writable()
             .nullable()
-            .request_schema(text_schema!(200))
+            .accepts(text_schema!(200))
             .description("The town or city."),
         Field::new("addressCountry", Text)
             .schema_org()
-            .writable()
             .nullable()
-            .request_schema(
-                r#"{"type": ["string", "null"], "pattern": "^\\s*([A-Za-z]{2})?\\s*$"}"#,
-            )
+            .accepts(r#"{"type": ["string", "null"], "pattern": "^\\s*([A-Za-z]{2})?\\s*$"}"#)
             .description("The country code (ISO 3166-1 alpha-2)."),
     ],
 };
 
-pub(in crate::api_description) static GEO_COORDINATES: Class = Class {
+pub(crate) static GEO_COORDINATES: Class = Class {
     name: "GeoCoordinates",
-    iri: SchemaOrg("GeoCoordinates"),
+    iri: Some(SchemaOrg("GeoCoordinates")),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "A location (WGS 84).",
     fields: &[
         Field::new("latitude", Decimal)
             .description("Degrees north of the equator.")
             .schema_org()
-            .writable()
             .required()
-            .request_schema(r#"{"type": "number", "minimum": -90, "maximum": 90}"#),
+            .accepts(r#"{"type": "number", "minimum": -90, "maximum": 90}"#),
         Field::new("longitude", Decimal)
             .description("Degrees east of Greenwich.")
             .schema_org()
-            .writable()
             .required()
-            .request_schema(r#"{"type": "number", "minimum": -180, "maximum": 180}"#),
+            .accepts(r#"{"type": "number", "minimum": -180, "maximum": 180}"#),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static PACKAGE: Class = Class {
+pub(crate) static PACKAGE: Class = Class {
     name: "Package",
-    iri: Api("Package"),
-    type_name: TypeName::None,
-    id_presence: Presence::Never,
     description: "Packages of one type.",
     fields: &[
         Field::new("type", Text)
-            .writable()
             .required()
-            .request_schema(concat!(
+            .accepts(concat!(
                 r#"{"type": "string", "maxLength": 200, "pattern": "^[^"#,
                 control_characters!(),
                 r"]*[^\\s",
@@ -331,8 +302,8 @@ pub(in crate::api_description) static PACKAGE: Class = Class {
             .description("A type of the store's price list, such as `XL`."),
         Field::new("quantity", Integer)
             .description("The number of packages.")
-            .writable()
             .required()
-            .request_schema(r#"{"type": "integer", "minimum": 1, "maximum": 10000}"#),
+            .accepts(r#"{"type": "integer", "minimum": 1, "maximum": 10000}"#),
     ],
+    ..Class::EMBEDDED
 };

@@ -44,7 +44,7 @@ pub(super) static ALL: &[&Class] = &[
 ];
 
 const ID: Field = Field::new("id", Text)
-    .iri(SchemaOrg("identifier"))
+    .with_iri(SchemaOrg("identifier"))
     .description("The last segment of `@id`.");
 
 const NAME: Field = Field::new("name", Text)

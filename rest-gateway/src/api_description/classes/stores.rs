@@ -3,17 +3,15 @@
 use super::{ID, NAME, deliveries::ADDRESS};
 use crate::api_description::{
     Class, Field,
-    Iri::{Api, SchemaOrg},
-    Presence,
+    Iri::SchemaOrg,
     Range::{Boolean, DayOfWeek, Link, Object, Text},
     TypeName,
 };
 
-pub(in crate::api_description) static API_APP: Class = Class {
+pub(crate) static API_APP: Class = Class {
     name: "ApiApp",
-    iri: SchemaOrg("SoftwareApplication"),
+    iri: Some(SchemaOrg("SoftwareApplication")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Always,
     description: "An API client.",
     fields: &[
         ID,
@@ -25,13 +23,13 @@ pub(in crate::api_description) static API_APP: Class = Class {
             .nullable()
             .description("Always null."),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static STORE: Class = Class {
+pub(crate) static STORE: Class = Class {
     name: "Store",
-    iri: SchemaOrg("Store"),
+    iri: Some(SchemaOrg("Store")),
     type_name: TypeName::Iri,
-    id_presence: Presence::Always,
     description: "A store.",
     fields: &[
         ID,
@@ -47,13 +45,11 @@ pub(in crate::api_description) static STORE: Class = Class {
             .description("All time slots of the store.")
             .set(),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static TIME_SLOT: Class = Class {
+pub(crate) static TIME_SLOT: Class = Class {
     name: "TimeSlot",
-    iri: Api("TimeSlot"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "The times at which a store offers deliveries.",
     fields: &[
         ID,
@@ -71,13 +67,13 @@ pub(in crate::api_description) static TIME_SLOT: Class = Class {
             .schema_org()
             .list(),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static OPENING_HOURS: Class = Class {
+pub(crate) static OPENING_HOURS: Class = Class {
     name: "OpeningHoursSpecification",
-    iri: SchemaOrg("OpeningHoursSpecification"),
+    iri: Some(SchemaOrg("OpeningHoursSpecification")),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "A time range on days of the week, or a range of closed dates.",
     fields: &[
         Field::new("opens", Text)
@@ -99,24 +95,21 @@ pub(in crate::api_description) static OPENING_HOURS: Class = Class {
             .nullable()
             .description("The last of the closed dates; null in a row of the regular week."),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static TIME_SLOT_CHOICES: Class = Class {
+pub(crate) static TIME_SLOT_CHOICES: Class = Class {
     name: "TimeSlotChoices",
-    iri: Api("TimeSlotChoices"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "The choices a time slot offers now.",
     fields: &[Field::new("choices", Object(&TIME_SLOT_CHOICE))
         .description("The choices, earliest first.")
         .list()],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static TIME_SLOT_CHOICE: Class = Class {
+pub(crate) static TIME_SLOT_CHOICE: Class = Class {
     name: "TimeSlotChoice",
-    iri: Api("TimeSlotChoice"),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "A time interval to choose.",
     fields: &[
         Field::new("value", Text)
@@ -124,4 +117,5 @@ pub(in crate::api_description) static TIME_SLOT_CHOICE: Class = Class {
             .description("An ISO 8601 interval in UTC, to send as a task's `timeSlot`."),
         Field::new("label", Text).description("The interval in the response's language."),
     ],
+    ..Class::EMBEDDED
 };

@@ -3,26 +3,21 @@
 use super::ID;
 use crate::api_description::{
     Class, Field,
-    Iri::{Api, SchemaOrg},
-    Presence,
+    Iri::SchemaOrg,
     Range::{Boolean, Decimal, Enum, Instant, Integer, Link, Object, Text, Url},
     TypeName, enumerations,
 };
 
 pub(crate) static WEBHOOK: Class = Class {
     name: "Webhook",
-    iri: Api("Webhook"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "A subscription of a client to an event.",
     fields: &[
         ID,
         Field::new("url", Url)
             .description("The URL that receives the notifications.")
             .schema_org()
-            .writable()
             .required()
-            .request_schema(
+            .accepts(
                 r#"{
                     "type": "string",
                     "format": "uri",
@@ -43,13 +38,11 @@ pub(crate) static WEBHOOK: Class = Class {
             .nullable(),
         Field::new("disabledReason", Enum(&enumerations::DISABLED_REASON)).nullable(),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static EVENT: Class = Class {
+pub(crate) static EVENT: Class = Class {
     name: "Event",
-    iri: Api("Event"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "An event of a store.",
     fields: &[
         ID,
@@ -59,8 +52,9 @@ pub(in crate::api_description) static EVENT: Class = Class {
         EVENT_OBJECT,
         Field::new("createdAt", Instant)
             .description("When the event occurred.")
-            .iri(SchemaOrg("dateCreated")),
+            .with_iri(SchemaOrg("dateCreated")),
     ],
+    ..Class::RESOURCE
 };
 
 const EVENT_NAME: Field = Field::new("event", Enum(&enumerations::EVENT_NAME));
@@ -69,25 +63,20 @@ const EVENT_OBJECT: Field =
 
 pub(crate) static SECRET_ROTATION: Class = Class {
     name: "SecretRotation",
-    iri: Api("SecretRotation"),
-    type_name: TypeName::None,
-    id_presence: Presence::Never,
     description: "The parameters of a secret rotation.",
     fields: &[Field::new("overlap", Integer)
         .write_only()
-        .request_schema(
+        .accepts(
             r#"{"type": ["integer", "null"], "minimum": 0, "maximum": 604800, "default": 86400}"#,
         )
         .description(
             "Seconds for which the old secret stays valid: 0 to 604800, by default 86400.",
         )],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static NOTIFICATION: Class = Class {
+pub(crate) static NOTIFICATION: Class = Class {
     name: "Notification",
-    iri: Api("Notification"),
-    type_name: TypeName::Term,
-    id_presence: Presence::Always,
     description: "One event to be sent to one webhook.",
     fields: &[
         ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
@@ -102,7 +91,7 @@ pub(in crate::api_description) static NOTIFICATION: Class = Class {
             .description("Null if none is scheduled."),
         Field::new("createdAt", Instant)
             .description("When the notification was created.")
-            .iri(SchemaOrg("dateCreated")),
+            .with_iri(SchemaOrg("dateCreated")),
         Field::new("finishedAt", Instant)
             .description("When the last attempt ended; null while the notification is to be sent.")
             .nullable(),
@@ -111,13 +100,11 @@ pub(in crate::api_description) static NOTIFICATION: Class = Class {
             .optional()
             .description("Oldest first; absent in lists."),
     ],
+    ..Class::RESOURCE
 };
 
-pub(in crate::api_description) static ATTEMPT: Class = Class {
+pub(crate) static ATTEMPT: Class = Class {
     name: "NotificationAttempt",
-    iri: Api("NotificationAttempt"),
-    type_name: TypeName::None,
-    id_presence: Presence::Never,
     description: "One request to the webhook's receiver.",
     fields: &[
         Field::new("attemptNumber", Integer).description("Counts from 1."),
@@ -127,6 +114,7 @@ pub(in crate::api_description) static ATTEMPT: Class = Class {
         STATUS_CODE,
         RESPONSE_BODY,
     ],
+    ..Class::EMBEDDED
 };
 
 const MILLISECONDS: Field =
@@ -142,9 +130,7 @@ const RESPONSE_BODY: Field = Field::new("answer", Text)
 
 pub(crate) static RECOVERY: Class = Class {
     name: "WebhookRecovery",
-    iri: Api("WebhookRecovery"),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "The resending of a webhook's notifications.",
     fields: &[
         Field::new("since", Instant)
@@ -159,13 +145,12 @@ pub(crate) static RECOVERY: Class = Class {
         Field::new("recovered", Integer)
             .description("The number of notifications that are resent."),
     ],
+    ..Class::EMBEDDED
 };
 
-pub(in crate::api_description) static TEST: Class = Class {
+pub(crate) static TEST: Class = Class {
     name: "WebhookTest",
-    iri: Api("WebhookTest"),
     type_name: TypeName::Term,
-    id_presence: Presence::Never,
     description: "The result of a test request to a webhook's receiver.",
     fields: &[
         Field::new("webhook", Link(Some(&WEBHOOK))).description("The webhook that was tested."),
@@ -197,4 +182,5 @@ pub(in crate::api_description) static TEST: Class = Class {
         STATUS_CODE,
         RESPONSE_BODY,
     ],
+    ..Class::EMBEDDED
 };

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     api_description::parse_json,
+    error::{Details, Error, RuleOutcome},
     error_codes::{self as codes, ErrorCode},
+    problem::Problem,
 };
 
 /// The components referenced so far.
@@ -27,7 +29,7 @@ impl<'u> ErrorResponses<'u> {
     }
 
     /// A reference to the response with one of these codes.
-    pub(super) fn reference(&mut self, codes: &[&ErrorCode]) -> Value {
+    pub(super) fn reference(&mut self, codes: &[&'static ErrorCode]) -> Value {
         let name = codes
             .iter()
             .map(|code| code.code)
@@ -41,7 +43,7 @@ impl<'u> ErrorResponses<'u> {
     }
 
     /// The response with one of these codes, or with plain text.
-    pub(super) fn with_plain_text(&self, codes: &[&ErrorCode]) -> Value {
+    pub(super) fn with_plain_text(&self, codes: &[&'static ErrorCode]) -> Value {
         let mut described = describe(codes, self.public_url);
         described["content"]["text/plain"] = json!({"schema": {"type": "string"}});
         described["headers"] = header_references(&["Retry-After-Optional"]);
@@ -55,7 +57,7 @@ impl<'u> ErrorResponses<'u> {
     }
 }
 
-fn describe(codes: &[&ErrorCode], public_url: &str) -> Value {
+fn describe(codes: &[&'static ErrorCode], public_url: &str) -> Value {
     let lines: Vec<_> = codes
         .iter()
         .map(|code| format!("`{}`: {}", code.code, code.meaning))
@@ -90,79 +92,34 @@ fn status_headers(status: u16) -> &'static [&'static str] {
     }
 }
 
-/// Whether the error lists violations: every 400 except that of a delivery without a price.
-fn has_violations(code: &ErrorCode) -> bool {
-    code.status == StatusCode::BAD_REQUEST && *code != codes::PRICE_NOT_CALCULATED
-}
-
-fn class_name(code: &ErrorCode) -> &'static str {
-    if has_violations(code) {
-        "ConstraintViolationList"
-    } else {
-        "Error"
-    }
-}
-
 /// An example of the error's body.
-pub(crate) fn error_example(code: &ErrorCode, public_url: &str) -> Value {
-    let mut example = json!({
-        "@context": format!("/api/contexts/{}", class_name(code)),
-        "@type": "hydra:Error",
-        "hydra:title": "An error occurred",
-        "hydra:description": code.meaning,
-        "type": format!("{public_url}/errors/{}", code.code),
-        "title": code.title,
-        "status": code.status.as_u16(),
-        "detail": code.meaning,
-        "code": code.code,
-        "retryable": code.retryable,
-        "requestId": "01932e5c-9f4a-7000-8000-0000000000ff",
-    });
-    if has_violations(code) {
-        let violation = violation_of(code);
-        let line = format!(
-            "{}: {}",
-            text(&violation, "propertyPath"),
-            text(&violation, "message")
-        );
-        example["@type"] = json!("ConstraintViolationList");
-        example["hydra:description"] = json!(line);
-        example["detail"] = json!(line);
-        example["violations"] = json!([violation]);
-    }
-    if *code == codes::PRICE_NOT_CALCULATED {
-        example["calculation"] = json!([{
-            "rule": "Near",
-            "matched": false,
-            "reason": "distance <= 3000 is false",
-            "amount": 0,
-        }]);
-    }
-    if *code == codes::EXTERNAL_REFERENCE_TAKEN {
-        example["existing"] = json!("/api/deliveries/01932e5c-9f4a-7000-8000-000000000001");
-    }
-    example
-}
-
-/// A violation of the kind that the error lists.
-fn violation_of(code: &ErrorCode) -> Value {
-    let violation = if *code == codes::PRICE_MISMATCH {
-        "differs"
-    } else {
-        "required"
+pub(crate) fn error_example(code: &'static ErrorCode, public_url: &str) -> Value {
+    let details = match code.status {
+        _ if *code == codes::PRICE_NOT_CALCULATED => Details::Calculation(vec![RuleOutcome {
+            rule: "Near".to_owned(),
+            matched: false,
+            reason: "distance <= 3000 is false".to_owned(),
+            amount: 0,
+        }]),
+        _ if *code == codes::EXTERNAL_REFERENCE_TAKEN => {
+            Details::Existing("deliveries/01932e5c-9f4a-7000-8000-000000000001".to_owned())
+        }
+        StatusCode::BAD_REQUEST => {
+            let is_mismatch = *code == codes::PRICE_MISMATCH;
+            let violation = violation_example(if is_mismatch { "differs" } else { "required" });
+            let violation = violation.and_then(|violation| serde_json::from_value(violation).ok());
+            Details::Violations(violation.into_iter().collect())
+        }
+        _ => Details::None,
     };
-    violation_example(violation).unwrap_or_default()
-}
-
-fn text<'v>(violation: &'v Value, member: &str) -> &'v str {
-    violation[member].as_str().unwrap_or_default()
+    let error = Error::new(code, code.meaning).with(details);
+    let request_id = "01932e5c-9f4a-7000-8000-0000000000ff";
+    json!(Problem::new(&error, request_id, public_url))
 }
 
 /// An example of a violation or a warning with this code, recorded by an end-to-end test.
 pub(crate) fn violation_example(code: &str) -> Option<Value> {
-    parse_json(include_str!("violation_examples.json"))
-        .get(code)
-        .cloned()
+    parse_json::<Map<_, _>>(include_str!("violation_examples.json")).remove(code)
 }
 
 /// The errors of the token endpoint (RFC 6749 §5.2): code, status, message.

@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::error_responses::{error_example, violation_example};
 use self::{error_responses::ErrorResponses, responses::Examples};
 use super::{
-    object,
     operations::{self, Auth, Expects, Operation, Returns},
     parse_json,
 };
@@ -126,24 +125,22 @@ fn describe(
         responses.extend(error_responses::token_errors());
     }
 
-    let mut described = object([
-        ("operationId", json!(operation.operation_id)),
-        ("tags", json!([operation.tag])),
-        ("summary", json!(operation.summary)),
-        ("security", security(operation.auth)),
-        ("responses", Value::Object(responses)),
-    ]);
-    if !operation.description.is_empty() {
-        described.insert("description".to_owned(), json!(operation.description));
-    }
+    let mut described = json!({
+        "operationId": operation.operation_id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description,
+        "security": security(operation.auth),
+        "responses": responses,
+    });
     let parameters = parameters::of(operation);
     if !parameters.is_empty() {
-        described.insert("parameters".to_owned(), json!(parameters));
+        described["parameters"] = json!(parameters);
     }
     if let Some(body) = request_body(operation) {
-        described.insert("requestBody".to_owned(), body);
+        described["requestBody"] = body;
     }
-    Value::Object(described)
+    described
 }
 
 fn request_body(operation: &Operation) -> Option<Value> {
@@ -153,12 +150,8 @@ fn request_body(operation: &Operation) -> Option<Value> {
     };
     match operation.expects {
         Expects::Nothing => None,
-        Expects::Resource(class, example) => Some(json!({
-            "required": true,
-            "content": json_content(&request_schemas::reference(class), &parse_json(example)),
-        })),
-        Expects::Optional(class, example) => Some(json!({
-            "required": false,
+        Expects::Resource(class, example) | Expects::Optional(class, example) => Some(json!({
+            "required": matches!(operation.expects, Expects::Resource(..)),
             "content": json_content(&request_schemas::reference(class), &parse_json(example)),
         })),
         Expects::EmptyObject => Some(json!({

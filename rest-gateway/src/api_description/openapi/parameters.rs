@@ -48,7 +48,7 @@ fn query_or_header(parameter: &Parameter) -> Value {
         "name": parameter.name,
         "in": parameter.location,
         "description": parameter.description,
-        "schema": parse_json(parameter.schema),
+        "schema": parse_json::<Value>(parameter.schema),
     });
     if parameter.is_repeatable {
         described["style"] = json!("form");

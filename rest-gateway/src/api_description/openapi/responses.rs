@@ -14,15 +14,11 @@ pub(super) struct Examples(Map<String, Value>);
 
 impl Examples {
     pub(super) fn read() -> Self {
-        let files = [
-            include_str!("examples.json"),
-            include_str!("unrecorded_examples.json"),
-        ];
-        let examples = files.map(|file| match parse_json(file) {
-            Value::Object(examples) => examples,
-            _ => Map::new(),
-        });
-        Self(examples.into_iter().flatten().collect())
+        let mut examples: Map<_, _> = parse_json(include_str!("examples.json"));
+        examples.extend(parse_json::<Map<_, _>>(include_str!(
+            "unrecorded_examples.json"
+        )));
+        Self(examples)
     }
 
     pub(super) fn get(&self, operation_id: &str) -> Option<&Value> {

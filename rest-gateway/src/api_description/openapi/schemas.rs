@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api_description::{
     Access, Cardinality, Class, Enumeration, Field, Iri, Presence, Range, TypeName, classes,
-    context::{BASIC_REPRESENTATION, DAYS},
+    context::BASIC_REPRESENTATION,
     enumerations,
     operations::{self, Returns},
     parse_json,
@@ -27,7 +27,8 @@ enum Form {
 
 /// Every schema of responses.
 pub(super) fn all() -> Map<String, Value> {
-    let mut schemas = handwritten();
+    // Those that no table describes.
+    let mut schemas: Map<_, _> = parse_json(include_str!("schemas.json"));
     for class in classes::ALL.iter().filter(|class| is_listed(class)) {
         schemas.insert(name(class), class_schema(class, Form::Stored));
         if class.id_presence == Presence::Optional {
@@ -44,20 +45,6 @@ pub(super) fn all() -> Map<String, Value> {
     }
     schemas.insert("Problem".to_owned(), problem_schema());
     schemas
-}
-
-/// The schemas that no table describes.
-fn handwritten() -> Map<String, Value> {
-    match parse_json(include_str!("schemas.json")) {
-        Value::Object(mut schemas) => {
-            schemas.insert(
-                "DayOfWeek".to_owned(),
-                json!({"type": "string", "enum": DAYS, "description": "A day of the week."}),
-            );
-            schemas
-        }
-        _ => Map::new(),
-    }
 }
 
 /// Whether a class has a schema of its own in responses: errors share `Problem`, and collections
@@ -312,7 +299,7 @@ pub(super) fn range_schema(range: Range) -> Value {
             let any: Vec<_> = classes.iter().map(|class| named(&name(class))).collect();
             json!({"anyOf": any})
         }
-        Range::DayOfWeek => named("DayOfWeek"),
+        Range::DayOfWeek => named(enumerations::DAY_OF_WEEK.name),
         Range::VariableRepresentation => json!({"const": BASIC_REPRESENTATION}),
         Range::Json => json!({"type": "object", "additionalProperties": {"type": "string"}}),
     }
@@ -343,7 +330,7 @@ fn context_path(class: &Class) -> String {
 
 /// The value of `@type`.
 fn type_of(class: &Class) -> String {
-    match (class.type_name, class.iri) {
+    match (class.type_name, class.iri()) {
         (TypeName::Iri, Iri::SchemaOrg(term)) => {
             format!("{}{term}", crate::api_description::SCHEMA_ORG)
         }

@@ -83,7 +83,7 @@ fn generators_can_name_every_schema_and_member() {
 
 #[test]
 fn every_violation_and_warning_code_has_a_recorded_example() {
-    let examples = parse_json(include_str!("violation_examples.json"));
+    let examples: Value = parse_json(include_str!("violation_examples.json"));
     let recorded: BTreeSet<_> = examples
         .as_object()
         .unwrap()
@@ -199,7 +199,7 @@ fn every_post_that_writes_accepts_an_idempotency_key() {
 
 #[test]
 fn exactly_the_operations_that_need_an_example_have_one() {
-    let examples: BTreeSet<_> = parse_json(include_str!("examples.json"))
+    let examples: BTreeSet<_> = parse_json::<Value>(include_str!("examples.json"))
         .as_object()
         .unwrap()
         .keys()

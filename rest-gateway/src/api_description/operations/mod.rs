@@ -1,4 +1,4 @@
-//! The table of the API's operations. A test compares it with the routes.
+//! The table of the API's operations, with their handlers: the gateway serves these and no others.
 
 mod api;
 mod deliveries;
@@ -7,14 +7,17 @@ mod parameters;
 mod stores;
 mod webhooks;
 
-use super::Class;
-use crate::error_codes::ErrorCode;
+use futures_util::future::BoxFuture;
 
+use super::Class;
+use crate::{error_codes::ErrorCode, gateway::HandlerResult, request::Request};
+
+pub(crate) use api::DEMO;
 pub(super) use error_codes::error_codes_by_status;
 pub(super) use parameters::Parameter;
 
 /// Every operation, by tag, in the order of the documentation.
-pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Operation> {
     [
         api::ACCESS_TOKENS,
         deliveries::DELIVERIES,
@@ -34,16 +37,17 @@ pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
 /// An operation of the API: a method on a path.
 #[expect(clippy::struct_field_names, reason = "`operationId` is OpenAPI's term")]
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(crate) struct Operation {
     pub(super) target: HydraTarget,
-    pub(super) method: &'static str,
+    pub(crate) method: &'static str,
     /// With `{…}` for each parameter.
-    pub(super) path: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) handler: fn(Request) -> BoxFuture<'static, HandlerResult>,
     /// A verb and its object; generated clients name their functions after it.
     pub(super) operation_id: &'static str,
     /// What it does, in one line.
     pub(super) summary: &'static str,
-    /// Details; may be empty.
+    /// Details.
     pub(super) description: &'static str,
     /// The heading it is listed under.
     pub(super) tag: &'static str,
@@ -51,7 +55,7 @@ pub(super) struct Operation {
     /// Parameters in the query and the headers; `path` lists those in the path.
     pub(super) parameters: &'static [Parameter],
     pub(super) expects: Expects,
-    pub(super) returns: Returns,
+    pub(crate) returns: Returns,
     /// Error codes in addition to those derived from the other fields; see `error_codes.rs`.
     pub(super) error_codes: &'static [&'static ErrorCode],
 }
@@ -98,7 +102,7 @@ pub(super) enum Expects {
 
 /// The response of a successful request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Returns {
+pub(crate) enum Returns {
     /// 200.
     Resource(&'static Class),
     /// 201, and `Location`.
@@ -135,12 +139,12 @@ impl Returns {
     }
 
     /// Whether `Accept` chooses the media type.
-    pub(super) fn is_negotiated(self) -> bool {
+    pub(crate) fn is_negotiated(self) -> bool {
         !self.is_fixed() && !matches!(self, Self::Nothing)
     }
 
     /// Whether the media type is the same for every request.
-    pub(super) fn is_fixed(self) -> bool {
+    pub(crate) fn is_fixed(self) -> bool {
         matches!(self, Self::Document(..) | Self::Text(_) | Self::Health)
     }
 }
@@ -152,6 +156,7 @@ impl Operation {
             target: HydraTarget::None,
             method: "GET",
             path: "",
+            handler: |_| unreachable!("every row has a handler"),
             operation_id: "",
             summary: "",
             description: "",
@@ -162,6 +167,20 @@ impl Operation {
             returns: Returns::Nothing,
             error_codes: &[],
         }
+    }
+
+    /// Whether it requires an access token.
+    pub(crate) fn requires_token(&self) -> bool {
+        matches!(self.auth, Auth::Token | Auth::Scope(_))
+    }
+
+    /// The names of its query parameters.
+    pub(crate) fn query_parameters(&self) -> Vec<&'static str> {
+        self.parameters
+            .iter()
+            .filter(|parameter| parameter.location == "query")
+            .map(|parameter| parameter.name)
+            .collect()
     }
 
     /// Whether it counts against the caller's rate limits.
@@ -184,16 +203,6 @@ impl Operation {
     }
 }
 
-/// The names of an operation's query parameters.
-pub(crate) fn query_parameters(method: &str, path: &str) -> Vec<&'static str> {
-    all()
-        .filter(|operation| operation.method == method && operation.path == path)
-        .flat_map(|operation| operation.parameters)
-        .filter(|parameter| parameter.location == "query")
-        .map(|parameter| parameter.name)
-        .collect()
-}
-
 /// The filters of a list.
 pub(crate) fn filters(path: &str) -> impl Iterator<Item = &'static Parameter> {
     all()
@@ -202,23 +211,20 @@ pub(crate) fn filters(path: &str) -> impl Iterator<Item = &'static Parameter> {
         .filter(|parameter| !parameter.property.is_empty())
 }
 
-/// Whether an operation requires an access token.
-pub(crate) fn requires_token(method: &str, path: &str) -> bool {
-    all()
-        .filter(|operation| operation.method == method && operation.path == path)
-        .any(|operation| matches!(operation.auth, Auth::Token | Auth::Scope(_)))
-}
-
-/// Method and path of every operation.
 #[cfg(test)]
-pub(crate) fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
-    all().map(|operation| (operation.method, operation.path))
-}
+mod tests {
+    use super::*;
 
-/// Method and path of every operation in the Hydra documentation.
-#[cfg(test)]
-pub(crate) fn hydra_methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
-    all()
-        .filter(|operation| !matches!(operation.target, HydraTarget::None))
-        .map(|operation| (operation.method, operation.path))
+    #[test]
+    fn the_hydra_documentation_lists_every_resource_and_no_other() {
+        const DOCUMENTATION_PATHS: [&str; 3] = ["/api", "/api/contexts/{name}", "/api/docs.jsonld"];
+
+        for operation in all() {
+            let is_resource =
+                !operation.returns.is_fixed() && !DOCUMENTATION_PATHS.contains(&operation.path);
+            let is_listed = !matches!(operation.target, HydraTarget::None);
+
+            assert_eq!(is_listed, is_resource, "{}", operation.operation_id);
+        }
+    }
 }

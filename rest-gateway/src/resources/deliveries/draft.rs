@@ -143,7 +143,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::error::Error;
+    use crate::error::Details;
 
     #[test]
     fn valid_members_are_read_despite_violations_and_paths_are_those_of_the_body() {
@@ -224,8 +224,12 @@ mod tests {
             let mut violations = ViolationCollector::default();
             read(body.to_string().as_bytes(), &mut violations);
 
-            let Some(Error::Invalid { violations, .. }) = violations.into_error() else {
-                return Ok(());
+            let violations = match violations.check() {
+                Ok(()) => return Ok(()),
+                Err(error) => error.details,
+            };
+            let Details::Violations(violations) = violations else {
+                panic!("an error without violations");
             };
             for violation in violations {
                 let path = violation.path;

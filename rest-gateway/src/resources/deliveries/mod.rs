@@ -3,7 +3,7 @@
 pub(crate) mod draft;
 mod filters;
 
-use std::{mem, sync::Arc};
+use std::mem;
 
 use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
@@ -16,11 +16,10 @@ use serde::Serialize;
 use crate::{
     body_reader::ViolationCollector,
     collection::{self, Pagination},
-    core_pool::Retry,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     idempotency,
-    json_ld::{self, StoreTimeZone},
+    json_ld::{self, Node, StoreTimeZone},
     request::Request,
     resources::{
         prices::{self, Price, TaxDisplay},
@@ -33,16 +32,8 @@ const CONTEXT: &str = "/api/contexts/Delivery";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Delivery {
-    /// None in lists.
-    #[serde(rename = "@context", skip_serializing_if = "Option::is_none")]
-    context: Option<&'static str>,
-    /// None in a preview, like `id`.
-    #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
-    iri: Option<String>,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    #[serde(flatten)]
+    node: Node,
     pickup: Task,
     dropoff: Task,
     /// Metres.
@@ -80,80 +71,75 @@ struct DeliveryPrice {
 }
 
 /// `POST /api/deliveries`
-pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    let mut violations = request.violations();
-    let key = idempotency::Key::from_request(&request, &mut violations);
+pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let body = request.json()?;
+    let mut violations = request.violations();
+    let idempotency = idempotency::read(&request, &body, &mut violations);
     let draft = draft::read(&body, &mut violations);
-    let idempotency = key.map(|key| key.with_body(&body));
 
-    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
+    let options = request.call_options()?;
+    let options = options.idempotent_if(idempotency.is_some());
     let message = CreateDeliveryRequest {
         delivery: Some(draft),
         violations: violations.to_proto(),
         idempotency,
     };
-    let response = gateway
+    let response = request
+        .gateway
         .core
-        .call_with_metadata(options, retry, message, |core, message| async {
+        .call(options, message, |core, message| async {
             DeliveriesClient::new(core).create_delivery(message).await
         })
         .await
         .map_err(|error| violations.translate(error))?;
 
     idempotency::respond(response, |delivery| {
-        let iri = iri::of(&delivery.name);
-        let delivery = Delivery::with_warnings(delivery, &violations)?.with_context();
-        json_ld::created(&gateway.public_url, &iri, &delivery)
+        let location = request.url_of(&delivery.name);
+        let delivery = Delivery::with_warnings(delivery, &violations)?;
+        json_ld::created(&location, CONTEXT, &delivery)
     })
 }
 
 /// `POST /api/deliveries/assert`: validates a delivery without creating it. Returns a preview: the
 /// delivery without IRI and ID.
-pub(crate) async fn assert(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
+pub(crate) async fn assert(mut request: Request) -> HandlerResult {
+    let body = request.json()?;
     let mut violations = request.violations();
-    let draft = draft::read(&request.json()?, &mut violations);
+    let draft = draft::read(&body, &mut violations);
 
     let message = AssertDeliveryRequest {
         delivery: Some(draft),
         violations: violations.to_proto(),
     };
-    let preview = gateway
-        .core
-        .call(options, Retry::Safe, message, |core, message| async {
+    let preview = request
+        .call(message, |core, message| async {
             DeliveriesClient::new(core).assert_delivery(message).await
         })
         .await
         .map_err(|error| violations.translate(error))?;
 
-    json_ld::ok(&Delivery::with_warnings(preview, &violations)?.with_context())
+    json_ld::ok(CONTEXT, &Delivery::with_warnings(preview, &violations)?)
 }
 
 /// `GET /api/deliveries/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetDeliveryRequest {
-        name: Collection::Deliveries.name(&request.parameter),
-    };
-    let delivery = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Deliveries.name(&request.parameter);
+    let delivery = request
+        .call(GetDeliveryRequest { name }, |core, message| async {
             DeliveriesClient::new(core).get_delivery(message).await
         })
         .await?;
 
-    json_ld::ok(&Delivery::try_from(delivery)?.with_context())
+    json_ld::ok(CONTEXT, &Delivery::try_from(delivery)?)
 }
 
 /// `GET /api/deliveries`: newest first, paginated.
-pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn list(request: Request) -> HandlerResult {
     let mut violations = request.violations();
     let message = filters::read(&request, &mut violations);
     let cursor = message.page_token.clone();
-    let page = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let page = request
+        .call(message, |core, message| async {
             DeliveriesClient::new(core)
                 .max_decoding_message_size(MAX_PAGE_BYTES)
                 .list_deliveries(message)
@@ -171,24 +157,20 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         next: page.next_page_token,
     };
     let deliveries = page.deliveries.into_iter().map(Delivery::try_from);
-    json_ld::ok(&collection::Collection::page(
-        CONTEXT,
-        "/api/deliveries",
-        deliveries.collect::<Result<Vec<_>, _>>()?,
+    let page = collection::Collection::page(
+        "/api/deliveries".to_owned(),
+        deliveries.collect::<Result<_, _>>()?,
         &pagination,
-    ))
+    );
+    json_ld::ok(CONTEXT, &page)
 }
 
 /// `DELETE /api/deliveries/{id}`
-pub(crate) async fn cancel(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    request.check_query()?;
-    let message = CancelDeliveryRequest {
-        name: Collection::Deliveries.name(&request.parameter),
-    };
-    gateway
-        .core
-        .call(options, Retry::Safe, message, |core, message| async {
+pub(crate) async fn cancel(request: Request) -> HandlerResult {
+    request.violations().check()?;
+    let name = Collection::Deliveries.name(&request.parameter);
+    request
+        .call(CancelDeliveryRequest { name }, |core, message| async {
             DeliveriesClient::new(core).cancel_delivery(message).await
         })
         .await?;
@@ -197,13 +179,6 @@ pub(crate) async fn cancel(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 }
 
 impl Delivery {
-    fn with_context(self) -> Self {
-        Self {
-            context: Some(CONTEXT),
-            ..self
-        }
-    }
-
     /// A delivery with the warnings about the body: its unknown members, and those of core.
     fn with_warnings(
         mut delivery: proto::Delivery,
@@ -234,7 +209,6 @@ impl TryFrom<proto::Delivery> for Delivery {
         let task = |task: Option<proto::Task>| {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
-        let id = Collection::Deliveries.last_segment(&delivery.name);
         let distance_source = prices::distance_source(delivery.distance_source());
         let price = delivery
             .price
@@ -247,10 +221,11 @@ impl TryFrom<proto::Delivery> for Delivery {
                     .map(|name| iri::of(name)),
             });
         Ok(Self {
-            context: None,
-            iri: id.map(|_| iri::of(&delivery.name)),
-            ld_type: "http://schema.org/ParcelDelivery",
-            id: id.map(str::to_owned),
+            node: Node::new(
+                "http://schema.org/ParcelDelivery",
+                Collection::Deliveries,
+                &delivery.name,
+            ),
             pickup: task(delivery.pickup)?,
             dropoff: task(delivery.dropoff)?,
             distance: delivery.distance_meters,

@@ -4,19 +4,17 @@
 mod files;
 mod guides;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{
     HeaderValue, Response,
-    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
 };
 
 pub(crate) use self::files::FILES;
 use self::files::HTML;
 use crate::{
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::{self, HandlerResult},
     request::Request,
 };
 
@@ -27,17 +25,17 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// `GET /api/docs`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
+pub(crate) fn get(request: &Request) -> Response<Bytes> {
     let mut html =
         include_str!("page.html").replace("<!-- guides -->", &guides::links("docs/", ""));
-    if gateway.demo_courier.is_some() {
+    if request.gateway.demo_courier.is_some() {
         html = html.replace("<html lang=\"en\">", "<html lang=\"en\" data-demo>");
     }
-    Ok(page(html.into()))
+    page(html.into())
 }
 
 /// `GET /api/docs/{asset}`
-pub(crate) async fn get_file(_: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) fn get_file(request: &Request) -> HandlerResult {
     let (_, media_type, content) = FILES
         .iter()
         .find(|(name, ..)| *name == request.parameter)
@@ -58,9 +56,10 @@ pub(super) fn page(html: Bytes) -> Response<Bytes> {
 }
 
 fn file(media_type: &'static str, content: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(content);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let mut response = gateway::response(media_type, content);
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
 }

@@ -1,8 +1,9 @@
 //! The failures of a token request, in the form of RFC 6749 §5.2.
 
+use http::StatusCode;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Details, Error};
 
 /// The body of an error response.
 #[derive(Debug, Serialize)]
@@ -42,20 +43,22 @@ impl TokenError {
 
 impl From<Error> for TokenError {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Unauthenticated(error) => Self::invalid_client(error.message),
-            Error::Invalid { code, violations } => {
+        match error.details {
+            Details::Violations(violations) => {
                 let messages: Vec<_> = violations
                     .into_iter()
                     .map(|violation| violation.message)
                     .collect();
-                let reason = match code.as_str() {
+                let reason = match &*error.code {
                     "invalid_scope" => Reason::InvalidScope,
                     _ => Reason::InvalidRequest,
                 };
                 Self::Rejected(reason, messages.join("; "))
             }
-            other => Self::Other(other),
+            _ if error.kind.status == StatusCode::UNAUTHORIZED => {
+                Self::invalid_client(error.message)
+            }
+            _ => Self::Other(error),
         }
     }
 }

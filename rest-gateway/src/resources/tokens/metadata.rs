@@ -1,14 +1,11 @@
 //! The metadata of the authorization server (RFC 8414), for OAuth clients that discover it.
 
-use std::sync::Arc;
-
-use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use serde::Serialize;
 
 use crate::{
     api_description::SCOPES,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::{self, HandlerResult},
     request::Request,
 };
 
@@ -27,8 +24,8 @@ struct Metadata<'a> {
 }
 
 /// `GET /.well-known/oauth-authorization-server`
-pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
-    let issuer = &*gateway.public_url;
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let issuer = &*request.gateway.public_url;
     let metadata = Metadata {
         issuer,
         token_endpoint: format!("{issuer}/oauth2/token"),
@@ -39,9 +36,6 @@ pub(crate) async fn get(gateway: Arc<Gateway>, _: Request) -> HandlerResult {
         token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
         service_documentation: format!("{issuer}/api/docs"),
     };
-    let body = serde_json::to_vec(&metadata).map_err(|error| Error::Internal(error.into()))?;
-    let mut response = Response::new(body.into());
-    let content_type = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
-    Ok(response)
+    let body = serde_json::to_vec(&metadata).map_err(Error::internal)?;
+    Ok(gateway::response("application/json", body))
 }

@@ -5,12 +5,9 @@ mod credentials;
 mod error;
 mod metadata;
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE},
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, PRAGMA, WWW_AUTHENTICATE},
 };
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
 use serde::Serialize;
@@ -22,9 +19,8 @@ use self::{
     error::{ErrorResponse, Reason, TokenError},
 };
 use crate::{
-    core_pool::Retry,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::{self, HandlerResult},
     media_type, problem,
     request::Request,
 };
@@ -45,8 +41,8 @@ struct TokenResponse {
 const MAX_PARAMETER_BYTES: usize = 1024;
 
 /// `POST /oauth2/token`
-pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    match try_issue(&gateway, request).await {
+pub(crate) async fn issue(request: Request) -> HandlerResult {
+    match try_issue(request).await {
         Ok(response) => json(StatusCode::OK, &response),
         Err(TokenError::Other(error)) => Err(error),
         Err(TokenError::Rejected(reason, message)) => error_response(reason, &message),
@@ -54,30 +50,28 @@ pub(crate) async fn issue(gateway: Arc<Gateway>, request: Request) -> HandlerRes
 }
 
 /// Allows caching for less than the minute between the publication and first use of a key.
-const KEYS_CACHE_CONTROL: &str = "public, max-age=30";
+const KEYS_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=30");
 
 /// `GET /oauth2/jwks`
-pub(crate) async fn public_keys(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn public_keys(request: Request) -> HandlerResult {
     let options = request.anonymous_call_options();
     let message = ListPublicKeysRequest {};
-    let keys = gateway
+    let keys = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).list_public_keys(message).await
         })
         .await?;
 
-    let mut response = Response::new(Bytes::from(keys.jwks));
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("application/jwk-set+json"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEYS_CACHE_CONTROL));
+    let mut response = gateway::response("application/jwk-set+json", keys.into_inner().jwks);
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, KEYS_CACHE_CONTROL);
     Ok(response)
 }
 
-async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse, TokenError> {
+async fn try_issue(request: Request) -> Result<TokenResponse, TokenError> {
     let options = request.anonymous_call_options();
     let headers = request.headers().clone();
     let limit_statuses = request.limit_statuses();
@@ -89,16 +83,19 @@ async fn try_issue(gateway: &Gateway, request: Request) -> Result<TokenResponse,
     let form = Form::parse(&request.body?)?;
     let message = read(&headers, &form)?;
     let credentials = (message.api_key.as_str(), message.api_secret.as_str());
-    gateway
+    request
+        .gateway
         .rate_limits
         .check_credentials(limit_statuses.as_ref(), credentials)?;
 
-    let token = gateway
+    let token = request
+        .gateway
         .core
-        .call(options, Retry::Safe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             TokensClient::new(core).issue_token(message).await
         })
-        .await?;
+        .await?
+        .into_inner();
 
     Ok(TokenResponse {
         access_token: token.access_token,
@@ -194,11 +191,10 @@ fn error_response(reason: Reason, message: &str) -> HandlerResult {
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> HandlerResult {
-    let body = serde_json::to_vec(body).map_err(|error| Error::Internal(error.into()))?;
-    let mut response = Response::new(Bytes::from(body));
+    let body = serde_json::to_vec(body).map_err(Error::internal)?;
+    let mut response = gateway::response("application/json", body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
     Ok(response)

@@ -3,8 +3,6 @@
 pub(crate) mod notifications;
 pub(crate) mod test_send;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CACHE_CONTROL};
 use proto::{
@@ -14,15 +12,14 @@ use proto::{
     webhooks_client::WebhooksClient,
 };
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
     api_description::{SECRET_ROTATION, Shape, WEBHOOK},
     body_reader::Object,
     collection,
-    core_pool::{CoreChannel, Retry},
+    core_pool::CoreChannel,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     idempotency,
     json_ld::{self, Node, StoreTimeZone},
     request::Request,
@@ -48,11 +45,10 @@ struct Webhook {
 }
 
 /// `POST /api/webhooks`
-pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    let mut violations = request.violations();
-    let key = idempotency::Key::from_request(&request, &mut violations);
+pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let body = request.json()?;
+    let mut violations = request.violations();
+    let idempotency = idempotency::read(&request, &body, &mut violations);
     let value = violations.parse(&body, Shape::Class(&WEBHOOK));
     let webhook = Object::root(&value);
     let mut text = |member| {
@@ -62,25 +58,26 @@ pub(crate) async fn create(gateway: Arc<Gateway>, request: Request) -> HandlerRe
     };
     let (event, url) = (text("event"), text("url"));
 
-    let idempotency = key.map(|key| key.with_body(&body));
-    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
+    let options = request.call_options()?;
+    let options = options.idempotent_if(idempotency.is_some());
     let message = CreateWebhookRequest {
         event,
         url,
         violations: violations.to_proto(),
         idempotency,
     };
-    let response = gateway
+    let response = request
+        .gateway
         .core
-        .call_with_metadata(options, retry, message, |core, message| async {
+        .call(options, message, |core, message| async {
             WebhooksClient::new(core).create_webhook(message).await
         })
         .await
         .map_err(|error| violations.translate(error))?;
 
     idempotency::respond(response, |webhook| {
-        let webhook = Webhook::try_from(webhook)?.with_context();
-        json_ld::created(&gateway.public_url, webhook.node.iri(), &webhook).map(no_store)
+        let location = request.url_of(&webhook.name);
+        json_ld::created(&location, CONTEXT, &Webhook::try_from(webhook)?).map(no_store)
     })
 }
 
@@ -92,13 +89,10 @@ fn no_store(mut response: Response<Bytes>) -> Response<Bytes> {
 }
 
 /// `GET /api/webhooks/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetWebhookRequest {
-        name: Collection::Webhooks.name(&request.parameter),
-    };
-    let webhook = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Webhooks.name(&request.parameter);
+    let webhook = request
+        .call(GetWebhookRequest { name }, |core, message| async {
             WebhooksClient::new(core).get_webhook(message).await
         })
         .await?;
@@ -107,11 +101,9 @@ pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResul
 }
 
 /// `GET /api/webhooks`
-pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = ListWebhooksRequest::default();
-    let response = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+pub(crate) async fn list(request: Request) -> HandlerResult {
+    let response = request
+        .call(ListWebhooksRequest::default(), |core, message| async {
             WebhooksClient::new(core).list_webhooks(message).await
         })
         .await?;
@@ -123,58 +115,55 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         let description = format!("must be from 1 to {}", proto::limits::MAX_PAGE_SIZE);
         violations.add("page_size", "OUT_OF_RANGE", description);
     }
-    if let Some(error) = violations.into_error() {
-        return Err(error);
-    }
+    violations.check()?;
     let webhooks = response.webhooks.into_iter().map(Webhook::try_from);
-    json_ld::ok(&collection::Collection::whole(
+    let webhooks = webhooks.collect::<Result<_, _>>()?;
+    json_ld::ok(
         CONTEXT,
-        "/api/webhooks",
-        webhooks.collect::<Result<_, _>>()?,
-    ))
+        &collection::Collection::whole("/api/webhooks", webhooks),
+    )
 }
 
 /// `DELETE /api/webhooks/{id}`
-pub(crate) async fn delete(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    request.check_query()?;
+pub(crate) async fn delete(request: Request) -> HandlerResult {
+    request.violations().check()?;
     let message = DeleteWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
-    gateway
+    let options = request.call_options()?.idempotent_if(false);
+    request
+        .gateway
         .core
-        .call(
-            request.call_options()?,
-            Retry::Unsafe,
-            message,
-            |core, message| async { WebhooksClient::new(core).delete_webhook(message).await },
-        )
+        .call(options, message, |core, message| async {
+            WebhooksClient::new(core).delete_webhook(message).await
+        })
         .await?;
 
     Ok(json_ld::no_content())
 }
 
 /// `POST /api/webhooks/{id}/enable`
-pub(crate) async fn enable(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn enable(request: Request) -> HandlerResult {
     let message = |name, idempotency| EnableWebhookRequest { name, idempotency };
-    call_by_name(gateway, request, message, |core, message| async {
+    call_by_name(request, message, |core, message| async {
         WebhooksClient::new(core).enable_webhook(message).await
     })
     .await
 }
 
 /// `POST /api/webhooks/{id}/disable`
-pub(crate) async fn disable(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn disable(request: Request) -> HandlerResult {
     let message = |name, idempotency| DisableWebhookRequest { name, idempotency };
-    call_by_name(gateway, request, message, |core, message| async {
+    call_by_name(request, message, |core, message| async {
         WebhooksClient::new(core).disable_webhook(message).await
     })
     .await
 }
 
 /// `POST /api/webhooks/{id}/confirm_secret`
-pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn confirm_secret(request: Request) -> HandlerResult {
     let message = |name, idempotency| ConfirmWebhookSecretRequest { name, idempotency };
-    call_by_name(gateway, request, message, |core, message| async {
+    call_by_name(request, message, |core, message| async {
         WebhooksClient::new(core)
             .confirm_webhook_secret(message)
             .await
@@ -184,8 +173,7 @@ pub(crate) async fn confirm_secret(gateway: Arc<Gateway>, request: Request) -> H
 
 /// Calls an RPC that takes only the webhook's name and an idempotency key.
 async fn call_by_name<M, F>(
-    gateway: Arc<Gateway>,
-    request: Request,
+    mut request: Request,
     message: impl FnOnce(String, Option<Idempotency>) -> M,
     rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
 ) -> HandlerResult
@@ -193,44 +181,36 @@ where
     M: Clone,
     F: Future<Output = Result<tonic::Response<proto::Webhook>, tonic::Status>>,
 {
+    let idempotency = idempotency::for_unused_body(&mut request)?;
+    let message = message(Collection::Webhooks.name(&request.parameter), idempotency);
     let options = request.call_options()?;
-    let name = Collection::Webhooks.name(&request.parameter);
-    let message = message(name, idempotency::for_unused_body(request)?);
-
-    let response = gateway
-        .core
-        .call_with_metadata(options, Retry::Safe, message, rpc)
-        .await?;
+    let response = request.gateway.core.call(options, message, rpc).await?;
 
     idempotency::respond(response, show)
 }
 
 /// `POST /api/webhooks/{id}/rotate_secret`
-pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    let name = Collection::Webhooks.name(&request.parameter);
+pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
+    let body = request.optional_json()?;
     let mut violations = request.violations();
     violations.add_alias("overlap_seconds".to_owned(), "overlap");
-    let key = idempotency::Key::from_request(&request, &mut violations);
-    let body = request.optional_json()?;
-    let value = match &body {
-        Some(body) => violations.parse(body, Shape::Class(&SECRET_ROTATION)),
-        None => Value::Null,
-    };
+    let idempotency = idempotency::read(&request, &body, &mut violations);
+    let value = violations.parse_optional(&body, Shape::Class(&SECRET_ROTATION));
     let overlap_seconds =
         Object::root(&value).integer("overlap", "overlap_seconds", &mut violations);
 
-    let idempotency = key.map(|key| key.with_body(&body.unwrap_or_default()));
-    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
+    let options = request.call_options()?;
+    let options = options.idempotent_if(idempotency.is_some());
     let message = RotateWebhookSecretRequest {
-        name,
+        name: Collection::Webhooks.name(&request.parameter),
         overlap_seconds,
         violations: violations.to_proto(),
         idempotency,
     };
-    let response = gateway
+    let response = request
+        .gateway
         .core
-        .call_with_metadata(options, retry, message, |core, message| async {
+        .call(options, message, |core, message| async {
             WebhooksClient::new(core)
                 .rotate_webhook_secret(message)
                 .await
@@ -242,14 +222,7 @@ pub(crate) async fn rotate_secret(gateway: Arc<Gateway>, request: Request) -> Ha
 }
 
 fn show(webhook: proto::Webhook) -> HandlerResult {
-    json_ld::ok(&Webhook::try_from(webhook)?.with_context())
-}
-
-impl Webhook {
-    fn with_context(mut self) -> Self {
-        self.node.set_context(CONTEXT);
-        self
-    }
+    json_ld::ok(CONTEXT, &Webhook::try_from(webhook)?)
 }
 
 impl TryFrom<proto::Webhook> for Webhook {

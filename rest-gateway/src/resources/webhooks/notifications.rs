@@ -1,8 +1,6 @@
 //! `/api/webhooks/{id}/notifications`, `/api/webhooks/{id}/recover` and `/api/notifications`: a
 //! webhook's notifications, recovering failed ones and resending one.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use proto::{
     GetWebhookNotificationRequest, ListWebhookNotificationsRequest, RecoverWebhookRequest,
@@ -17,9 +15,8 @@ use crate::{
     api_description::{RECOVERY, Shape},
     body_reader::{Object, ViolationCollector},
     collection::{self, Pagination},
-    core_pool::Retry,
     error::Error,
-    gateway::{Gateway, HandlerResult},
+    gateway::HandlerResult,
     idempotency,
     json_ld::{self, Node, StoreTimeZone},
     request::Request,
@@ -61,17 +58,14 @@ struct Attempt {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(tag = "@type", rename = "WebhookRecovery")]
 struct Recovery {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     since: String,
     recovered: u64,
 }
 
 /// `GET /api/webhooks/{id}/notifications`: newest first, paginated.
-pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn list(request: Request) -> HandlerResult {
     let mut violations = request.violations();
     violations.add_alias("states".to_owned(), "state");
     let states = request.distinct_query("state");
@@ -88,9 +82,8 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
         with_attempts: false,
         violations: violations.to_proto(),
     };
-    let page = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
+    let page = request
+        .call(message, |core, message| async {
             WebhooksClient::new(core)
                 .list_webhook_notifications(message)
                 .await
@@ -118,42 +111,42 @@ pub(crate) async fn list(gateway: Arc<Gateway>, request: Request) -> HandlerResu
             ..Notification::try_from(notification)?
         })
     });
-    json_ld::ok(&collection::Collection::page(
-        CONTEXT,
+    let page = collection::Collection::page(
         format!("{}/notifications", iri::of(&webhook)),
-        notifications.collect::<Result<Vec<_>, Error>>()?,
+        notifications.collect::<Result<_, Error>>()?,
         &pagination,
-    ))
+    );
+    json_ld::ok(CONTEXT, &page)
 }
 
 /// `GET /api/notifications/{id}`
-pub(crate) async fn get(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let message = GetWebhookNotificationRequest {
-        name: Collection::Notifications.name(&request.parameter),
-    };
-    let notification = gateway
-        .core
-        .read(request.call_options()?, message, |core, message| async {
-            WebhooksClient::new(core)
-                .get_webhook_notification(message)
-                .await
-        })
+pub(crate) async fn get(request: Request) -> HandlerResult {
+    let name = Collection::Notifications.name(&request.parameter);
+    let notification = request
+        .call(
+            GetWebhookNotificationRequest { name },
+            |core, message| async {
+                WebhooksClient::new(core)
+                    .get_webhook_notification(message)
+                    .await
+            },
+        )
         .await?;
 
     show(notification)
 }
 
 /// `POST /api/notifications/{id}/resend`
-pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
+pub(crate) async fn resend(mut request: Request) -> HandlerResult {
+    let idempotency = idempotency::for_unused_body(&mut request)?;
     let options = request.call_options()?;
+    let options = options.idempotent_if(idempotency.is_some());
     let name = Collection::Notifications.name(&request.parameter);
-    let idempotency = idempotency::for_unused_body(request)?;
-
-    let retry = Retry::safe_if_idempotent(idempotency.as_ref());
     let message = ResendWebhookNotificationRequest { name, idempotency };
-    let response = gateway
+    let response = request
+        .gateway
         .core
-        .call_with_metadata(options, retry, message, |core, message| async {
+        .call(options, message, |core, message| async {
             WebhooksClient::new(core)
                 .resend_webhook_notification(message)
                 .await
@@ -164,40 +157,38 @@ pub(crate) async fn resend(gateway: Arc<Gateway>, request: Request) -> HandlerRe
 }
 
 fn show(notification: WebhookNotification) -> HandlerResult {
-    json_ld::ok(&Notification::try_from(notification)?.with_context())
+    json_ld::ok(CONTEXT, &Notification::try_from(notification)?)
 }
 
 /// `POST /api/webhooks/{id}/recover`
-pub(crate) async fn recover(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
-    let name = Collection::Webhooks.name(&request.parameter);
-    let mut violations = request.violations();
-    let key = idempotency::Key::from_request(&request, &mut violations);
+pub(crate) async fn recover(mut request: Request) -> HandlerResult {
     let body = request.json()?;
+    let mut violations = request.violations();
+    let idempotency = idempotency::read(&request, &body, &mut violations);
     let value = violations.parse(&body, Shape::Class(&RECOVERY));
     let since = read_since(&Object::root(&value), &mut violations);
 
     let message = RecoverWebhookRequest {
-        name,
+        name: Collection::Webhooks.name(&request.parameter),
         since,
         violations: violations.to_proto(),
-        idempotency: key.map(|key| key.with_body(&body)),
+        idempotency,
     };
-    let response = gateway
+    let response = request
+        .gateway
         .core
-        .call_with_metadata(options, Retry::Safe, message, |core, message| async {
+        .call(request.call_options()?, message, |core, message| async {
             WebhooksClient::new(core).recover_webhook(message).await
         })
         .await
         .map_err(|error| violations.translate(error))?;
 
     idempotency::respond(response, |recovery| {
-        json_ld::ok(&Recovery {
-            context: "/api/contexts/WebhookRecovery",
-            ld_type: "WebhookRecovery",
+        let recovery = Recovery {
             since: StoreTimeZone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
             recovered: recovery.recovered,
-        })
+        };
+        json_ld::ok("/api/contexts/WebhookRecovery", &recovery)
     })
 }
 
@@ -224,13 +215,6 @@ fn read_since(
         seconds: since.as_second(),
         nanos: since.subsec_nanosecond(),
     })
-}
-
-impl Notification {
-    fn with_context(mut self) -> Self {
-        self.node.set_context(CONTEXT);
-        self
-    }
 }
 
 impl TryFrom<WebhookNotification> for Notification {

@@ -1,7 +1,5 @@
 //! `/api/webhooks/{id}/test`: sends a sample notification and reports the outcome.
 
-use std::sync::Arc;
-
 use proto::{
     TestWebhookRequest,
     iri::{self, Collection},
@@ -9,20 +7,11 @@ use proto::{
 };
 use serde::Serialize;
 
-use crate::{
-    core_pool::Retry,
-    gateway::{Gateway, HandlerResult},
-    json_ld,
-    request::Request,
-};
+use crate::{gateway::HandlerResult, json_ld, request::Request};
 
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "@type", rename_all = "camelCase")]
 struct WebhookTest {
-    #[serde(rename = "@context")]
-    context: &'static str,
-    #[serde(rename = "@type")]
-    ld_type: &'static str,
     webhook: String,
     url: String,
     /// The header `webhook-id`.
@@ -45,29 +34,28 @@ struct WebhookTest {
 }
 
 /// `POST /api/webhooks/{id}/test`: responds when the receiver has responded, or after 15 s.
-pub(crate) async fn send(gateway: Arc<Gateway>, request: Request) -> HandlerResult {
-    let options = request.call_options()?;
+pub(crate) async fn send(mut request: Request) -> HandlerResult {
+    request.check_unused_body()?;
     let message = TestWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
-    request.check_unused_body()?;
-
-    let test = gateway
+    let options = request.call_options()?.idempotent_if(false);
+    let test = request
+        .gateway
         .core
-        .call(options, Retry::Unsafe, message, |core, message| async {
+        .call(options, message, |core, message| async {
             WebhooksClient::new(core).test_webhook(message).await
         })
         .await?;
 
-    json_ld::ok(&WebhookTest::from(test))
+    let test = WebhookTest::from(test.into_inner());
+    json_ld::ok("/api/contexts/WebhookTest", &test)
 }
 
 impl From<proto::WebhookTest> for WebhookTest {
     fn from(test: proto::WebhookTest) -> Self {
         let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
         Self {
-            context: "/api/contexts/WebhookTest",
-            ld_type: "WebhookTest",
             webhook: iri::of(&test.webhook),
             url: test.url,
             webhook_id: test.id,

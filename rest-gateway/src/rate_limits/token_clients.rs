@@ -15,21 +15,14 @@ const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 
 /// The clients of accepted tokens, by the SHA-256 of the `Authorization` header.
 #[derive(Clone, Debug)]
-pub(crate) struct TokenOwners(moka::sync::Cache<[u8; 32], Arc<str>>);
-
-/// A request's token, which core may not have accepted yet. Without `Debug`, which would show it.
-#[derive(Clone)]
-pub(crate) struct UnverifiedToken {
-    token_owners: TokenOwners,
-    authorization: Arc<[u8]>,
-}
+pub(crate) struct TokenClients(moka::sync::Cache<[u8; 32], Arc<str>>);
 
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
 }
 
-impl TokenOwners {
+impl TokenClients {
     pub(super) fn new() -> Self {
         Self(
             moka::sync::Cache::builder()
@@ -43,24 +36,14 @@ impl TokenOwners {
         self.0.get(&key(authorization))
     }
 
-    pub(crate) fn unverified(&self, authorization: &[u8]) -> UnverifiedToken {
-        UnverifiedToken {
-            token_owners: self.clone(),
-            authorization: authorization.into(),
-        }
-    }
-}
-
-impl UnverifiedToken {
-    /// Caches the token's client. Call once core has accepted the token.
-    pub(crate) fn record_accepted(&self) {
-        let key = key(&self.authorization);
-        let owners = &self.token_owners.0;
-        if !owners.contains_key(&key)
-            && let Some(client) = client(&self.authorization)
+    /// Caches the client of a token that core has accepted.
+    pub(crate) fn record_accepted(&self, authorization: &[u8]) {
+        let key = key(authorization);
+        if !self.0.contains_key(&key)
+            && let Some(client) = client(authorization)
         {
             tracing::Span::current().record("client.key", &*client);
-            owners.insert(key, client);
+            self.0.insert(key, client);
         }
     }
 }
@@ -89,17 +72,17 @@ mod tests {
 
     #[test]
     fn a_tokens_client_is_known_once_core_has_accepted_it() {
-        let token_owners = TokenOwners::new();
+        let token_clients = TokenClients::new();
         let (first, second) = (bearer(r#"{"sub":"a"}"#), bearer(r#"{"sub":"a","jti":"2"}"#));
 
-        assert_eq!(token_owners.find(&first), None);
-        token_owners.unverified(&first).record_accepted();
-        token_owners.unverified(b"Bearer opaque").record_accepted();
-        token_owners.unverified(&bearer("{}")).record_accepted();
+        assert_eq!(token_clients.find(&first), None);
+        token_clients.record_accepted(&first);
+        token_clients.record_accepted(b"Bearer opaque");
+        token_clients.record_accepted(&bearer("{}"));
 
-        assert_eq!(token_owners.find(&first).as_deref(), Some("a"));
-        assert_eq!(token_owners.find(&second), None);
-        assert_eq!(token_owners.find(b"Bearer opaque"), None);
-        assert_eq!(token_owners.find(&bearer("{}")), None);
+        assert_eq!(token_clients.find(&first).as_deref(), Some("a"));
+        assert_eq!(token_clients.find(&second), None);
+        assert_eq!(token_clients.find(b"Bearer opaque"), None);
+        assert_eq!(token_clients.find(&bearer("{}")), None);
     }
 }
