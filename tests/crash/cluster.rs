@@ -8,6 +8,7 @@ use std::{
 };
 
 use delivery::Credentials;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,7 +16,8 @@ use crate::{
     caller::Caller,
     postgres::Postgres,
     program::{self, PROGRAMS, Programs},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 /// The public URL in tokens; no gateway listens there.
@@ -101,11 +103,7 @@ impl Cluster {
             format!("--public-url={PUBLIC_URL}"),
             format!("--gazetteer-file={}", path(&directory, "addresses.sqlite")),
         ];
-        let clients = program::json(
-            program::command(&programs.core)
-                .arg("bootstrap")
-                .args(&core_arguments),
-        );
+        let clients = programs.bootstrap(&core_arguments);
         let dispatcher_client = credentials(&clients["dispatcher_client"]);
         let secret_file = path(&directory, "dispatcher.secret");
         write_secret(&secret_file, &dispatcher_client.api_secret);
@@ -219,13 +217,9 @@ impl Cluster {
     }
 
     fn operator(&self, arguments: &[&str]) -> Value {
-        program::json(
-            program::command(&self.programs.delivery)
-                .args(arguments)
-                .args(["--json", "--core-url", &self.core_urls[0]])
-                .env("DELIVERY_OPERATOR_KEY", &self.operator_client.api_key)
-                .env("DELIVERY_OPERATOR_SECRET", &self.operator_client.api_secret),
-        )
+        let operator = &self.operator_client;
+        let mut command = self.programs.operator_command(&self.core_urls[0], operator);
+        program::json(command.args(arguments).arg("--json"))
     }
 }
 
@@ -250,10 +244,7 @@ fn url(addr: SocketAddr) -> String {
     format!("http://{addr}")
 }
 
+/// The key and secret in the JSON of an API client.
 pub(crate) fn credentials(json: &Value) -> Credentials {
-    let text = |member: &str| json[member].as_str().unwrap().to_owned();
-    Credentials {
-        api_key: text("api_key"),
-        api_secret: text("api_secret"),
-    }
+    Credentials::deserialize(json).unwrap()
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::{
     ONE_AT_A_TIME, SLACK,
     all_in_one::AllInOne,
-    caller::{Caller, Failure},
+    caller::{Caller, Failure, iri},
     cluster::{EXPIRE_LEASES, credentials},
     disk::Disk,
     load::Load,
@@ -127,12 +127,7 @@ async fn run_fault(
     load.wait_for_failures(1).await;
     let first_failed_after = injected.elapsed();
     load.wait_for_failures(FAILURES).await;
-    assert_reads_succeed(
-        platform,
-        &shop,
-        existing["dropoff"]["@id"].as_str().unwrap(),
-    )
-    .await;
+    assert_reads_succeed(platform, &shop, iri(&existing["dropoff"])).await;
     wait_for_readiness(&shop, 503).await;
     let creating = Instant::now();
     let failure = shop.create_delivery_with_key(DURING).await.unwrap_err();

@@ -140,8 +140,5 @@ async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
 
 /// The resident memory of a process, in bytes.
 fn memory(server: &Server) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
-    let resident = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kibibytes = resident.unwrap().split_whitespace().nth(1).unwrap();
-    kibibytes.parse::<usize>().unwrap() * 1024
+    usize::try_from(server.status("VmRSS:") * 1024).unwrap()
 }

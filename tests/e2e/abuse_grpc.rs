@@ -3,7 +3,6 @@
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
-use delivery::Credentials;
 use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
 use serde_json::json;
 use tempfile::TempDir;
@@ -12,7 +11,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use crate::{
     harness::{
         ApiClient,
-        all_in_one::{AllInOne, run_delivery_json},
+        all_in_one::{AllInOne, credentials, run_delivery_json},
         attacks::{
             DATA, END_HEADERS, END_STREAM, GROWTH, HEADERS, assert_served, begun_connections,
             continuation_flood, frame, http2_with, idle_connections, idle_frame_flood, open_files,
@@ -164,10 +163,7 @@ impl Attacked {
         let create = ["clients", "create", "--store", store, "--name=Website"];
         let scopes = ["--scopes=deliveries tasks"];
         let created = run_delivery_json(self.directory.path(), &[&create[..], &scopes].concat());
-        let credentials = Credentials {
-            api_key: created["api_key"].as_str().unwrap().to_owned(),
-            api_secret: created["api_secret"].as_str().unwrap().to_owned(),
-        };
+        let credentials = credentials(&created);
         let core_url = self.platform.text("/core_url");
         let (channel, token) =
             grpc::connect(core_url, &credentials, &["deliveries", "tasks"]).await;
@@ -245,16 +241,7 @@ async fn a_client_with_a_token_takes_no_capacity_from_another() {
         attacked.platform.create_delivery();
     }
     let shop = attacked.other_client().await;
-    let operator = Credentials {
-        api_key: attacked
-            .platform
-            .text("/operator_client/api_key")
-            .to_owned(),
-        api_secret: attacked
-            .platform
-            .text("/operator_client/api_secret")
-            .to_owned(),
-    };
+    let operator = attacked.platform.operator_client();
     let core_url = attacked.platform.text("/core_url");
     let (_, operator) = grpc::connect(core_url, &operator, &["tasks:all"]).await;
 

@@ -10,6 +10,7 @@ use std::{
 };
 
 use delivery::Credentials;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::short_draft;
@@ -112,20 +113,18 @@ impl AllInOne {
 
     /// The demo shop's API client.
     pub(crate) fn demo_client(&self) -> Credentials {
-        Credentials {
-            api_key: self.text("/demo_client/api_key").to_owned(),
-            api_secret: self.text("/demo_client/api_secret").to_owned(),
-        }
+        credentials(&self.ready["demo_client"])
+    }
+
+    pub(crate) fn operator_client(&self) -> Credentials {
+        credentials(&self.ready["operator_client"])
     }
 
     /// Calls the REST API as the demo shop.
     pub(crate) fn call(&self, path: &str, more: &[&str]) -> Value {
         let base_url = self.text("/base_url");
-        let basic = format!(
-            "{}:{}",
-            self.text("/demo_client/api_key"),
-            self.text("/demo_client/api_secret")
-        );
+        let client = self.demo_client();
+        let basic = format!("{}:{}", client.api_key, client.api_secret);
         let form = "grant_type=client_credentials&scope=deliveries%20tasks";
         let token_url = format!("{base_url}/oauth2/token");
         let token = curl(&["-u", &basic, "-d", form, &token_url]);
@@ -150,6 +149,26 @@ impl Drop for AllInOne {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The key and secret in the JSON of an API client.
+pub(crate) fn credentials(client: &Value) -> Credentials {
+    Credentials::deserialize(client).unwrap()
+}
+
+/// An operator's command against a core.
+pub(crate) fn operator_command(
+    core_url: &str,
+    credentials: &Credentials,
+    arguments: &[&str],
+) -> Command {
+    let mut command = command();
+    command
+        .args(arguments)
+        .args(["--core-url", core_url])
+        .env("DELIVERY_OPERATOR_KEY", &credentials.api_key)
+        .env("DELIVERY_OPERATOR_SECRET", &credentials.api_secret);
+    command
 }
 
 /// `delivery` without arguments.

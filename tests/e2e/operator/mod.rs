@@ -13,11 +13,13 @@ mod webhooks;
 
 use std::fs;
 
+use delivery::Credentials;
 use serde_json::json;
 
 use crate::harness::{
     UNKNOWN_ID,
-    all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr},
+    all_in_one::{AllInOne, operator_command, run_delivery, run_delivery_json, stderr},
+    definitions::{PRICE_LIST, TIME_SLOT},
 };
 
 #[test]
@@ -94,11 +96,8 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
     let data_dir = data_dir.path();
     let running = AllInOne::start(data_dir, &[]);
     let store = running.text("/store");
-    let slots = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\ninterval = \"2 days\"\n";
-    let prices = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n\n\
-                  [[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = 499\n";
 
-    for (command, definition) in [("time-slots", slots), ("prices", prices)] {
+    for (command, definition) in [("time-slots", TIME_SLOT), ("prices", PRICE_LIST)] {
         let valid = data_dir.join("valid.toml");
         fs::write(&valid, definition).unwrap();
         let valid = valid.to_str().unwrap();
@@ -130,20 +129,16 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
 fn a_remote_operator_passes_the_core_url_and_credentials() {
     let data_dir = tempfile::tempdir().unwrap();
     let running = AllInOne::start(data_dir.path(), &[]);
-    let list_stores = |secret: &str| {
-        command()
-            .args(["stores", "list", "--core-url", running.text("/core_url")])
-            .env(
-                "DELIVERY_OPERATOR_KEY",
-                running.text("/operator_client/api_key"),
-            )
-            .env("DELIVERY_OPERATOR_SECRET", secret)
+    let list_stores = |operator: &Credentials| {
+        operator_command(running.text("/core_url"), operator, &["stores", "list"])
             .output()
             .unwrap()
     };
+    let mut operator = running.operator_client();
 
-    let listed = list_stores(running.text("/operator_client/api_secret"));
-    let rejected = list_stores("wrong");
+    let listed = list_stores(&operator);
+    "wrong".clone_into(&mut operator.api_secret);
+    let rejected = list_stores(&operator);
 
     assert!(String::from_utf8_lossy(&listed.stdout).contains("Demo shop"));
     assert_eq!(rejected.status.code(), Some(1));

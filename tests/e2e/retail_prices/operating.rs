@@ -4,7 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::harness::all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr};
+use crate::harness::{
+    all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr},
+    definitions::zone,
+};
 
 const LIST: &str = r#"currency = "EUR"
 tax = { name = "VAT", rate = 2000 }
@@ -21,10 +24,6 @@ when = "weight > 5000"
 price = 100
 "#;
 
-const TOWN: &str = r#"{"type": "FeatureCollection", "features": [
-    {"type": "Feature", "properties": {"name": "Town"}, "geometry": {"type": "Polygon",
-     "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
-
 #[test]
 fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     let directory = tempfile::tempdir().unwrap();
@@ -33,7 +32,11 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     let store = running.text("/store");
     let (list, zones_file) = (
         write(data_dir, "list.toml", LIST),
-        write(data_dir, "town.geojson", TOWN),
+        write(
+            data_dir,
+            "town.geojson",
+            &zone("Town", [2.2, 48.8, 2.5, 48.9]),
+        ),
     );
     let payload = |weight: Value| {
         let text = json!({
