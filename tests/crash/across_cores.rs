@@ -153,9 +153,8 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
     let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let couriers = couriers(&cluster).await;
 
     let mut races = JoinSet::new();

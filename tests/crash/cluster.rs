@@ -180,6 +180,27 @@ impl Cluster {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
     }
 
+    /// Leaves one core and no dispatcher, and webhooks with as many due notifications each.
+    pub(crate) async fn prepare_backlog(&mut self, webhooks: usize, due: usize) {
+        let shop = self.shop().await;
+        for _ in 0..webhooks {
+            shop.subscribe("http://127.0.0.1:8000/hook").await;
+        }
+        for dispatcher in &mut self.dispatchers {
+            dispatcher.terminate().await;
+        }
+        self.cores[1].terminate().await;
+        self.postgres.sql(&format!(
+            "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
+                 state, attempts, attempts_at_resend, due_at, created_at)
+             SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
+                 'pending', 0, 0, number, number
+             FROM webhooks, generate_series(1, {due}) AS number;
+             ANALYZE notifications;
+             UPDATE webhooks SET receiver_health = 'healthy', is_proven = true, next_due_at = 1"
+        ));
+    }
+
     /// Creates another API client of the shop with the operator's command.
     pub(crate) fn create_client(&self) -> Credentials {
         let store = format!("--store={}", self.store);

@@ -93,9 +93,8 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     let proxy = PostgresProxy::start(postgres.socket()).await;
     let url = proxy.database_url();
     let cluster = Cluster::start_on(postgres, &url).await;
-    let receiver = Receiver::start().await;
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    callers.0.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&callers.0).await;
     let existing = callers.0.create_delivery_with_key(EXISTING).await.unwrap();
     let task = iri(&existing["dropoff"]).to_owned();
     let load = Load::start(4, &callers.0, &callers.1);

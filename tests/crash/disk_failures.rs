@@ -115,9 +115,8 @@ async fn run_fault(
     inject: fn(&mut Disk),
     repair: fn(&mut Disk),
 ) -> (Duration, String) {
-    let receiver = Receiver::start().await;
     let shop = platform.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let existing = shop.create_delivery_with_key(BEFORE).await.unwrap();
     let load = Load::start(WORKERS, &shop, &platform.dispatch_board().await);
     load.wait_for_successes(SUCCESSES).await;

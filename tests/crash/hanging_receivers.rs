@@ -85,8 +85,7 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::start().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     deliver(&shop, &board, &receiver).await;
     let hanging = HangingReceivers::default();
     for _ in 0..CLIENTS {

@@ -5,13 +5,12 @@ use std::{io::Write, net::TcpStream, time::Duration};
 
 use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
 use serde_json::json;
-use tempfile::TempDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use crate::{
     harness::{
         ApiClient,
-        all_in_one::{AllInOne, credentials, run_delivery_json},
+        all_in_one::{AllInOne, credentials},
         attacks::{
             DATA, END_HEADERS, END_STREAM, GROWTH, HEADERS, assert_served, begun_connections,
             continuation_flood, frame, http2_with, idle_connections, idle_frame_flood, open_files,
@@ -89,7 +88,6 @@ fn unfinished_calls(addr: &str, path: &str, token: &str) -> Vec<TcpStream> {
 
 /// A platform under attack, with a client that is served meanwhile.
 struct Attacked {
-    directory: TempDir,
     platform: AllInOne,
     addr: String,
     endpoint: Endpoint,
@@ -101,14 +99,13 @@ struct Attacked {
 
 impl Attacked {
     async fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let platform = AllInOne::start(directory.path(), &[]);
+        let platform = AllInOne::start_new(&[]);
         let core_url = platform.text("/core_url").to_owned();
         let endpoint = Endpoint::from_shared(core_url).unwrap();
-        Self::new(directory, platform, endpoint).await
+        Self::new(platform, endpoint).await
     }
 
-    async fn new(directory: TempDir, platform: AllInOne, endpoint: Endpoint) -> Self {
+    async fn new(platform: AllInOne, endpoint: Endpoint) -> Self {
         let base_url = platform.text("/base_url");
         let scopes = ["deliveries", "tasks"];
         let rest = ApiClient::authorized(base_url, &platform.demo_client(), &scopes).await;
@@ -120,7 +117,6 @@ impl Attacked {
             memory: resident_kib(platform.process.id()),
             files: open_files(platform.process.id()),
             platform,
-            directory,
         };
         // A first call prepares statements and fills caches.
         assert!(attacked.serves().await);
@@ -162,7 +158,7 @@ impl Attacked {
         let store = self.platform.text("/store");
         let create = ["clients", "create", "--store", store, "--name=Website"];
         let scopes = ["--scopes=deliveries tasks"];
-        let created = run_delivery_json(self.directory.path(), &[&create[..], &scopes].concat());
+        let created = self.platform.run_json(&[&create[..], &scopes].concat());
         let credentials = credentials(&created);
         let core_url = self.platform.text("/core_url");
         let (channel, token) =
@@ -177,8 +173,7 @@ impl Attacked {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_calls_without_a_token_affect_no_other_client() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let base_url = platform.text("/base_url").to_owned();
     let credentials = platform.demo_client();
     let addr = platform.text("/core_url").strip_prefix("http://").unwrap();
@@ -284,7 +279,7 @@ async fn an_unfinished_tls_handshake_takes_no_capacity() {
         .tls_config(ClientTlsConfig::new().ca_certificate(authority))
         .unwrap()
         .connect_timeout(Duration::from_secs(5));
-    let attacked = Attacked::new(directory, platform, endpoint).await;
+    let attacked = Attacked::new(platform, endpoint).await;
 
     // More than a core has open connections; each with the beginning of a ClientHello.
     let begun = |addr: &str| begun_connections(addr, 4_500, b"\x16\x03\x01\x02\0\x01\0\x01");

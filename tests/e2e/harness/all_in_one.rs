@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -12,6 +12,7 @@ use std::{
 use delivery::Credentials;
 use serde::Deserialize as _;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::short_draft;
 
@@ -24,9 +25,20 @@ pub(crate) struct AllInOne {
     /// Its output up to and including the line that begins `ready`.
     pub(crate) printed: Vec<String>,
     pub(crate) ready: Value,
+    data_dir: PathBuf,
+    /// Removed with it.
+    directory: Option<TempDir>,
 }
 
 impl AllInOne {
+    /// Starts `delivery` on free ports in a new data directory and waits until it is ready.
+    pub(crate) fn start_new(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut running = Self::start(directory.path(), arguments);
+        running.directory = Some(directory);
+        running
+    }
+
     /// Starts `delivery` on free ports and waits until it is ready.
     pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
         Self::spawn(command(), data_dir, arguments)
@@ -68,6 +80,8 @@ impl AllInOne {
             process,
             printed: Vec::new(),
             ready: Value::Null,
+            data_dir: data_dir.to_owned(),
+            directory: None,
         };
         let mut is_ready = false;
         while !is_ready {
@@ -80,6 +94,20 @@ impl AllInOne {
         let ready = fs::read(data_dir.join("ready.json")).unwrap();
         running.ready = serde_json::from_slice(&ready).unwrap();
         running
+    }
+
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// Runs an operator's command.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        run_delivery(&self.data_dir, arguments)
+    }
+
+    /// The JSON output of an operator's command.
+    pub(crate) fn run_json(&self, arguments: &[&str]) -> Value {
+        run_delivery_json(&self.data_dir, arguments)
     }
 
     /// Sends a signal and waits for the exit.

@@ -18,59 +18,45 @@ use serde_json::json;
 
 use crate::harness::{
     UNKNOWN_ID,
-    all_in_one::{AllInOne, operator_command, run_delivery, run_delivery_json, stderr},
+    all_in_one::{AllInOne, operator_command, run_delivery, stderr},
     definitions::{PRICE_LIST, TIME_SLOT},
 };
 
 #[test]
 fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let mut running = AllInOne::start(data_dir, &[]);
+    let mut running = AllInOne::start_new(&[]);
 
-    let store = run_delivery_json(
-        data_dir,
-        &[
-            "stores",
-            "create",
-            "--name=Book shop",
-            "--address=45 Rue d'Ulm, Paris",
-        ],
-    );
+    let store = running.run_json(&[
+        "stores",
+        "create",
+        "--name=Book shop",
+        "--address=45 Rue d'Ulm, Paris",
+    ]);
     let id = store["id"].as_str().unwrap();
-    let by_iri = run_delivery_json(
-        data_dir,
-        &["stores", "show", store["iri"].as_str().unwrap()],
-    );
-    let listed = run_delivery_json(data_dir, &["stores", "list"]);
-    let renamed = run_delivery_json(data_dir, &["stores", "set", id, "--name=Book store"]);
+    let by_iri = running.run_json(&["stores", "show", store["iri"].as_str().unwrap()]);
+    let listed = running.run_json(&["stores", "list"]);
+    let renamed = running.run_json(&["stores", "set", id, "--name=Book store"]);
     assert_eq!(by_iri, store);
     assert_eq!(listed.as_array().unwrap().last(), Some(&store));
     assert_eq!(renamed["name"], "Book store");
     assert_eq!(renamed["address"], store["address"]);
 
-    let client = run_delivery_json(
-        data_dir,
-        &[
-            "clients",
-            "create",
-            "--store",
-            id,
-            "--name=Website",
-            "--scopes=deliveries tasks",
-        ],
-    );
+    let client = running.run_json(&[
+        "clients",
+        "create",
+        "--store",
+        id,
+        "--name=Website",
+        "--scopes=deliveries tasks",
+    ]);
     assert_eq!(client["store"], id);
     // `create_delivery` reads its credentials from here.
     running.ready["demo_client"] = client.clone();
     let created = running.create_delivery();
     let task = created["dropoff"]["@id"].as_str().unwrap();
-    assert_eq!(
-        run_delivery_json(data_dir, &["tasks", "show", task])["status"],
-        "TODO"
-    );
+    assert_eq!(running.run_json(&["tasks", "show", task])["status"], "TODO");
     for _ in 0..2 {
-        let completed = run_delivery_json(data_dir, &["tasks", "complete", task]);
+        let completed = running.run_json(&["tasks", "complete", task]);
         assert_eq!(
             (&completed["iri"], &completed["status"]),
             (&json!(task), &json!("DONE"))
@@ -78,39 +64,38 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
     }
 
     let client = client["id"].as_str().unwrap();
-    let rotated = run_delivery_json(data_dir, &["clients", "rotate-secret", client]);
+    let rotated = running.run_json(&["clients", "rotate-secret", client]);
     assert_ne!(
         rotated["api_secret"],
         running.ready["demo_client"]["api_secret"]
     );
-    let disabled = run_delivery_json(data_dir, &["clients", "disable", client]);
+    let disabled = running.run_json(&["clients", "disable", client]);
     assert!(disabled["disabled_at"].is_string());
-    let clients = run_delivery_json(data_dir, &["clients", "list", "--store", id]);
+    let clients = running.run_json(&["clients", "list", "--store", id]);
     assert_eq!(clients.as_array().unwrap().len(), 1);
     assert_eq!(clients[0].get("api_secret"), None);
 }
 
 #[test]
 fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_line() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = running.text("/store");
 
     for (command, definition) in [("time-slots", TIME_SLOT), ("prices", PRICE_LIST)] {
         let valid = data_dir.join("valid.toml");
         fs::write(&valid, definition).unwrap();
         let valid = valid.to_str().unwrap();
-        run_delivery_json(data_dir, &[command, "check", valid]);
-        let applied = run_delivery_json(data_dir, &[command, "apply", valid, "--store", store]);
-        let shown = run_delivery_json(data_dir, &[command, "show", "--store", store]);
+        running.run_json(&[command, "check", valid]);
+        let applied = running.run_json(&[command, "apply", valid, "--store", store]);
+        let shown = running.run_json(&[command, "show", "--store", store]);
         assert_eq!(applied["definition"], definition);
         assert_eq!(shown, applied);
 
         let invalid = data_dir.join("invalid.toml");
         fs::write(&invalid, format!("{definition}nonsense = 1\n")).unwrap();
         let invalid = invalid.to_str().unwrap();
-        let rejected = run_delivery(data_dir, &[command, "apply", invalid, "--store", store]);
+        let rejected = running.run(&[command, "apply", invalid, "--store", store]);
         assert_eq!(rejected.status.code(), Some(1));
         let line = definition.lines().count() + 1;
         assert!(
@@ -119,7 +104,7 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
             stderr(&rejected)
         );
         assert_eq!(
-            run_delivery_json(data_dir, &[command, "show", "--store", store]),
+            running.run_json(&[command, "show", "--store", store]),
             applied
         );
     }
@@ -127,8 +112,7 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
 
 #[test]
 fn a_remote_operator_passes_the_core_url_and_credentials() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let running = AllInOne::start(data_dir.path(), &[]);
+    let running = AllInOne::start_new(&[]);
     let list_stores = |operator: &Credentials| {
         operator_command(running.text("/core_url"), operator, &["stores", "list"])
             .output()
