@@ -26,8 +26,10 @@ mod program;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/psql_session.rs"]
 mod psql_session;
+#[path = "../../tests/e2e/harness/reserved_addr.rs"]
+mod reserved_addr;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
-#[path = "../../tests/crash/resource_script.rs"]
+#[path = "../../tests/e2e/harness/resource_script.rs"]
 mod resource_script;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/server.rs"]

@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 
 use crate::{
     endpoints::{Body, token},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 pub(crate) struct Platform {
@@ -87,10 +88,10 @@ impl Platform {
         let before = self.processor_time();
         tokio::time::sleep(duration).await;
         let share = (self.processor_time() - before) / duration.as_secs_f64();
-        let status = format!("/proc/{}/status", self.server.id());
-        let status = std::fs::read_to_string(status).unwrap();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let resident = resident.unwrap().trim();
-        format!("{resident} resident, {:.1} % of a processor", 100.0 * share)
+        let resident = self.server.status("VmRSS:");
+        format!(
+            "{resident} kB resident, {:.1} % of a processor",
+            100.0 * share
+        )
     }
 }

@@ -8,16 +8,21 @@
 
 mod bare_client;
 mod latency;
-mod one_process;
 mod receiver;
 mod resource_usage;
 
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/all_in_one.rs"]
+mod all_in_one;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/caller.rs"]
 mod caller;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/cluster.rs"]
 mod cluster;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/disk.rs"]
+mod disk;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/postgres.rs"]
 mod postgres;
@@ -30,8 +35,9 @@ mod program;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/psql_session.rs"]
 mod psql_session;
-#[expect(dead_code, reason = "the crash tests use the rest of it")]
-#[path = "../../tests/crash/resource_script.rs"]
+#[path = "../../tests/e2e/harness/reserved_addr.rs"]
+mod reserved_addr;
+#[path = "../../tests/e2e/harness/resource_script.rs"]
 mod resource_script;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/server.rs"]
@@ -42,12 +48,13 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt as _, stream};
 
 use self::{
+    all_in_one::AllInOne,
     bare_client::Requests,
     caller::Caller,
     cluster::Cluster,
     latency::Latencies,
-    one_process::OneProcess,
     postgres::Postgres,
+    program::PROGRAMS,
     receiver::{Receiver, start_hanging_receiver},
     resource_usage::ResourceUsage,
 };
@@ -176,7 +183,8 @@ async fn measure_one_process() {
     let Some(postgres) = Postgres::start_with(POSTGRES_SETTINGS) else {
         return;
     };
-    let platform = OneProcess::start(&postgres.url()).await;
+    let database = format!("--database-url={}", postgres.url());
+    let platform = AllInOne::start_under(&PROGRAMS.delivery, |_| vec![database]).await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = Receiver::start(Duration::ZERO).await;
 

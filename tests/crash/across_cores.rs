@@ -5,17 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proto::{CompleteTaskRequest, GetTaskRequest, Task, task::Status, tasks_client::TasksClient};
+use proto::task::Status;
 use serde_json::json;
 use tokio::task::JoinSet;
-use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     ONE_AT_A_TIME, SLACK,
     api_client::ApiClient,
     caller::{Caller, Failure, iri},
     cluster::Cluster,
-    grpc::with_token,
+    courier::Courier,
     receiver::{Received, Receiver},
     webhook_receiver::WebhookReceiver,
 };
@@ -39,7 +38,7 @@ const KEY_TIMEOUT: Duration = Duration::from_secs(2);
 /// A read that waits longer was held by the stopped core.
 const HELD: Duration = Duration::from_millis(750);
 
-/// Far longer than a call or the notifications take.
+/// Far longer than the notifications take.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// After 2 s, with `Retry-After: 1`: until then the request waits for the one that has the key. A
@@ -154,9 +153,8 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
     let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let couriers = couriers(&cluster).await;
 
     let mut races = JoinSet::new();
@@ -279,48 +277,9 @@ async fn race(shop: Caller, couriers: [Courier; 2], count: usize) -> Vec<String>
 
 /// A courier's app for each core.
 async fn couriers(cluster: &Cluster) -> [Courier; 2] {
-    let token = cluster.dispatch_board().await.token().to_owned();
     let [first, second] = &cluster.core_urls;
     [
-        Courier::new(first, &token).await,
-        Courier::new(second, &token).await,
+        Courier::authorized(first, &cluster.operator_client).await,
+        Courier::authorized(second, &cluster.operator_client).await,
     ]
-}
-
-/// A courier's app that talks to one core.
-#[derive(Clone)]
-struct Courier {
-    tasks: TasksClient<Channel>,
-    token: String,
-}
-
-impl Courier {
-    async fn new(core_url: &str, token: &str) -> Self {
-        let endpoint = Endpoint::from_shared(core_url.to_owned())
-            .unwrap()
-            .timeout(TIMEOUT)
-            .connect_timeout(TIMEOUT);
-        Self {
-            tasks: TasksClient::new(endpoint.connect().await.unwrap()),
-            token: token.to_owned(),
-        }
-    }
-
-    async fn complete(&self, task: &str) -> Task {
-        let name = proto::iri::name(task).to_owned();
-        let request = with_token(&self.token, CompleteTaskRequest { name });
-        let task = self.tasks.clone().complete_task(request).await;
-        task.unwrap().into_inner()
-    }
-
-    async fn read(&self, task: &str) -> Task {
-        let name = proto::iri::name(task).to_owned();
-        let request = with_token(&self.token, GetTaskRequest { name });
-        self.tasks
-            .clone()
-            .get_task(request)
-            .await
-            .unwrap()
-            .into_inner()
-    }
 }

@@ -14,7 +14,8 @@ use crate::{
     cluster::credentials,
     disk::Disk,
     program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 /// A `delivery` with its own data directory.

@@ -49,9 +49,8 @@ pub(crate) fn text(path: &Path) -> &str {
 async fn what_was_acknowledged_before_a_backup_under_load_is_restored_elsewhere() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut platform = AllInOne::start().await;
-    let receiver = Receiver::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     // A backlog: nothing is delivered before the backup.
     receiver.set_responding(false);
     let load = Load::start(WORKERS, &shop, &board);

@@ -25,9 +25,8 @@ async fn drill(
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     // A backlog: nothing is delivered before the backup.
     receiver.set_responding(false);
     let load = Load::start(WORKERS, &shop, &board);

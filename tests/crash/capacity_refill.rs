@@ -6,34 +6,15 @@ use crate::{ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher};
 const CAPACITY: u32 = 256;
 const CAPACITY_PER_WEBHOOK: usize = 32;
 
-/// A cluster with one core and no dispatcher, and `due` notifications for each of some webhooks.
-async fn cluster_with_backlog(webhooks: usize, due: usize) -> Option<Cluster> {
-    let mut cluster = Cluster::start().await?;
-    let shop = cluster.shop().await;
-    for _ in 0..webhooks {
-        shop.subscribe("http://127.0.0.1:8000/hook").await;
-    }
-    for dispatcher in &mut cluster.dispatchers {
-        dispatcher.terminate().await;
-    }
-    cluster.cores[1].terminate().await;
-    cluster.postgres.sql(&format!(
-        "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
-             state, attempts, attempts_at_resend, due_at, created_at)
-         SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
-             'pending', 0, 0, number, number
-         FROM webhooks, generate_series(1, {due}) AS number;
-         UPDATE webhooks SET receiver_health = 'healthy', is_proven = true, next_due_at = 1"
-    ));
-    Some(cluster)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(cluster) = cluster_with_backlog(1, 3 * CAPACITY_PER_WEBHOOK + 4).await else {
+    let Some(mut cluster) = Cluster::start().await else {
         return;
     };
+    cluster
+        .prepare_backlog(1, 3 * CAPACITY_PER_WEBHOOK + 4)
+        .await;
     let mut dispatcher = Dispatcher::open(&cluster).await;
     dispatcher.grant(CAPACITY).await;
 
@@ -54,9 +35,10 @@ async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outcomes_are_recorded_even_if_claiming_more_fails() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(cluster) = cluster_with_backlog(7, 2).await else {
+    let Some(mut cluster) = Cluster::start().await else {
         return;
     };
+    cluster.prepare_backlog(7, 2).await;
     // One for each webhook, an eighth of the capacity.
     let mut dispatcher = Dispatcher::open(&cluster).await;
     dispatcher.grant(15).await;

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME, all_in_one::AllInOne, caller::Caller, cluster::Cluster, postgres::Postgres,
-    program::PROGRAMS, webhook_receiver::WebhookReceiver,
+    ONE_AT_A_TIME, all_in_one::AllInOne, caller::Caller, cluster::Cluster, installed,
+    postgres::Postgres, program::PROGRAMS, webhook_receiver::WebhookReceiver,
 };
 
 /// Longer than the timeout of an attempt.
@@ -46,21 +46,31 @@ impl FakeClock {
     }
 }
 
-/// The path of `libfaketime`; `None` where `faketime` is not installed.
-pub(crate) fn find_library() -> Option<String> {
-    let output = Command::new("faketime")
+/// The path of `libfaketime`. Without `faketime`, reports that `subject` is skipped.
+pub(crate) fn find_library(subject: &str) -> Option<String> {
+    let output = Command::new(installed::find("faketime", subject)?)
         .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
-        .output();
-    let output = output.ok().filter(|output| output.status.success())?;
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+/// The environment variables of a process whose wall clock differs by an offset, such as `+60s`.
+pub(crate) fn shifted(library: &str, offset: &str) -> [(&'static str, String); 3] {
+    [
+        ("LD_PRELOAD", library.to_owned()),
+        ("FAKETIME", offset.to_owned()),
+        // Monotonic clocks do not differ.
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+    ]
 }
 
 /// The receiver does not respond until the attempt times out. An expired lease would repeat the
 /// notification.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
-    let Some(library) = find_library() else {
-        crate::prerequisites::skip("jumps of the host's clock", "faketime is not installed");
+    let Some(library) = find_library("jumps of the host's clock") else {
         return;
     };
     tokio::join!(
@@ -117,8 +127,7 @@ async fn attempt_over_a_clock_jump(library: &str, jump: &str) {
 /// Leases expire by PostgreSQL's clock, not by the hosts'.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_behind() {
-    let Some(library) = find_library() else {
-        crate::prerequisites::skip("another clock in PostgreSQL", "faketime is not installed");
+    let Some(library) = find_library("another clock in PostgreSQL") else {
         return;
     };
     tokio::join!(
@@ -130,11 +139,7 @@ async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_beh
 /// Follows the leases of a notification whose receiver does not respond. `ahead` is in minutes.
 async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
     let alone = ONE_AT_A_TIME.lock().await;
-    let environment = [
-        format!("LD_PRELOAD={library}"),
-        format!("FAKETIME={ahead:+}m"),
-        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-    ];
+    let environment = shifted(library, &format!("{ahead:+}m"));
     let Some(postgres) = Postgres::start_with_environment(&environment) else {
         return;
     };

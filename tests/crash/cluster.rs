@@ -8,6 +8,7 @@ use std::{
 };
 
 use delivery::Credentials;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,7 +16,8 @@ use crate::{
     caller::Caller,
     postgres::Postgres,
     program::{self, PROGRAMS, Programs},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 /// The public URL in tokens; no gateway listens there.
@@ -101,11 +103,7 @@ impl Cluster {
             format!("--public-url={PUBLIC_URL}"),
             format!("--gazetteer-file={}", path(&directory, "addresses.sqlite")),
         ];
-        let clients = program::json(
-            program::command(&programs.core)
-                .arg("bootstrap")
-                .args(&core_arguments),
-        );
+        let clients = programs.bootstrap(&core_arguments);
         let dispatcher_client = credentials(&clients["dispatcher_client"]);
         let secret_file = path(&directory, "dispatcher.secret");
         write_secret(&secret_file, &dispatcher_client.api_secret);
@@ -182,6 +180,27 @@ impl Cluster {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
     }
 
+    /// Leaves one core and no dispatcher, and webhooks with as many due notifications each.
+    pub(crate) async fn prepare_backlog(&mut self, webhooks: usize, due: usize) {
+        let shop = self.shop().await;
+        for _ in 0..webhooks {
+            shop.subscribe("http://127.0.0.1:8000/hook").await;
+        }
+        for dispatcher in &mut self.dispatchers {
+            dispatcher.terminate().await;
+        }
+        self.cores[1].terminate().await;
+        self.postgres.sql(&format!(
+            "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
+                 state, attempts, attempts_at_resend, due_at, created_at)
+             SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
+                 'pending', 0, 0, number, number
+             FROM webhooks, generate_series(1, {due}) AS number;
+             ANALYZE notifications;
+             UPDATE webhooks SET receiver_health = 'healthy', is_proven = true, next_due_at = 1"
+        ));
+    }
+
     /// Creates another API client of the shop with the operator's command.
     pub(crate) fn create_client(&self) -> Credentials {
         let store = format!("--store={}", self.store);
@@ -224,13 +243,9 @@ impl Cluster {
     }
 
     fn operator(&self, arguments: &[&str]) -> Value {
-        program::json(
-            program::command(&self.programs.delivery)
-                .args(arguments)
-                .args(["--json", "--core-url", &self.core_urls[0]])
-                .env("DELIVERY_OPERATOR_KEY", &self.operator_client.api_key)
-                .env("DELIVERY_OPERATOR_SECRET", &self.operator_client.api_secret),
-        )
+        let operator = &self.operator_client;
+        let mut command = self.programs.operator_command(&self.core_urls[0], operator);
+        program::json(command.args(arguments).arg("--json"))
     }
 }
 
@@ -255,10 +270,7 @@ fn url(addr: SocketAddr) -> String {
     format!("http://{addr}")
 }
 
+/// The key and secret in the JSON of an API client.
 pub(crate) fn credentials(json: &Value) -> Credentials {
-    let text = |member: &str| json[member].as_str().unwrap().to_owned();
-    Credentials {
-        api_key: text("api_key"),
-        api_secret: text("api_secret"),
-    }
+    Credentials::deserialize(json).unwrap()
 }

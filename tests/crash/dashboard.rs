@@ -13,11 +13,13 @@ use tempfile::TempDir;
 use crate::{
     ONE_AT_A_TIME,
     caller::{Caller, iri},
+    files::Files,
+    installed,
     metrics::{all_in_one, core_on},
     postgres::Postgres,
-    prerequisites, program, report,
-    server::{Server, reserve_addr},
-    tls::Files,
+    program, report,
+    reserved_addr::reserve_addr,
+    server::Server,
     webhook_receiver::WebhookReceiver,
 };
 
@@ -110,15 +112,7 @@ async fn work(shop: &Caller, board: &Caller) {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_query_of_the_dashboard_returns_data_of_a_platform_in_use() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    if Command::new("prometheus")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        prerequisites::skip(
-            "the queries of the dashboard",
-            "prometheus is not installed",
-        );
+    if installed::find("prometheus", "the queries of the dashboard").is_none() {
         return;
     }
     let Some(postgres) = Postgres::start() else {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     ONE_AT_A_TIME, SLACK,
-    caller::{Caller, Failure},
+    caller::{Caller, Failure, iri},
     cluster::{Cluster, EXPIRE_LEASES},
     load::Load,
     oracle,
@@ -66,7 +66,7 @@ async fn every_request_gets_a_retryable_error_while_postgres_is_down() {
     };
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
     let existing = callers.0.create_delivery().await.unwrap();
-    let task = existing["dropoff"]["@id"].as_str().unwrap();
+    let task = iri(&existing["dropoff"]);
 
     for (description, begin, end) in OUTAGES {
         begin(&mut cluster.postgres);
@@ -93,11 +93,10 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     let proxy = PostgresProxy::start(postgres.socket()).await;
     let url = proxy.database_url();
     let cluster = Cluster::start_on(postgres, &url).await;
-    let receiver = Receiver::start().await;
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    callers.0.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&callers.0).await;
     let existing = callers.0.create_delivery_with_key(EXISTING).await.unwrap();
-    let task = existing["dropoff"]["@id"].as_str().unwrap().to_owned();
+    let task = iri(&existing["dropoff"]).to_owned();
     let load = Load::start(4, &callers.0, &callers.1);
     load.wait_for_successes(60).await;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::{
     ONE_AT_A_TIME, SLACK,
     all_in_one::AllInOne,
-    caller::{Caller, Failure},
+    caller::{Caller, Failure, iri},
     cluster::{EXPIRE_LEASES, credentials},
     disk::Disk,
     load::Load,
@@ -115,9 +115,8 @@ async fn run_fault(
     inject: fn(&mut Disk),
     repair: fn(&mut Disk),
 ) -> (Duration, String) {
-    let receiver = Receiver::start().await;
     let shop = platform.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let existing = shop.create_delivery_with_key(BEFORE).await.unwrap();
     let load = Load::start(WORKERS, &shop, &platform.dispatch_board().await);
     load.wait_for_successes(SUCCESSES).await;
@@ -127,12 +126,7 @@ async fn run_fault(
     load.wait_for_failures(1).await;
     let first_failed_after = injected.elapsed();
     load.wait_for_failures(FAILURES).await;
-    assert_reads_succeed(
-        platform,
-        &shop,
-        existing["dropoff"]["@id"].as_str().unwrap(),
-    )
-    .await;
+    assert_reads_succeed(platform, &shop, iri(&existing["dropoff"])).await;
     wait_for_readiness(&shop, 503).await;
     let creating = Instant::now();
     let failure = shop.create_delivery_with_key(DURING).await.unwrap_err();

@@ -9,7 +9,6 @@ use crate::{
     all_in_one::AllInOne,
     clock,
     postgres::Postgres,
-    prerequisites,
     program::{self, PROGRAMS},
 };
 
@@ -44,16 +43,11 @@ async fn little_disk_space_is_a_warning_and_a_full_disk_a_failure() {
 
 #[test]
 fn clocks_that_differ_are_a_warning_and_by_more_than_tokens_tolerate_a_failure() {
-    let Some(library) = clock::find_library() else {
-        prerequisites::skip("another clock in PostgreSQL", "faketime is not installed");
+    let Some(library) = clock::find_library("another clock in PostgreSQL") else {
         return;
     };
     for (ahead, expected) in [("+0", "ok"), ("-10", "warning"), ("+60", "failure")] {
-        let environment = [
-            format!("LD_PRELOAD={library}"),
-            format!("FAKETIME={ahead}s"),
-            "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
-        ];
+        let environment = clock::shifted(&library, &format!("{ahead}s"));
         let Some(postgres) = Postgres::start_with_environment(&environment) else {
             return;
         };

@@ -11,7 +11,7 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     program::{PROGRAMS, command},
-    server::reserve_addr,
+    reserved_addr::reserve_addr,
 };
 
 /// Runs `$1`, and stops its process group when it ends, or after two minutes.

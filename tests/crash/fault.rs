@@ -35,8 +35,8 @@ impl Fault {
     pub(crate) const OF_NOTIFICATIONS: &[Self] = &[Self::Dispatcher(0), Self::Dispatcher(1)];
 
     /// Injects the fault and repairs it. `wait_until_served(since)` returns when the platform has
-    /// served something that began after `since`: a process is restarted only then, because its
-    /// replica must serve alone.
+    /// served something that began after `since`: a process is restarted only then, because the
+    /// other one of its kind must serve alone.
     pub(crate) async fn inject(
         self,
         cluster: &mut Cluster,

@@ -1,10 +1,7 @@
 //! Acknowledged means flushed. `kill -9` keeps the page cache, so kill tests prove nothing about a
 //! power loss.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -13,6 +10,7 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::Caller,
+    installed,
     postgres::Postgres,
     program::{self, PROGRAMS},
 };
@@ -45,8 +43,7 @@ const STRACE: [&str; 8] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_flushed_before_it_is_acknowledged() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(strace) = find_in_path("strace") else {
-        crate::prerequisites::skip("the flushes of SQLite", "strace is not installed");
+    let Some(strace) = installed::find("strace", "the flushes of SQLite") else {
         return;
     };
     let trace = |directory: &Path| directory.join("trace");
@@ -183,11 +180,4 @@ fn first(events: &[Event], from: usize, matches: impl Fn(&Event) -> bool) -> Opt
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
-}
-
-fn find_in_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(program))
-        .find(|file| file.is_file())
 }

@@ -85,8 +85,7 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::start().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     deliver(&shop, &board, &receiver).await;
     let hanging = HangingReceivers::default();
     for _ in 0..CLIENTS {
@@ -140,8 +139,5 @@ async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
 
 /// The resident memory of a process, in bytes.
 fn memory(server: &Server) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
-    let resident = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kibibytes = resident.unwrap().split_whitespace().nth(1).unwrap();
-    kibibytes.parse::<usize>().unwrap() * 1024
+    usize::try_from(server.status("VmRSS:") * 1024).unwrap()
 }

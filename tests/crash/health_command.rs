@@ -9,7 +9,8 @@ use std::{
 use crate::{
     all_in_one::AllInOne,
     program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 fn health(arguments: &[&str]) -> Command {
@@ -71,8 +72,7 @@ async fn a_gateway_without_a_core_is_not_ready() {
         format!("--listen={addr}"),
         format!("--health-listen={health_addr}"),
     ];
-    let (text, times) = ("serving the REST API", 1);
-    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, (text, times));
+    let mut gateway = Server::gateway("gateway", arguments);
     gateway.start().await;
 
     assert_health(

@@ -35,10 +35,10 @@ use self::{
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    backup::text,
     caller::Caller,
     cluster::Cluster,
     fault::{Fault, Faults},
-    program::{self, PROGRAMS},
     random::{Random, configured_duration},
 };
 
@@ -112,13 +112,8 @@ async fn apply_time_slot(platform: &AllInOne, shop: &Caller) {
     let store = client["store"].as_str().unwrap();
     let file = platform.directory.path().join("time-slot");
     std::fs::write(&file, time_slot::DEFINITION).unwrap();
-    program::json(
-        program::command(&PROGRAMS.delivery)
-            .args(["time-slots", "apply"])
-            .arg(&file)
-            .args(["--store", store, "--json", "--data-dir"])
-            .arg(platform.directory.path().join("data")),
-    );
+    let apply = ["time-slots", "apply", text(&file), "--store", store];
+    assert!(platform.operator(&apply).status.success());
 }
 
 /// Every fault occurs at least once, in random order.

@@ -100,8 +100,7 @@ struct KillTest {
 impl KillTest {
     /// `reader` is a client of the shop's with connections of its own.
     async fn start((shop, board): (Caller, Caller), reader: Caller, random: &mut Random) -> Self {
-        let receiver = Receiver::start().await;
-        shop.subscribe(receiver.url()).await;
+        let receiver = Receiver::subscribed(&shop).await;
         let workers = 4 + usize::try_from(random.below(13)).unwrap();
         Self {
             load: Load::start(workers, &shop, &board),

@@ -137,26 +137,24 @@ impl Load {
 
     /// Waits for this many more successful requests.
     pub(crate) async fn wait_for_successes(&self, more: u64) {
-        let mut progress = self.journal.progress.subscribe();
-        let enough = progress.borrow().succeeded + more;
-        let enough = progress.wait_for(|progress| progress.succeeded >= enough);
-        let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, enough).await.is_ok();
-        assert!(
-            in_time,
-            "fewer than {more} more successes: {}",
-            self.last_failures()
-        );
+        self.wait_for_more(more, "successes", |progress| progress.succeeded)
+            .await;
     }
 
     /// Waits for this many more failed requests.
     pub(crate) async fn wait_for_failures(&self, more: u64) {
+        self.wait_for_more(more, "failures", |progress| progress.failed)
+            .await;
+    }
+
+    async fn wait_for_more(&self, more: u64, what: &str, count: fn(&Progress) -> u64) {
         let mut progress = self.journal.progress.subscribe();
-        let enough = progress.borrow().failed + more;
-        let enough = progress.wait_for(|progress| progress.failed >= enough);
+        let enough = count(&progress.borrow()) + more;
+        let enough = progress.wait_for(|progress| count(progress) >= enough);
         let in_time = tokio::time::timeout(RECOVERY_TIMEOUT, enough).await.is_ok();
         assert!(
             in_time,
-            "fewer than {more} more failures: {}",
+            "fewer than {more} more {what}: {}",
             self.last_failures()
         );
     }

@@ -91,9 +91,9 @@ async fn send_requests(shop: &Caller) {
         let sent = shop.call(method, &path, &body).await;
         assert!(sent.is_err(), "{path}: {sent:?}");
     }
-    let mut stranger = shop.clone();
-    stranger.set_token(UNKNOWN_SECRET);
-    assert!(stranger.create_delivery().await.is_err());
+    let mut unauthorized = shop.clone();
+    unauthorized.set_token(UNKNOWN_SECRET);
+    assert!(unauthorized.create_delivery().await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ mod dispatcher;
 mod event_log;
 mod exposition;
 mod fault;
+mod files;
 mod health;
 mod load;
 mod oracle;
@@ -25,18 +26,21 @@ mod program;
 mod psql_session;
 mod random;
 mod receiver;
-mod resource_script;
 mod server;
 mod statements;
 
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/api_client.rs"]
 mod api_client;
+#[path = "../e2e/harness/courier.rs"]
+mod courier;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/documentation.rs"]
 mod documentation;
 #[path = "../e2e/harness/grpc.rs"]
 mod grpc;
+#[path = "../e2e/harness/installed.rs"]
+mod installed;
 #[path = "../e2e/harness/json_schema.rs"]
 mod json_schema;
 #[path = "../e2e/harness/pgbouncer.rs"]
@@ -45,6 +49,10 @@ mod pgbouncer;
 mod postgres_programs;
 #[path = "../e2e/harness/prerequisites.rs"]
 mod prerequisites;
+#[path = "../e2e/harness/reserved_addr.rs"]
+mod reserved_addr;
+#[path = "../e2e/harness/resource_script.rs"]
+mod resource_script;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/response.rs"]
 mod response;

@@ -16,11 +16,12 @@ use crate::{
     caller::{Caller, iri},
     cluster::{Cluster, credentials},
     exposition::{Exposition, Family},
+    files::Files,
     health,
     postgres::Postgres,
-    program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
-    tls::Files,
+    program::PROGRAMS,
+    reserved_addr::reserve_addr,
+    server::Server,
     webhook_receiver::WebhookReceiver,
 };
 
@@ -207,15 +208,11 @@ pub(crate) async fn core_on(postgres: &Postgres, flags: &[&str]) -> (Files, Serv
         format!("--master-key-file={}", files.path("master.key")),
         "--geocoder=none".to_owned(),
     ];
-    program::json(
-        program::command(&PROGRAMS.core)
-            .arg("bootstrap")
-            .args(&arguments),
-    );
+    PROGRAMS.bootstrap(&arguments);
     arguments.push(format!("--listen={}", reserve_addr()));
     arguments.push(format!("--health-listen={addr}"));
     arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
-    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+    let mut core = Server::core("core", arguments);
     core.start().await;
     (files, core, addr)
 }

@@ -3,19 +3,20 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::{
     api_client::ApiClient,
-    cluster::credentials,
+    cluster::{RECEIVER_FLAGS, credentials},
+    files::Files,
     program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
     startup_errors::assert_error,
 };
 
 /// A core over SQLite without addresses and dispatchers, and a gateway.
 struct Platform {
-    directory: TempDir,
+    files: Files,
     clients: Value,
     core_url: String,
     gateway_url: String,
@@ -24,36 +25,27 @@ struct Platform {
 
 impl Platform {
     async fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        let files = Files::new();
         let [core_addr, gateway_addr] = [reserve_addr(), reserve_addr()];
         let [core_url, gateway_url] =
             [core_addr, gateway_addr].map(|addr| format!("http://{addr}"));
-        let arguments = vec![
-            format!("--database-url=sqlite://{}?mode=rwc", path("sqlite")),
-            format!("--master-key-file={}", path("master.key")),
-            format!("--gazetteer-file={}", path("addresses.sqlite")),
+        let (mut arguments, clients) = files.bootstrap();
+        arguments.extend([
+            format!("--gazetteer-file={}", files.path("addresses.sqlite")),
             format!("--public-url={gateway_url}"),
             format!("--listen={core_addr}"),
-            "--allow-http".to_owned(),
-            "--allow-network=127.0.0.0/8".to_owned(),
-        ];
-        let clients = program::json(
-            program::command(&PROGRAMS.core)
-                .arg("bootstrap")
-                .args(&arguments),
-        );
-        let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+        ]);
+        arguments.extend(RECEIVER_FLAGS.map(str::to_owned));
+        let mut core = Server::core("core", arguments);
         core.start().await;
         let arguments = vec![
             format!("--listen={gateway_addr}"),
             format!("--core-url={core_url}"),
         ];
-        let ready = ("serving the REST API", 1);
-        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        let mut gateway = Server::gateway("gateway", arguments);
         gateway.start().await;
         Self {
-            directory,
+            files,
             clients,
             core_url,
             gateway_url,
@@ -63,12 +55,8 @@ impl Platform {
 
     fn operator(&self, arguments: &[&str]) -> Command {
         let client = credentials(&self.clients["operator_client"]);
-        let mut command = program::command(&PROGRAMS.delivery);
-        command
-            .args(arguments)
-            .env("DELIVERY_CORE_URL", &self.core_url)
-            .env("DELIVERY_OPERATOR_KEY", &client.api_key)
-            .env("DELIVERY_OPERATOR_SECRET", &client.api_secret);
+        let mut command = PROGRAMS.operator_command(&self.core_url, &client);
+        command.args(arguments);
         command
     }
 
@@ -91,13 +79,11 @@ impl Platform {
 async fn an_error_names_its_cause_and_what_resolves_it() {
     let platform = Platform::start().await;
     let webhook = platform.create_webhook().await;
-    let empty = platform.directory.path().join("empty.csv");
-    std::fs::write(&empty, "").unwrap();
-    let empty = empty.to_str().unwrap();
+    let empty = platform.files.write("empty.csv", 0o600, "");
 
     let no_addresses = format!(
         "core cannot geocode: there is no usable address index at {}; run `delivery addresses import FILE…`, give the core another --geocoder, or `--geocoder none` if all addresses have points",
-        platform.directory.path().join("addresses.sqlite").display()
+        platform.files.path("addresses.sqlite")
     );
     for arguments in [
         &["addresses", "search", "48 Rue de Rivoli, 75004 Paris"][..],
@@ -116,7 +102,7 @@ async fn an_error_names_its_cause_and_what_resolves_it() {
         "no webhook dispatcher is connected to this core: start a webhook-dispatcher with this core in its --core-url",
     );
     assert_error(
-        &mut platform.operator(&["addresses", "import", empty]),
+        &mut platform.operator(&["addresses", "import", &empty]),
         1,
         &format!("{empty} is empty"),
     );

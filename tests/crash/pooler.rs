@@ -31,9 +31,8 @@ async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
         return;
     };
     let cluster = Cluster::start_on(postgres, &pgbouncer.url("postgres")).await;
-    let receiver = Receiver::start().await;
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
 
     let load = Load::start(8, &shop, &board);
     load.wait_for_successes(REQUESTS).await;

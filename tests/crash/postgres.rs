@@ -89,9 +89,11 @@ impl Postgres {
         Self::start_configured(settings, "")
     }
 
-    /// Starts a server with environment variables: `NAME=value`, without spaces.
-    pub(crate) fn start_with_environment(variables: &[String]) -> Option<Self> {
-        Self::start_configured("", &variables.join(" "))
+    /// Starts a server with environment variables, whose values contain no spaces.
+    pub(crate) fn start_with_environment(variables: &[(&str, String)]) -> Option<Self> {
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| format!("{name}={value} "));
+        Self::start_configured("", &variables.collect::<String>())
     }
 
     fn start_configured(settings: &str, environment: &str) -> Option<Self> {

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use delivery::Credentials;
 use serde_json::Value;
 
 /// Longer than any command takes.
@@ -20,6 +21,23 @@ pub(crate) struct Programs {
     pub(crate) core: PathBuf,
     pub(crate) gateway: PathBuf,
     pub(crate) dispatcher: PathBuf,
+}
+
+impl Programs {
+    /// Sets up a platform by the flags of its core; returns its clients.
+    pub(crate) fn bootstrap(&self, flags: &[String]) -> Value {
+        json(command(&self.core).arg("bootstrap").args(flags))
+    }
+
+    /// An operator's command against a core, without arguments.
+    pub(crate) fn operator_command(&self, core_url: &str, operator: &Credentials) -> Command {
+        let mut command = command(&self.delivery);
+        command
+            .env("DELIVERY_CORE_URL", core_url)
+            .env("DELIVERY_OPERATOR_KEY", &operator.api_key)
+            .env("DELIVERY_OPERATOR_SECRET", &operator.api_secret);
+        command
+    }
 }
 
 /// Cargo builds only the programs of the test's own package. The others are built here, once per

@@ -9,16 +9,18 @@ use std::{
 
 use delivery::Credentials;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::{
     ONE_AT_A_TIME,
     api_client::ApiClient,
+    clock,
     cluster::{ADDRESSES, credentials},
+    files::Files,
     health::{readiness, wait_until_ready},
     postgres::Postgres,
     program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
     startup_errors::assert_error,
 };
 
@@ -29,12 +31,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(1000 + 500);
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The flags and the environment of a core.
-type CoreSettings<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+type CoreSettings<'a> = (&'a [&'a str], &'a [(&'a str, String)]);
 
 /// Cores on one PostgreSQL, and a gateway.
 pub(crate) struct Platform {
     pub(crate) postgres: Postgres,
-    pub(crate) directory: TempDir,
+    pub(crate) files: Files,
     /// The output of `bootstrap`.
     pub(crate) clients: Value,
     /// Each with the addresses of its gRPC API and its `/readyz`.
@@ -46,28 +48,25 @@ impl Platform {
     /// Starts a core for each entry. `None` without PostgreSQL.
     pub(crate) async fn start(cores: &[CoreSettings<'_>]) -> Option<Self> {
         let postgres = Postgres::start()?;
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        let files = Files::new();
         let common = [
             format!("--database-url={}", postgres.url()),
-            format!("--master-key-file={}", path("master.key")),
+            format!("--master-key-file={}", files.path("master.key")),
             "--public-url=http://delivery.example".to_owned(),
         ];
-        let clients = program::json(
-            program::command(&PROGRAMS.core)
-                .arg("bootstrap")
-                .args(&common),
-        );
+        let clients = PROGRAMS.bootstrap(&common);
         let mut started = Vec::new();
         for (index, (flags, environment)) in cores.iter().enumerate() {
             let [addr, health] = [reserve_addr(), reserve_addr()];
             let mut arguments = common.to_vec();
             arguments.push(format!("--listen={addr}"));
             arguments.push(format!("--health-listen={health}"));
-            arguments.push(format!("--gazetteer-file={}", path(&index.to_string())));
+            arguments.push(format!(
+                "--gazetteer-file={}",
+                files.path(&index.to_string())
+            ));
             arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
-            let name = format!("core {index}");
-            let mut core = Server::new(&name, &PROGRAMS.core, arguments, ("serving addr", 1));
+            let mut core = Server::core(&format!("core {index}"), arguments);
             for (name, value) in *environment {
                 core = core.with_variable(name, value);
             }
@@ -80,12 +79,11 @@ impl Platform {
             .map(|(_, addr, _)| format!("--core-url=http://{addr}"))
             .collect();
         arguments.push(format!("--listen={addr}"));
-        let ready = ("serving the REST API", 1);
-        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        let mut gateway = Server::gateway("gateway", arguments);
         gateway.start().await;
         Some(Self {
             postgres,
-            directory,
+            files,
             clients,
             cores: started,
             gateway: (gateway, addr),
@@ -103,13 +101,9 @@ impl Platform {
 
     fn operator_command(&self, core: usize, arguments: &[&str]) -> Command {
         let client = credentials(&self.clients["operator_client"]);
-        let mut command = program::command(&PROGRAMS.delivery);
-        command
-            .args(arguments)
-            .arg("--json")
-            .arg(format!("--core-url=http://{}", self.cores[core].1))
-            .env("DELIVERY_OPERATOR_KEY", &client.api_key)
-            .env("DELIVERY_OPERATOR_SECRET", &client.api_secret);
+        let core_url = format!("http://{}", self.cores[core].1);
+        let mut command = PROGRAMS.operator_command(&core_url, &client);
+        command.args(arguments).arg("--json");
         command
     }
 
@@ -237,26 +231,18 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
             .await
             .expect(201);
     }
-    assert!(platform.directory.path().join("0").exists());
-    assert!(!platform.directory.path().join("1").exists());
+    assert!(platform.files.directory().join("0").exists());
+    assert!(!platform.files.directory().join("1").exists());
 }
 
 /// By 25 s, more than the clocks of hosts differ while they are synchronized at all.
 #[tokio::test(flavor = "multi_thread")]
 async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_above_2_s() {
     let _one = ONE_AT_A_TIME.lock().await;
-    let Some(library) = crate::clock::find_library() else {
-        crate::prerequisites::skip("clocks of hosts that differ", "faketime is not installed");
+    let Some(library) = clock::find_library("clocks of hosts that differ") else {
         return;
     };
-    let environment = |offset: &'static str| {
-        [
-            ("LD_PRELOAD", library.as_str()),
-            ("FAKETIME", offset),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-        ]
-    };
-    let environments = ["+20s", "-5s", "+1.5s"].map(environment);
+    let environments = ["+20s", "-5s", "+1.5s"].map(|offset| clock::shifted(&library, offset));
     let flags: &[&str] = &["--geocoder=none"];
     let cores: Vec<_> = environments
         .iter()

@@ -20,6 +20,8 @@ use tokio::{
     sync::watch,
 };
 
+use crate::caller::Caller;
+
 /// The received notifications.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
@@ -79,6 +81,13 @@ impl Receiver {
             responding,
             refusing,
         }
+    }
+
+    /// Starts a receiver that is notified of the shop's completed deliveries.
+    pub(crate) async fn subscribed(shop: &Caller) -> Self {
+        let receiver = Self::start().await;
+        shop.subscribe(receiver.url()).await;
+        receiver
     }
 
     /// Holds back responses, or sends them, also to requests already received.

@@ -18,9 +18,9 @@ use sha2::Sha256;
 use tempfile::TempDir;
 
 use crate::{
-    prerequisites::skip,
+    installed::{find, find_optional},
     program::{PROGRAMS, command, output},
-    server::reserve_addr,
+    reserved_addr::reserve_addr,
 };
 
 const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -265,13 +265,6 @@ async fn check(new_command: impl Fn() -> Command) {
     check_missing_secret(new_command()).await;
 }
 
-fn is_installed(program: &str) -> bool {
-    let found = Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .output();
-    found.unwrap().status.success()
-}
-
 /// An interpreter with a receiver; PHP's gets its arguments later.
 fn interpreter(program: &str, receiver: &str) -> Command {
     let mut interpreter = command(Path::new(program));
@@ -288,10 +281,8 @@ async fn the_receivers_accept_genuine_notifications_once_and_reject_all_others()
         ("node", "receiver.mjs"),
         ("php", "receiver.php"),
     ] {
-        if is_installed(program) {
+        if find(program, receiver).is_some() {
             check(|| interpreter(program, receiver)).await;
-        } else {
-            skip(receiver, &format!("{program} is not installed"));
         }
     }
     let receiver = PROGRAMS.delivery.with_file_name("examples/receiver");
@@ -303,7 +294,7 @@ async fn the_receivers_accept_genuine_notifications_once_and_reject_all_others()
 async fn the_receiver_in_go_accepts_genuine_notifications_once_and_rejects_all_others() {
     use std::io::Write as _;
 
-    if !is_installed("go") {
+    if find_optional("go").is_none() {
         let _ = writeln!(
             std::io::stderr(),
             "\n*** SKIPPED: receiver.go: go is not installed"

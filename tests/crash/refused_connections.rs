@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use crate::{
     ONE_AT_A_TIME, SLACK, cluster::Cluster, exposition::Exposition, health::wait_until_ready,
-    postgres::Postgres, report, server::reserve_addr,
+    postgres::Postgres, report, reserved_addr::reserve_addr,
 };
 
 /// How many connections the core's role may open.

@@ -58,7 +58,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     let Some((platform, secret)) = start().await else {
         return;
     };
-    let secret_file = platform.directory.path().join("secret");
+    let secret_file = platform.files.directory().join("secret");
     write_secret(&secret_file, &secret);
     let mut dispatcher = dispatcher(&platform, &secret_file, OPEN);
     dispatcher.start().await;
@@ -130,7 +130,7 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
     let Some((platform, secret)) = start().await else {
         return;
     };
-    let secret_file = platform.directory.path().join("secret");
+    let secret_file = platform.files.directory().join("secret");
     write_secret(&secret_file, "of another platform");
     let mut dispatcher = dispatcher(&platform, &secret_file, "stream from core failed");
     dispatcher.start().await;

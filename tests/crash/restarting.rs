@@ -61,9 +61,8 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
 
 /// A shop, its webhook receiver, and load.
 async fn start_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
-    let receiver = Receiver::start().await;
     let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
     (shop, receiver, load)
 }

@@ -27,6 +27,14 @@ const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.
 const CAPACITY: u32 = 256;
 
+/// A cluster whose statements are counted by a proxy.
+async fn start() -> Option<(Cluster, PostgresProxy)> {
+    let postgres = Postgres::start()?;
+    let proxy = PostgresProxy::start(postgres.socket()).await;
+    let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
+    Some((cluster, proxy))
+}
+
 /// Receives due notifications and reports them as delivered, until `count` are recorded.
 async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
     dispatcher.grant(CAPACITY).await;
@@ -47,29 +55,13 @@ async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(postgres) = Postgres::start() else {
+    let Some((mut cluster, proxy)) = start().await else {
         return;
     };
-    let proxy = PostgresProxy::start(postgres.socket()).await;
-    let mut cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
-    let shop = cluster.shop().await;
-    for _ in 0..WEBHOOKS {
-        shop.subscribe("http://127.0.0.1:8000/hook").await;
-    }
-    for dispatcher in &mut cluster.dispatchers {
-        dispatcher.terminate().await;
-    }
-    cluster.cores[1].terminate().await;
+    cluster
+        .prepare_backlog(WEBHOOKS, NOTIFICATIONS / WEBHOOKS)
+        .await;
     let postgres = &cluster.postgres;
-    postgres.sql(&format!(
-        "INSERT INTO notifications (store_id, id, event_id, webhook_id, event, delivery_id,
-             state, attempts, attempts_at_resend, due_at, created_at)
-         SELECT store_id, gen_random_uuid(), gen_random_uuid(), id, event, gen_random_uuid(),
-             'pending', 0, 0, number, number
-         FROM webhooks, generate_series(1, {NOTIFICATIONS} / {WEBHOOKS}) AS number;
-         ANALYZE notifications;
-         UPDATE webhooks SET receiver_health = 'healthy', is_proven = true, next_due_at = 1"
-    ));
 
     let mut dispatcher = Dispatcher::open(&cluster).await;
     let before = proxy.statements();
@@ -94,11 +86,9 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_create_costs_one_statement() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(postgres) = Postgres::start() else {
+    let Some((cluster, proxy)) = start().await else {
         return;
     };
-    let proxy = PostgresProxy::start(postgres.socket()).await;
-    let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
     let shop = cluster.shop().await;
 
     let before = proxy.statements();
@@ -153,11 +143,9 @@ async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_event_streams_cost_no_more_round_trips_than_one() {
     let _alone = ONE_AT_A_TIME.lock().await;
-    let Some(postgres) = Postgres::start() else {
+    let Some((cluster, proxy)) = start().await else {
         return;
     };
-    let proxy = PostgresProxy::start(postgres.socket()).await;
-    let cluster = Cluster::start_on(postgres, &proxy.database_url()).await;
     let client = &cluster.operator_client;
     let (channel, token) = grpc::connect(&cluster.core_urls[0], client, &["tasks:all"]).await;
     let open = async || {

@@ -27,9 +27,8 @@ async fn serialization_failures_are_retried() {
     };
     let url = postgres.url();
     let cluster = Cluster::start_on(postgres, &url).await;
-    let receiver = Receiver::start().await;
     let shop = cluster.shop().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
 
     load.wait_for_successes(REQUESTS).await;
@@ -59,9 +58,8 @@ async fn the_victim_of_a_deadlock_is_retried() {
     let Some(cluster) = Cluster::start().await else {
         return;
     };
-    let receiver = Receiver::start().await;
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let delivery = shop.create_delivery().await.unwrap();
     board.complete(iri(&delivery["pickup"])).await.unwrap();
 

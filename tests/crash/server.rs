@@ -1,18 +1,15 @@
 //! A server process: started, killed, terminated and restarted with the same arguments.
 
 use std::{
-    collections::BTreeSet,
     io::{BufRead, BufReader, Read},
-    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::Mutex,
     time::Duration,
 };
 
 use tokio::sync::watch;
 
-use crate::program;
+use crate::program::{self, PROGRAMS};
 
 /// Far longer than a start takes.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -60,6 +57,17 @@ impl Server {
         }
     }
 
+    /// A core that is not started yet.
+    pub(crate) fn core(name: &str, arguments: Vec<String>) -> Self {
+        Self::new(name, &PROGRAMS.core, arguments, ("serving addr", 1))
+    }
+
+    /// A gateway that is not started yet.
+    pub(crate) fn gateway(name: &str, arguments: Vec<String>) -> Self {
+        let ready = ("serving the REST API", 1);
+        Self::new(name, &PROGRAMS.gateway, arguments, ready)
+    }
+
     /// Adds an environment variable.
     pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
@@ -83,6 +91,14 @@ impl Server {
     /// The id of the running process.
     pub(crate) fn id(&self) -> u32 {
         self.running.as_ref().unwrap().process.id()
+    }
+
+    /// The number in a line of `/proc/<id>/status`.
+    pub(crate) fn status(&self, line: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let value = status.lines().find_map(|found| found.strip_prefix(line));
+        let number = value.and_then(|value| value.split_whitespace().next());
+        number.unwrap().parse().unwrap()
     }
 
     /// Starts it and waits until it is ready.
@@ -201,21 +217,4 @@ fn read(pipe: impl Read + Send + 'static, lines: watch::Sender<Vec<String>>) {
             lines.send_modify(|lines| lines.push(line));
         }
     });
-}
-
-/// A free loopback address that a server can be restarted on. Its port is below the ephemeral range,
-/// so that no other process gets it meanwhile.
-pub(crate) fn reserve_addr() -> SocketAddr {
-    static RESERVED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    let mut reserved = RESERVED.lock().unwrap();
-    // Concurrent test processes use other ranges.
-    let first = 20_000 + u16::try_from(std::process::id() % 400).unwrap() * 25;
-    (first..32_000)
-        .filter(|port| !reserved.contains(port))
-        .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
-        .find(|addr| TcpListener::bind(addr).is_ok())
-        .inspect(|addr| {
-            reserved.insert(addr.port());
-        })
-        .expect("a port should be free")
 }

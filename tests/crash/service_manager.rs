@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
+    files::Files,
     program::{self, PROGRAMS},
-    server::reserve_addr,
+    reserved_addr::reserve_addr,
 };
 
 /// Longer than the start of any program.
@@ -17,17 +18,8 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[test]
 fn each_program_reports_that_it_serves_and_that_it_shuts_down() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let database = [
-        format!("--database-url=sqlite://{}?mode=rwc", path("sqlite")),
-        format!("--master-key-file={}", path("master.key")),
-    ];
-    program::json(
-        program::command(&PROGRAMS.core)
-            .arg("bootstrap")
-            .args(&database),
-    );
+    let files = Files::new();
+    let (database, _) = files.bootstrap();
     let free = "127.0.0.1:0";
     let no_core = format!("--core-url=http://{}", reserve_addr());
 
@@ -35,7 +27,7 @@ fn each_program_reports_that_it_serves_and_that_it_shuts_down() {
         (
             &PROGRAMS.delivery,
             vec![
-                format!("--data-dir={}", path("data")),
+                format!("--data-dir={}", files.path("data")),
                 format!("--rest-listen={free}"),
                 format!("--core-listen={free}"),
             ],
@@ -53,7 +45,7 @@ fn each_program_reports_that_it_serves_and_that_it_shuts_down() {
             vec![no_core.clone(), "--client-key=key".to_owned()],
         ),
     ] {
-        let (reported, status) = reports(program, &arguments, &directory.path().join("notify"));
+        let (reported, status) = reports(program, &arguments, &files.directory().join("notify"));
         assert_eq!(reported, ["READY=1", "STOPPING=1"], "{program:?}");
         assert!(status, "{program:?}");
     }

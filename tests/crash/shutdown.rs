@@ -13,9 +13,11 @@ use tokio::{
 
 use crate::{
     SLACK,
+    files::Files,
     health::{get, readiness, wait_until_ready},
-    program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    program::PROGRAMS,
+    reserved_addr::reserve_addr,
+    server::Server,
 };
 
 /// Less than the 30 s that calls in flight may take to drain.
@@ -26,26 +28,16 @@ const CONNECTION_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0
 
 #[tokio::test]
 async fn a_core_does_not_wait_for_idle_connections() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let arguments = [
-        format!("--database-url=sqlite://{}?mode=rwc", path("sqlite")),
-        format!("--master-key-file={}", path("master.key")),
-    ];
-    program::json(
-        program::command(&PROGRAMS.core)
-            .arg("bootstrap")
-            .args(&arguments),
-    );
+    let files = Files::new();
+    let (mut arguments, _) = files.bootstrap();
     let addr = reserve_addr();
     let health = reserve_addr();
-    let more = [
+    arguments.extend([
         format!("--listen={addr}"),
         format!("--health-listen={health}"),
         "--geocoder=none".to_owned(),
-    ];
-    let arguments = arguments.into_iter().chain(more).collect();
-    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+    ]);
+    let mut core = Server::core("core", arguments);
     core.start().await;
     assert_eq!(
         readiness(health).await,
@@ -76,8 +68,7 @@ async fn a_second_signal_exits_a_process_at_once() {
             // With one signal it would drain for an hour.
             "--drain-grace=1h".to_owned(),
         ];
-        let ready = ("serving the REST API", 1);
-        let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+        let mut gateway = Server::gateway("gateway", arguments);
         gateway.start().await;
 
         gateway.signal("-TERM");
@@ -114,9 +105,7 @@ async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
     assert!(!directory.path().join("ready.json").exists());
 
     let gateway_arguments = |addr| vec![format!("--listen={addr}"), "--drain-grace=1ms".to_owned()];
-    let ready = ("serving the REST API", 1);
-    let arguments = gateway_arguments(reserve_addr());
-    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
+    let mut gateway = Server::gateway("gateway", gateway_arguments(reserve_addr()));
     gateway.start().await;
     gateway.signal("-HUP");
     assert_eq!(gateway.wait_for_exit().await.code(), Some(0));
@@ -126,6 +115,7 @@ async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
     let ignoring = ["-c", "trap '' HUP; exec \"$@\"", "sh"].map(str::to_owned);
     let program = PROGRAMS.gateway.to_str().unwrap().to_owned();
     let arguments = [&ignoring[..], &[program], &gateway_arguments(addr)].concat();
+    let ready = ("serving the REST API", 1);
     let mut gateway = Server::new("gateway", Path::new("/bin/sh"), arguments, ready);
     gateway.start().await;
     gateway.signal("-HUP");
@@ -135,12 +125,8 @@ async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
 
 #[tokio::test]
 async fn a_dispatcher_starts_without_a_core_and_is_ready_once_one_has_started() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let database = format!("--database-url=sqlite://{}?mode=rwc", path("sqlite"));
-    let key = format!("--master-key-file={}", path("master.key"));
-    let clients =
-        program::json(program::command(&PROGRAMS.core).args(["bootstrap", &database, &key]));
+    let files = Files::new();
+    let (mut core_arguments, clients) = files.bootstrap();
     let client = &clients["dispatcher_client"];
     let (core_addr, health, gateway_addr) = (reserve_addr(), reserve_addr(), reserve_addr());
     let arguments = vec![
@@ -158,11 +144,12 @@ async fn a_dispatcher_starts_without_a_core_and_is_ready_once_one_has_started() 
         format!("--core-url=http://{core_addr}"),
         format!("--listen={gateway_addr}"),
     ];
-    let ready = ("serving the REST API", 1);
-    let mut gateway = Server::new("gateway", &PROGRAMS.gateway, arguments, ready);
-    let listen = format!("--listen={core_addr}");
-    let arguments = vec![database, key, listen, "--geocoder=none".to_owned()];
-    let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+    let mut gateway = Server::gateway("gateway", arguments);
+    core_arguments.extend([
+        format!("--listen={core_addr}"),
+        "--geocoder=none".to_owned(),
+    ]);
+    let mut core = Server::core("core", core_arguments);
 
     dispatcher.start().await;
     gateway.start().await;

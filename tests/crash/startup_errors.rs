@@ -2,52 +2,43 @@
 //! mentions `--help` and exits with status 2; any other error is one line, and the status is 1.
 
 use std::{
-    fs::{self, Permissions},
+    fs,
     net::TcpListener,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use tempfile::TempDir;
 
 use crate::{
+    files::Files,
     program::{self, PROGRAMS},
-    server::reserve_addr,
+    reserved_addr::reserve_addr,
 };
 
 /// A directory with a platform bootstrapped over SQLite.
 pub(crate) struct Fixture {
-    directory: TempDir,
+    files: Files,
     /// Listens on an address that is therefore in use.
     occupied: TcpListener,
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let fixture = Self {
-            directory: tempfile::tempdir().unwrap(),
+        let files = Files::new();
+        files.bootstrap();
+        Self {
+            files,
             occupied: TcpListener::bind("127.0.0.1:0").unwrap(),
-        };
-        program::json(fixture.core().arg("bootstrap").arg(fixture.sqlite()));
-        fixture
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
-        self.directory
-            .path()
-            .join(name)
-            .to_str()
-            .unwrap()
-            .to_owned()
+        self.files.path(name)
     }
 
     pub(crate) fn file(&self, name: &str, mode: u32, text: &str) -> String {
-        let path = self.path(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        path
+        self.files.write(name, mode, text)
     }
 
     fn sqlite(&self) -> String {

@@ -1,15 +1,17 @@
 //! Mutual TLS between the services, with certificates made by the test.
 
-use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{fs, net::SocketAddr, process::Command};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::{
+    cluster::credentials,
+    files::Files,
     health::{readiness, wait_until_ready},
     program::{self, PROGRAMS},
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
     startup_errors::assert_error,
 };
 
@@ -25,27 +27,7 @@ pub(crate) struct Identity {
     pub(crate) key: String,
 }
 
-pub(crate) struct Files(TempDir);
-
 impl Files {
-    pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.path(name);
-        // Replaces the file atomically: a program reads the old or the new one.
-        let draft = self.path("draft");
-        fs::write(&draft, text).unwrap();
-        fs::set_permissions(&draft, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::rename(draft, &path).unwrap();
-        path
-    }
-
     pub(crate) fn authority(&self, name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -54,7 +36,7 @@ impl Files {
         let certificate = params.self_signed(&key).unwrap();
         Authority {
             issuer: Issuer::new(params, key),
-            file: self.write(name, &certificate.pem()),
+            file: self.write(name, 0o600, &certificate.pem()),
         }
     }
 
@@ -73,8 +55,8 @@ impl Files {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &authority.issuer).unwrap();
         Identity {
-            certificate: self.write(&format!("{name}.pem"), &certificate.pem()),
-            key: self.write(&format!("{name}.key"), &key.serialize_pem()),
+            certificate: self.write(&format!("{name}.pem"), 0o600, &certificate.pem()),
+            key: self.write(&format!("{name}.key"), 0o600, &key.serialize_pem()),
         }
     }
 }
@@ -109,21 +91,16 @@ impl MutualTls {
         let other_authority = files.authority("other_authority.pem");
         let server = files.identity("core", &authority, "127.0.0.1");
         let caller = files.identity("caller", &authority, "gateway.example");
-        let database = format!("--database-url=sqlite://{}?mode=rwc", files.path("sqlite"));
-        let key = format!("--master-key-file={}", files.path("master.key"));
-        let clients =
-            program::json(program::command(&PROGRAMS.core).args(["bootstrap", &database, &key]));
+        let (mut arguments, clients) = files.bootstrap();
         let addr = reserve_addr();
-        let arguments = vec![
-            database,
-            key,
+        arguments.extend([
             "--geocoder=none".to_owned(),
             format!("--listen={addr}"),
             format!("--tls-certificate={}", server.certificate),
             format!("--tls-key={}", server.key),
             format!("--tls-client-ca={}", authority.file),
-        ];
-        let mut core = Server::new("core", &PROGRAMS.core, arguments, ("serving addr", 1));
+        ]);
+        let mut core = Server::core("core", arguments);
         core.start().await;
         Self {
             files,
@@ -148,8 +125,7 @@ impl MutualTls {
             format!("--listen={addr}"),
         ];
         let arguments = [own, core_tls_flags(authority, Some(&self.caller))].concat();
-        let ready = ("serving the REST API", 1);
-        Server::new("gateway", &PROGRAMS.gateway, arguments, ready)
+        Server::gateway("gateway", arguments)
     }
 
     fn dispatcher(&self, health: SocketAddr) -> Server {
@@ -181,19 +157,11 @@ impl MutualTls {
 
     /// A command that creates a store.
     fn operator(&self, flags: Vec<String>) -> Command {
-        let mut command = program::command(&PROGRAMS.delivery);
+        let client = credentials(&self.clients["operator_client"]);
+        let mut command = PROGRAMS.operator_command(&self.url, &client);
         command
             .args(["stores", "create", "--name=Shop", "--json"])
-            .args(flags)
-            .env("DELIVERY_CORE_URL", &self.url)
-            .env(
-                "DELIVERY_OPERATOR_KEY",
-                self.client("/operator_client/api_key"),
-            )
-            .env(
-                "DELIVERY_OPERATOR_SECRET",
-                self.client("/operator_client/api_secret"),
-            );
+            .args(flags);
         command
     }
 

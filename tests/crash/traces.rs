@@ -21,7 +21,8 @@ use crate::{
     log_lines::{COMMENTS, NAME, STREET, TELEPHONE, draft},
     program::PROGRAMS,
     report,
-    server::{Server, reserve_addr},
+    reserved_addr::reserve_addr,
+    server::Server,
     webhook_receiver::WebhookReceiver,
 };
 

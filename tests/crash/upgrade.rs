@@ -135,8 +135,7 @@ struct UpgradeTest {
 
 impl UpgradeTest {
     async fn start(shop: Caller, board: &Caller) -> Self {
-        let receiver = Receiver::start().await;
-        shop.subscribe(receiver.url()).await;
+        let receiver = Receiver::subscribed(&shop).await;
         let load = Load::start(WORKERS, &shop, board);
         load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
         Self {

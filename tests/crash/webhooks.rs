@@ -91,8 +91,7 @@ async fn a_test_send_without_a_dispatcher_gets_a_retryable_error() {
         return;
     };
     let shop = cluster.shop().await;
-    let receiver = Receiver::start().await;
-    shop.subscribe(receiver.url()).await;
+    let receiver = Receiver::subscribed(&shop).await;
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     let webhook = webhooks["hydra:member"][0]["@id"].as_str().unwrap();
     for dispatcher in &mut cluster.dispatchers {

@@ -20,8 +20,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let base_url = platform.text("/base_url").to_owned();
     let credentials = platform.demo_client();
     let client = ApiClient::authorized(&base_url, &credentials, &["deliveries"]).await;
@@ -63,8 +62,7 @@ async fn abuse_uses_bounded_memory_and_does_not_affect_other_clients() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_with_ambiguous_framing_closes_the_connection() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let base_url = platform.text("/base_url");
     // A proxy that parses the framing differently would see the last line as a second request.
     let request = |framing: &str| {
@@ -103,8 +101,7 @@ async fn a_request_with_ambiguous_framing_closes_the_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unusual_request_targets_get_regular_responses() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let base_url = platform.text("/base_url");
     let long = format!("/api/tasks/{}", "a".repeat(60_000));
     let too_long = format!("/api/tasks/{}", "a".repeat(200_000));
@@ -132,8 +129,7 @@ async fn unusual_request_targets_get_regular_responses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pipelined_requests_are_answered_in_order() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let request = |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n");
     let requests = [
         request("/errors/not_found", ""),

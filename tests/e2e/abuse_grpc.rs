@@ -3,16 +3,14 @@
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
-use delivery::Credentials;
 use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
 use serde_json::json;
-use tempfile::TempDir;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use crate::{
     harness::{
         ApiClient,
-        all_in_one::{AllInOne, run_delivery_json},
+        all_in_one::{AllInOne, credentials},
         attacks::{
             DATA, END_HEADERS, END_STREAM, GROWTH, HEADERS, assert_served, begun_connections,
             continuation_flood, frame, http2_with, idle_connections, idle_frame_flood, open_files,
@@ -90,7 +88,6 @@ fn unfinished_calls(addr: &str, path: &str, token: &str) -> Vec<TcpStream> {
 
 /// A platform under attack, with a client that is served meanwhile.
 struct Attacked {
-    directory: TempDir,
     platform: AllInOne,
     addr: String,
     endpoint: Endpoint,
@@ -102,14 +99,13 @@ struct Attacked {
 
 impl Attacked {
     async fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let platform = AllInOne::start(directory.path(), &[]);
+        let platform = AllInOne::start_new(&[]);
         let core_url = platform.text("/core_url").to_owned();
         let endpoint = Endpoint::from_shared(core_url).unwrap();
-        Self::new(directory, platform, endpoint).await
+        Self::new(platform, endpoint).await
     }
 
-    async fn new(directory: TempDir, platform: AllInOne, endpoint: Endpoint) -> Self {
+    async fn new(platform: AllInOne, endpoint: Endpoint) -> Self {
         let base_url = platform.text("/base_url");
         let scopes = ["deliveries", "tasks"];
         let rest = ApiClient::authorized(base_url, &platform.demo_client(), &scopes).await;
@@ -121,7 +117,6 @@ impl Attacked {
             memory: resident_kib(platform.process.id()),
             files: open_files(platform.process.id()),
             platform,
-            directory,
         };
         // A first call prepares statements and fills caches.
         assert!(attacked.serves().await);
@@ -163,11 +158,8 @@ impl Attacked {
         let store = self.platform.text("/store");
         let create = ["clients", "create", "--store", store, "--name=Website"];
         let scopes = ["--scopes=deliveries tasks"];
-        let created = run_delivery_json(self.directory.path(), &[&create[..], &scopes].concat());
-        let credentials = Credentials {
-            api_key: created["api_key"].as_str().unwrap().to_owned(),
-            api_secret: created["api_secret"].as_str().unwrap().to_owned(),
-        };
+        let created = self.platform.run_json(&[&create[..], &scopes].concat());
+        let credentials = credentials(&created);
         let core_url = self.platform.text("/core_url");
         let (channel, token) =
             grpc::connect(core_url, &credentials, &["deliveries", "tasks"]).await;
@@ -181,8 +173,7 @@ impl Attacked {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_calls_without_a_token_affect_no_other_client() {
-    let directory = tempfile::tempdir().unwrap();
-    let platform = AllInOne::start(directory.path(), &[]);
+    let platform = AllInOne::start_new(&[]);
     let base_url = platform.text("/base_url").to_owned();
     let credentials = platform.demo_client();
     let addr = platform.text("/core_url").strip_prefix("http://").unwrap();
@@ -245,16 +236,7 @@ async fn a_client_with_a_token_takes_no_capacity_from_another() {
         attacked.platform.create_delivery();
     }
     let shop = attacked.other_client().await;
-    let operator = Credentials {
-        api_key: attacked
-            .platform
-            .text("/operator_client/api_key")
-            .to_owned(),
-        api_secret: attacked
-            .platform
-            .text("/operator_client/api_secret")
-            .to_owned(),
-    };
+    let operator = attacked.platform.operator_client();
     let core_url = attacked.platform.text("/core_url");
     let (_, operator) = grpc::connect(core_url, &operator, &["tasks:all"]).await;
 
@@ -297,7 +279,7 @@ async fn an_unfinished_tls_handshake_takes_no_capacity() {
         .tls_config(ClientTlsConfig::new().ca_certificate(authority))
         .unwrap()
         .connect_timeout(Duration::from_secs(5));
-    let attacked = Attacked::new(directory, platform, endpoint).await;
+    let attacked = Attacked::new(platform, endpoint).await;
 
     // More than a core has open connections; each with the beginning of a ClientHello.
     let begun = |addr: &str| begun_connections(addr, 4_500, b"\x16\x03\x01\x02\0\x01\0\x01");

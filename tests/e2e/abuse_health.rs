@@ -8,7 +8,7 @@ use crate::harness::{
         GROWTH, assert_served, begun_connections, connect, open_files, resident_kib,
         wait_until_closed,
     },
-    raw,
+    raw, reserve_addr,
 };
 
 /// Heads without end, of 4 MB each.
@@ -36,10 +36,7 @@ fn unread_metrics(addr: &str) -> Vec<TcpStream> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn probes_are_answered_during_attacks_on_their_listener() {
     let directory = tempfile::tempdir().unwrap();
-    // Free once it is dropped.
-    let reserved = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let addr = reserved.local_addr().unwrap().to_string();
-    drop(reserved);
+    let addr = reserve_addr().to_string();
     let health = format!("--health-listen={addr}");
     let platform = AllInOne::start(directory.path(), &[&health]);
     let base_url = format!("http://{addr}");

@@ -8,8 +8,9 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Replica, Response, UNKNOWN_ID, WebhookReceiver,
+    ApiClient, Platform, Response, UNKNOWN_ID, WebhookReceiver,
     assertions::{assert_error, json_ld},
+    definitions::TIME_SLOT,
     iri, short_draft as draft,
 };
 
@@ -49,7 +50,7 @@ on_both_databases! {
     /// changes nothing.
     async fn a_task_of_a_cancelled_delivery_cannot_be_completed(platform: &Platform) {
         let client = platform.client().await;
-        let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
+        let board = platform.dispatch_board().await;
         let delivery = client.create_delivery(draft()).await;
         assert_no_content(&client.delete(iri(&delivery)).await);
         let before = json_ld(&client.get(iri(&delivery)).await, 200);
@@ -114,7 +115,7 @@ on_both_databases! {
         let slot = "2020-04-03 12:00-14:00";
         // Created before the slot had a capacity.
         let unbooked = client.create_delivery(in_slot(slot)).await;
-        operator.apply_time_slot(&platform.store, CAPACITY_OF_TWO).await;
+        operator.apply_time_slot(&platform.store, &format!("{TIME_SLOT}capacity = 2")).await;
         let mut late = in_slot(slot);
         late["dropoff"]["after"] = json!("2020-04-03 13:00");
 
@@ -135,7 +136,7 @@ on_both_databases! {
 
     async fn a_delivery_is_cancelled_or_started_but_never_both(platform: &Platform) {
         let client = platform.client().await;
-        let board = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
+        let board = platform.dispatch_board().await;
         race(&client, [&client, &client], [&board, &board]).await;
     }
 }
@@ -143,18 +144,16 @@ on_both_databases! {
 /// The same on two cores.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_cancelled_or_started_on_two_cores_but_never_both() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let (client, other) = (replicas[0].client().await, replicas[1].client().await);
+    let (client, other) = (platforms[0].client().await, platforms[1].client().await);
     let boards = [
-        &replicas[0].dispatch_board().await,
-        &replicas[1].dispatch_board().await,
+        &platforms[0].dispatch_board().await,
+        &platforms[1].dispatch_board().await,
     ];
     race(&client, [&client, &other], boards).await;
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 /// Concurrently cancels deliveries and completes a task of each, twice each.
@@ -229,13 +228,6 @@ async fn assert_no_more_notifications(client: &ApiClient, receiver: &WebhookRece
     );
     assert!(receiver.received().await.is_empty());
 }
-
-const CAPACITY_OF_TWO: &str = r#"
-    name = "Tour"
-    opening_hours = ["Mo-Su 12:00-14:00"]
-    interval = "2 days"
-    capacity = 2
-"#;
 
 fn in_slot(slot: &str) -> Value {
     json!({ "dropoff": { "address": "48 Rue de Rivoli, Paris", "timeSlot": slot } })

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::harness::{
-    ApiClient, Platform, Replica, UNKNOWN_ID, WebhookReceiver,
+    ApiClient, Platform, UNKNOWN_ID, WebhookReceiver,
     assertions::{assert_error, json_ld},
     draft, iri,
 };
@@ -29,7 +29,7 @@ on_both_databases! {
             .create_webhook("delivery.picked", receiver.url())
             .await;
         let courier = platform.courier().await;
-        let board = dispatch_board(platform).await;
+        let board = platform.dispatch_board().await;
         let delivery = client.create_delivery(draft()).await;
         let (pickup, dropoff) = (iri(&delivery["pickup"]), iri(&delivery["dropoff"]));
 
@@ -113,12 +113,12 @@ on_both_databases! {
             let object = receiver.next_notification().await.json()["data"]["object"].clone();
             assert_eq!(object, delivery["@id"]);
         }
-        assert_no_more_notifications(&client, &dispatch_board(platform).await, &receiver).await;
+        assert_no_more_notifications(&client, &platform.dispatch_board().await, &receiver).await;
     }
 
     async fn an_unknown_task_is_not_found_and_only_put_completes_a_task(platform: &Platform) {
         let client = platform.client().await;
-        let board = dispatch_board(platform).await;
+        let board = platform.dispatch_board().await;
         let courier = platform.courier().await;
         let delivery = client.create_delivery(draft()).await;
         let done = format!("{}/done", iri(&delivery["pickup"]));
@@ -147,7 +147,7 @@ on_both_databases! {
         for event in ["delivery.completed", "delivery.picked"] {
             client.create_webhook(event, receiver.url()).await;
         }
-        let board = dispatch_board(platform).await;
+        let board = platform.dispatch_board().await;
         let deliveries = create(&client, RACES).await;
 
         let mut racing = JoinSet::new();
@@ -174,16 +174,16 @@ on_both_databases! {
 /// The same, with the two tasks of a delivery completed on different cores.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
     let receiver = WebhookReceiver::start().await;
-    let client = replicas[0].client().await;
+    let client = platforms[0].client().await;
     let boards = [
-        replicas[0].dispatch_board().await,
-        replicas[1].dispatch_board().await,
+        platforms[0].dispatch_board().await,
+        platforms[1].dispatch_board().await,
     ];
-    replicas[1]
+    platforms[1]
         .client()
         .await
         .create_webhook("delivery.completed", receiver.url())
@@ -203,16 +203,7 @@ async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
 
     assert_each_notified_once(&deliveries, &["delivery.completed"], &receiver).await;
     assert_no_more_notifications(&client, &boards[1], &receiver).await;
-    for replica in replicas {
-        replica.stop().await;
-    }
-}
-
-/// A client of the operator that completes tasks over REST.
-async fn dispatch_board(platform: &Platform) -> ApiClient {
-    platform
-        .client_for(&platform.operator_client, &["tasks:all"])
-        .await
+    Platform::stop_both(platforms).await;
 }
 
 async fn create(client: &ApiClient, count: usize) -> Vec<Value> {

@@ -77,10 +77,7 @@ async fn assert_limited(platform: &Platform) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_client_beyond_its_limits_is_rejected_and_gets_a_retry_delay() {
-    let platform = start(Database::sqlite()).await;
-    assert_limited(&platform).await;
-    platform.stop().await;
-    if let Some(database) = Database::postgres() {
+    for database in Database::each() {
         let platform = start(database).await;
         assert_limited(&platform).await;
         platform.stop().await;

@@ -106,7 +106,7 @@ on_both_databases! {
         let delivery = client.create_delivery(draft()).await;
         let cancelled = client.create_delivery(draft()).await;
         client.delete(iri(&cancelled)).await;
-        let stranger = platform.new_store_client().await;
+        let other_shop = platform.new_store_client().await;
         let reader = platform.client_for(&platform.demo_client, &["tasks"]).await;
         let path = iri(&delivery);
 
@@ -114,7 +114,7 @@ on_both_databases! {
             (None, path, 401, "token_missing"),
             (Some("a.b.c"), path, 401, "token_invalid"),
             (Some(reader.token()), path, 403, "insufficient_scope"),
-            (Some(stranger.token()), path, 404, "not_found"),
+            (Some(other_shop.token()), path, 404, "not_found"),
             (Some(client.token()), "/api/deliveries/1", 404, "not_found"),
             (Some(client.token()), iri(&cancelled), 409, "delivery_cancelled"),
         ] {
@@ -161,12 +161,10 @@ async fn the_demo_with_a_public_url_has_a_permission_only_by_its_own_flag() {
 
 /// Runs a test on each database, with the flags that choose it.
 fn on_each_database(test: impl Fn(&Path, &[&str])) {
-    let data_dir = tempfile::tempdir().unwrap();
-    test(data_dir.path(), &[]);
-    if let Some(database) = Database::postgres() {
+    for database in Database::each() {
         let data_dir = tempfile::tempdir().unwrap();
-        let url = format!("--database-url={}", database.url.unwrap());
-        test(data_dir.path(), &[&url]);
+        let flag = database.flag();
+        test(data_dir.path(), &Vec::from_iter(flag.as_deref()));
     }
 }
 

@@ -5,25 +5,15 @@ use std::{process::Output, slice};
 use serde_json::json;
 
 use crate::{
-    harness::all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr},
+    harness::all_in_one::{AllInOne, operator_command, run_delivery, run_delivery_json, stderr},
     rest_tls::Identity,
 };
 
 /// Runs an operator's command against a core, with flags of the connection.
 fn list_stores(running: &AllInOne, core_url: &str, flags: &[String]) -> Output {
-    let mut command = command();
-    command
-        .args(["stores", "list", "--core-url", core_url])
-        .args(flags)
-        .env(
-            "DELIVERY_OPERATOR_KEY",
-            running.text("/operator_client/api_key"),
-        )
-        .env(
-            "DELIVERY_OPERATOR_SECRET",
-            running.text("/operator_client/api_secret"),
-        );
-    command.output().unwrap()
+    let operator = running.operator_client();
+    let mut command = operator_command(core_url, &operator, &["stores", "list"]);
+    command.args(flags).output().unwrap()
 }
 
 #[test]

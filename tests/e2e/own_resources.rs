@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{
     Mismatches, Platform, UNKNOWN_ID,
     assertions::{assert_error, json_ld},
+    definitions::TIME_SLOT,
     short_draft as draft,
 };
 
@@ -147,7 +148,7 @@ on_both_databases! {
             })
         );
 
-        operator.apply_time_slot(&platform.store, DAILY).await;
+        operator.apply_time_slot(&platform.store, TIME_SLOT).await;
         let daily = json_ld(&client.get(path).await, 200);
         assert_eq!(
             (&daily["priorNotice"], &daily["workingDaysOnly"]),
@@ -219,12 +220,6 @@ on_both_databases! {
         assert_error(&platform.anonymous_client().get("/api/webhooks").await, 401);
     }
 }
-
-const DAILY: &str = r#"
-    name = "Daily"
-    opening_hours = ["Mo-Su 12:00-14:00"]
-    interval = "2 days"
-"#;
 
 fn id(resource: &Value) -> String {
     let id = resource["id"].as_str().unwrap();

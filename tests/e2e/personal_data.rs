@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -63,9 +62,9 @@ fn erased(resource: &Value) -> Value {
 }
 
 async fn create_with_key(client: &ApiClient) -> Response {
-    let request = client.request(Method::POST, "/api/deliveries");
-    let request = request.header("idempotency-key", "order-7");
-    client.send(request, draft().to_string()).await
+    client
+        .post_with_key("/api/deliveries", "order-7", &draft())
+        .await
 }
 
 /// A delivery with an address given as text, without a telephone number.
@@ -162,7 +161,7 @@ on_both_databases! {
             (&["--delivery", unknown, "--telephone", TELEPHONE], 2, "cannot be used with"),
         ] {
             let arguments = [&["erase"], arguments].concat();
-            let output = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+            let output = platform.run_delivery_output(&arguments).await;
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(errors.contains(error), "{arguments:?}: {errors}");
             assert_eq!(output.status.code(), Some(status), "{arguments:?}");

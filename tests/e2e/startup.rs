@@ -34,12 +34,11 @@ fn a_start_on_a_terminal_prints_three_working_curl_commands_before_the_ready_lin
 
 #[test]
 fn a_start_without_a_terminal_prints_the_ready_line_only() {
-    let data_dir = tempfile::tempdir().unwrap();
-
-    let running = AllInOne::start(data_dir.path(), &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
 
     let (rest, grpc) = (running.text("/base_url"), running.text("/core_url"));
-    let keys = data_dir.path().join("ready.json");
+    let keys = data_dir.join("ready.json");
     assert_eq!(
         running.printed,
         [format!(
@@ -51,9 +50,8 @@ fn a_start_without_a_terminal_prints_the_ready_line_only() {
 
 #[test]
 fn ready_json_has_urls_and_credentials_and_is_readable_only_by_its_owner() {
-    let data_dir = tempfile::tempdir().unwrap();
-
-    let running = AllInOne::start(data_dir.path(), &["start"]);
+    let running = AllInOne::start_new(&["start"]);
+    let data_dir = running.data_dir();
 
     let members: Vec<_> = running.ready.as_object().unwrap().keys().collect();
     assert_eq!(
@@ -78,7 +76,7 @@ fn ready_json_has_urls_and_credentials_and_is_readable_only_by_its_owner() {
         "delivery.sqlite-wal",
         "delivery.sqlite-shm",
     ] {
-        let mode = fs::metadata(data_dir.path().join(file))
+        let mode = fs::metadata(data_dir.join(file))
             .unwrap()
             .permissions()
             .mode();
@@ -131,17 +129,13 @@ fn assert_kept_after_restart(data_dir: &Path, flags: &[&str]) {
 
 #[test]
 fn a_data_directory_in_use_is_rejected_with_one_line() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let _first = AllInOne::start(data_dir.path(), &[]);
+    let first = AllInOne::start_new(&[]);
 
-    let second = run_delivery(
-        data_dir.path(),
-        &[
-            "start",
-            "--rest-listen=127.0.0.1:0",
-            "--core-listen=127.0.0.1:0",
-        ],
-    );
+    let second = first.run(&[
+        "start",
+        "--rest-listen=127.0.0.1:0",
+        "--core-listen=127.0.0.1:0",
+    ]);
 
     assert_eq!(second.status.code(), Some(1));
     let error = stderr(&second);
@@ -173,9 +167,9 @@ fn a_port_in_use_is_rejected_with_one_line_that_names_the_flag() {
 
 #[test]
 fn a_command_accepts_data_dir_before_or_after_it_and_ignores_server_settings() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let running = AllInOne::start(data_dir.path(), &[]);
-    let path = data_dir.path().to_str().unwrap();
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
+    let path = data_dir.to_str().unwrap();
     let store = running.text("/store");
 
     for arguments in [

@@ -1,12 +1,12 @@
 //! The rule that each statement on a store's rows names the store. Over PostgreSQL, every test
 //! checks the statements of its platform when it stops it (`harness::statements`).
 
-use std::{collections::BTreeSet, net::TcpListener, process::Command};
+use std::{collections::BTreeSet, process::Command};
 
 use crate::harness::{
-    Database, Platform, WebhookReceiver, deliver, raw, run_sql,
+    Database, Platform, WebhookReceiver, deliver, raw, reserve_addr, run_sql,
     statements::{CHECKED_FILE, EXCEPTIONS, TABLES},
-    store_rule::uses,
+    store_rule::{Tables, uses},
 };
 
 /// Tests that use all exceptions and all tables.
@@ -34,10 +34,7 @@ async fn the_metrics_of_a_platform_are_read() {
     let Some(database) = Database::postgres() else {
         return;
     };
-    // Free once it is dropped.
-    let reserved = TcpListener::bind("127.0.0.1:0").unwrap();
-    let addr = reserved.local_addr().unwrap();
-    drop(reserved);
+    let addr = reserve_addr();
     let platform = Platform::start_with(database, |settings| settings.health_listen = Some(addr));
     let platform = platform.await;
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -49,11 +46,9 @@ async fn the_metrics_of_a_platform_are_read() {
 /// The host of the unproven webhook, which waited for the outcome, is freed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_notification_is_sent_again_after_its_lease_has_expired() {
-    let Some(database) = Database::postgres() else {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
-    let url = database.url.clone().unwrap();
-    let platform = Platform::start(database).await;
     let client = platform.client().await;
     let receiver = WebhookReceiver::start().await;
     receiver.hold_responses(true);
@@ -94,10 +89,13 @@ fn every_exception_is_needed_and_every_table_is_checked() {
     let checked = std::fs::read_to_string(&file).unwrap();
     let checked: BTreeSet<_> = checked.lines().collect();
     let patterns = EXCEPTIONS.iter().flat_map(|(_, patterns)| *patterns);
-    let patterns = patterns.map(|pattern| (*pattern).to_owned());
-    let verbs = ["SELECT", "INSERT"].into_iter();
+    let patterns = patterns.flat_map(|(verbs, pattern)| {
+        let verbs = verbs.iter();
+        verbs.map(move |verb| format!("{verb} {pattern}"))
+    });
+    let tables = TABLES.distributed.iter();
     let of_tables =
-        verbs.flat_map(|verb| TABLES.iter().map(move |table| format!("{verb} {table}")));
+        tables.flat_map(|table| ["SELECT", "INSERT"].map(|verb| format!("{verb} {table}")));
     let unused: Vec<_> = patterns
         .chain(of_tables)
         .filter(|expected| !checked.contains(&**expected))
@@ -122,7 +120,10 @@ fn the_documentation_lists_the_exceptions() {
 
 #[test]
 fn a_statement_names_the_store_of_each_table() {
-    let tables = ["tasks", "deliveries", "events"].map(str::to_owned).into();
+    let tables = Tables {
+        distributed: ["tasks", "deliveries", "events"].map(str::to_owned).into(),
+        reference: ["stores", "api_clients"].map(str::to_owned).into(),
+    };
     for (sql, expected) in [
         ("SELECT 1 FROM tasks WHERE id = $1", false),
         ("SELECT 1 FROM tasks WHERE store_id = $1 AND id = $2", true),
@@ -157,9 +158,37 @@ fn a_statement_names_the_store_of_each_table() {
             false,
         ),
         (
+            "SELECT 1 FROM deliveries d LEFT JOIN tasks t ON t.store_id = d.store_id
+             WHERE d.store_id = $1",
+            true,
+        ),
+        (
+            "SELECT 1 FROM tasks t LEFT JOIN deliveries d ON t.store_id = $1 AND d.store_id = $1",
+            false,
+        ),
+        (
+            "SELECT 1 FROM tasks t LEFT JOIN deliveries d ON t.store_id = $1 AND d.store_id = $1
+             WHERE t.store_id = d.store_id",
+            true,
+        ),
+        (
+            "SELECT 1 FROM tasks t JOIN api_clients c ON t.store_id = c.store_id WHERE c.id = $1",
+            false,
+        ),
+        (
+            "SELECT 1 FROM tasks, api_clients WHERE (tasks.store_id, tasks.id) =
+             (api_clients.store_id, $1)",
+            false,
+        ),
+        (
+            "WITH wanted AS (SELECT $1 AS store_id)
+             SELECT 1 FROM tasks JOIN wanted ON tasks.store_id = wanted.store_id",
+            true,
+        ),
+        (
             "SELECT 1 FROM stores
              WHERE EXISTS (SELECT 1 FROM tasks WHERE tasks.store_id = stores.id)",
-            true,
+            false,
         ),
         (
             "SELECT 1 FROM stores WHERE EXISTS (SELECT 1 FROM tasks)",

@@ -40,7 +40,7 @@ on_both_databases! {
         platform: &Platform
     ) {
         let client = platform.client().await;
-        let courier = platform.client_for(&platform.operator_client, &["tasks:all"]).await;
+        let courier = platform.dispatch_board().await;
         let delivery = client.create_delivery(draft()).await;
         let pickup = iri(&delivery["pickup"]);
         let mut mismatches = Mismatches::default();

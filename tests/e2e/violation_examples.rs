@@ -223,10 +223,9 @@ async fn violation(client: &ApiClient, method: Method, path: &str, body: String)
 }
 
 async fn of_idempotency_key(client: &ApiClient) -> Value {
-    let request = client
-        .request(Method::POST, "/api/deliveries")
-        .header("idempotency-key", "é");
-    let response = client.send(request, "{}".to_owned()).await;
+    let response = client
+        .post_with_key("/api/deliveries", "é", &json!({}))
+        .await;
     let violations = response.expect(400)["violations"].clone();
     let mut violations = violations.as_array().unwrap().iter();
     let found = violations.find(|violation| violation["propertyPath"] == "Idempotency-Key");

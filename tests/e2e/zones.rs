@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::harness::{
-    Platform, Replica,
+    Platform,
     definitions::{Definitions, violation_fields, zone},
     wait_for_price,
 };
@@ -124,10 +124,10 @@ on_both_databases! {
 /// With two cores on one database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_zone_applied_on_one_core_takes_effect_on_another() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let [first, second] = &replicas;
+    let [first, second] = &platforms;
     let client = second.client().await;
     let operator = first.operator().await;
     operator.apply_zones(&zone("Marais", MARAIS)).await;
@@ -137,9 +137,7 @@ async fn a_zone_applied_on_one_core_takes_effect_on_another() {
     operator.apply_zones(&zone("Marais", ELSEWHERE)).await;
 
     wait_for_price(&client, &draft(), 900).await;
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 fn draft() -> Value {

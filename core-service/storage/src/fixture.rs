@@ -7,6 +7,9 @@ mod postgres_cluster;
 mod postgres_programs;
 #[path = "../../../tests/e2e/harness/prerequisites.rs"]
 mod prerequisites;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../../tests/e2e/harness/resource_script.rs"]
+mod resource_script;
 
 use std::{sync::Arc, time::Duration};
 

@@ -15,6 +15,7 @@ use crate::{
     cluster::{Cluster, credentials},
     fault::Fault,
     receiver::Receiver,
+    server::Server,
 };
 
 /// The number of successful requests that end a fault.
@@ -46,11 +47,12 @@ pub(super) trait Platform {
     const KINDS_OF_FAULTS: u32;
     /// The processes whose growth is asserted.
     const NEVER_KILLED: &[&str];
+    /// What of each table is limited.
+    const OF_TABLES: &[&str];
 
     fn access(&self) -> Access;
 
-    /// Names and ids.
-    fn processes(&self) -> Vec<(String, u32)>;
+    fn processes(&self) -> Vec<&Server>;
 
     /// The result of a statement of one row and one column.
     fn query(&self, statement: &str) -> String;
@@ -74,6 +76,7 @@ impl Platform for AllInOne {
     const SAMPLES: &str = "soak-sqlite.csv";
     const KINDS_OF_FAULTS: u32 = 3;
     const NEVER_KILLED: &[&str] = &["delivery"];
+    const OF_TABLES: &[&str] = &["rows"];
 
     fn access(&self) -> Access {
         let ready = self.ready();
@@ -86,8 +89,8 @@ impl Platform for AllInOne {
         }
     }
 
-    fn processes(&self) -> Vec<(String, u32)> {
-        vec![(self.server.name().to_owned(), self.server.id())]
+    fn processes(&self) -> Vec<&Server> {
+        vec![&self.server]
     }
 
     fn query(&self, statement: &str) -> String {
@@ -150,6 +153,7 @@ impl Platform for Cluster {
     const SAMPLES: &str = "soak-postgresql.csv";
     const KINDS_OF_FAULTS: u32 = 7;
     const NEVER_KILLED: &[&str] = &["core 0", "gateway 0", "dispatcher 0"];
+    const OF_TABLES: &[&str] = &["rows", "bytes"];
 
     fn access(&self) -> Access {
         Access {
@@ -160,12 +164,9 @@ impl Platform for Cluster {
         }
     }
 
-    fn processes(&self) -> Vec<(String, u32)> {
+    fn processes(&self) -> Vec<&Server> {
         let servers = self.cores.iter().chain(&self.gateways);
-        servers
-            .chain(&self.dispatchers)
-            .map(|server| (server.name().to_owned(), server.id()))
-            .collect()
+        servers.chain(&self.dispatchers).collect()
     }
 
     fn query(&self, statement: &str) -> String {

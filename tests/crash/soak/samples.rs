@@ -7,12 +7,23 @@ use std::{
     time::Duration,
 };
 
+use crate::server::Server;
+
 /// The samples so far, by column.
 pub(crate) struct Samples {
     path: PathBuf,
     file: File,
     columns: Vec<(String, Vec<u64>)>,
 }
+
+/// The ends of the names of columns that are limited, and how.
+const LIMITS: [(&str, Limit); 5] = [
+    (" rss KiB", MEMORY),
+    (" descriptors", DESCRIPTORS_AND_THREADS),
+    (" threads", DESCRIPTORS_AND_THREADS),
+    (" rows", ROWS),
+    (" bytes", BYTES),
+];
 
 /// How a column is limited: a statistic of the last quarter of the samples may exceed that of the
 /// second quarter by a percentage and an allowance. The first quarter warms up.
@@ -96,43 +107,27 @@ impl Samples {
             .collect()
     }
 
-    /// What grew that must not: of the processes and tables with these names, in words.
-    pub(crate) fn growth(&self, processes: &[&str], tables: &[&str]) -> Vec<String> {
-        let of_processes = [
-            ("rss KiB", MEMORY),
-            ("descriptors", DESCRIPTORS_AND_THREADS),
-            ("threads", DESCRIPTORS_AND_THREADS),
-        ];
-        let of_tables = [("rows", ROWS), ("bytes", BYTES)];
-        let limits_of = |names: &[&str], limits: &[(&str, Limit)]| -> Vec<(String, Limit)> {
-            let names = names.iter();
-            let each = names.flat_map(|name| {
-                let limits = limits.iter();
-                limits.map(move |(column, limit)| (format!("{name} {column}"), *limit))
-            });
-            each.collect()
-        };
-        let limits = [
-            limits_of(processes, &of_processes),
-            limits_of(tables, &of_tables),
-        ];
-        let mut grown = Vec::new();
-        for (name, limit) in limits.iter().flatten() {
-            for (_, values) in self.columns.iter().filter(|(column, _)| column == name) {
-                let [before, after] = limit.compare(values);
-                if !limit.permits(before, after) {
-                    grown.push(format!("{name}: {before} → {after}"));
-                }
-            }
-        }
-        grown
+    /// Which of these columns grew that must not, in words. Each of them must exist.
+    pub(crate) fn growth(&self, columns: &[String]) -> Vec<String> {
+        let grown = columns.iter().filter_map(|name| {
+            let mut columns = self.columns.iter();
+            let values = columns.find_map(|(column, values)| (column == name).then_some(values));
+            let values = values.unwrap_or_else(|| panic!("there is no column {name:?}"));
+            let mut limits = LIMITS.iter();
+            let limit = limits.find_map(|(end, limit)| name.ends_with(end).then_some(limit));
+            let limit = limit.unwrap_or_else(|| panic!("{name:?} has no limit"));
+            let [before, after] = limit.compare(values);
+            let is_permitted = limit.permits(before, after);
+            (!is_permitted).then(|| format!("{name}: {before} → {after}"))
+        });
+        grown.collect()
     }
 }
 
 impl Limit {
     /// The statistic of the second quarter and of the last.
     fn compare(self, values: &[u64]) -> [u64; 2] {
-        let quarter = values.len() / 4;
+        let quarter = (values.len() / 4).max(1);
         let quarters = [
             &values[quarter..2 * quarter],
             &values[values.len() - quarter..],
@@ -156,22 +151,16 @@ fn maximum(values: &[u64]) -> u64 {
 }
 
 /// Resident memory in KiB, open descriptors and threads of a process.
-pub(crate) fn process(name: &str, id: u32) -> [(String, u64); 3] {
-    let directory = PathBuf::from(format!("/proc/{id}"));
-    let status = fs::read_to_string(directory.join("status")).unwrap();
-    let field = |field: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(field));
-        let value = line.and_then(|line| line.split_whitespace().next());
-        value.unwrap().parse().unwrap()
-    };
-    let descriptors = fs::read_dir(directory.join("fd")).unwrap().count();
+pub(crate) fn process(server: &Server) -> [(String, u64); 3] {
+    let name = server.name();
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap();
     [
-        (format!("{name} rss KiB"), field("VmRSS:")),
+        (format!("{name} rss KiB"), server.status("VmRSS:")),
         (
             format!("{name} descriptors"),
-            u64::try_from(descriptors).unwrap(),
+            u64::try_from(descriptors.count()).unwrap(),
         ),
-        (format!("{name} threads"), field("Threads:")),
+        (format!("{name} threads"), server.status("Threads:")),
     ]
 }
 
@@ -183,7 +172,16 @@ fn growth_of(column: &str, value: impl Fn(u64) -> u64) -> Vec<String> {
         samples.add(Duration::from_secs(number * 5), sample, "");
     }
     fs::remove_file(samples.path()).unwrap();
-    samples.growth(&["core"], &["events"])
+    samples.growth(&[column.to_owned()])
+}
+
+#[test]
+#[should_panic(expected = "there is no column \"core rss\"")]
+fn a_limit_of_a_column_that_does_not_exist_is_noticed() {
+    let mut samples = Samples::create(&format!("{}.csv", uuid::Uuid::now_v7()));
+    fs::remove_file(samples.path()).unwrap();
+    samples.add(Duration::ZERO, vec![("core rss KiB".to_owned(), 1)], "");
+    samples.growth(&["core rss".to_owned()]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::{draft, dropoff};
 use crate::harness::{
     Platform,
     assertions::{assert_error, assert_violations, json_ld},
+    definitions::TIME_SLOT,
 };
 
 const ASSERT: &str = "/api/deliveries/assert";
@@ -60,7 +61,7 @@ on_both_databases! {
         platform
             .operator()
             .await
-            .apply_time_slot(&platform.store, CAPACITY_OF_ONE)
+            .apply_time_slot(&platform.store, &format!("{TIME_SLOT}capacity = 1"))
             .await;
         let mut slot = json!({ "dropoff": dropoff() });
         slot["dropoff"]["timeSlot"] = json!("2020-04-03 12:00-14:00");
@@ -79,13 +80,6 @@ on_both_databases! {
         assert_error(&platform.client().await.get(ASSERT).await, 405);
     }
 }
-
-const CAPACITY_OF_ONE: &str = r#"
-    name = "Tour"
-    opening_hours = ["Mo-Su 12:00-14:00"]
-    interval = "2 days"
-    capacity = 1
-"#;
 
 fn remove(resource: &mut Value, members: &[&str]) {
     let object = resource.as_object_mut().unwrap();

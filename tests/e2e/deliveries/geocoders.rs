@@ -1,16 +1,10 @@
 //! `--geocoder`: external geocoders, called in the configured order; `--address-precision`.
 
-use std::sync::{Arc, Mutex};
-
 use delivery::Settings;
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpListener,
-};
 
 use super::draft_with;
-use crate::harness::{Database, Platform, Replica, assertions::assert_violations};
+use crate::harness::{Database, Platform, UpstreamServer, assertions::assert_violations};
 
 const ADDRESS: &str = "7 Rue Nouvelle, 75020 Paris";
 /// Nominatim's response for [`ADDRESS`].
@@ -19,44 +13,17 @@ const RESPONSE: &str = r#"[{"lat":"48.8700","lon":"2.3900","category":"place","a
 /// Nominatim's response for the town Lyon.
 const LYON: &str = r#"[{"lat":"45.7600","lon":"4.8400","category":"boundary","addresstype":"city","address":{"city":"Lyon","country_code":"fr"}}]"#;
 
-/// A Nominatim server that gives one response to every request except [`LYON`]'s, or 503.
-struct Nominatim {
-    /// A value of `--geocoder`: the protocol and the server's URL.
-    spec: String,
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl Nominatim {
-    async fn start(response: Option<&'static str>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let spec = format!("nominatim=http://{}", listener.local_addr().unwrap());
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let received = Arc::clone(&requests);
-        tokio::spawn(async move {
-            while let Ok((mut connection, _)) = listener.accept().await {
-                let mut head = vec![0; 4096];
-                let length = connection.read(&mut head).await.unwrap_or_default();
-                head.truncate(length);
-                let head = String::from_utf8_lossy(&head).into_owned();
-                let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
-                let is_lyon = target.contains("q=Lyon&");
-                received.lock().unwrap().push(target);
-                let body = response.map_or("", |response| if is_lyon { LYON } else { response });
-                let status = if response.is_some() { 200 } else { 503 };
-                let length = body.len();
-                let text = format!(
-                    "HTTP/1.1 {status} -\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-                );
-                let _ = connection.write_all(text.as_bytes()).await;
-            }
-        });
-        Self { spec, requests }
-    }
-
-    /// Path and query of each request so far.
-    fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
-    }
+/// A Nominatim server that gives one response to every request except [`LYON`]'s, or 503; with a
+/// value of `--geocoder`: the protocol and the server's URL.
+async fn nominatim(response: Option<&'static str>) -> (UpstreamServer, String) {
+    let server = UpstreamServer::start(move |target| match response {
+        Some(_) if target.contains("q=Lyon&") => (200, LYON.to_owned()),
+        Some(response) => (200, response.to_owned()),
+        None => (503, String::new()),
+    });
+    let server = server.await;
+    let spec = format!("nominatim={}", server.url);
+    (server, spec)
 }
 
 /// Settings with the gazetteer first, then this geocoder.
@@ -69,8 +36,8 @@ fn with_geocoder(geocoder: &str) -> impl Fn(&mut Settings) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder() {
-    let nominatim = Nominatim::start(Some(RESPONSE)).await;
-    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.spec)).await;
+    let (nominatim, spec) = nominatim(Some(RESPONSE)).await;
+    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&spec)).await;
     let client = platform.client().await;
 
     for address in [ADDRESS, "7 RUE NOUVELLE 75020 PARIS"] {
@@ -90,9 +57,9 @@ async fn an_address_not_in_the_gazetteer_is_geocoded_once_by_the_next_geocoder()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_geocoded_address_in_another_town_than_the_requested_one_is_a_violation() {
-    let nominatim = Nominatim::start(Some(RESPONSE)).await;
+    let (_server, spec) = nominatim(Some(RESPONSE)).await;
     let platform = Platform::start_with(Database::sqlite(), |settings| {
-        settings.geocoding.geocoders = vec![nominatim.spec.parse().unwrap()];
+        settings.geocoding.geocoders = vec![spec.parse().unwrap()];
     })
     .await;
     let client = platform.client().await;
@@ -124,28 +91,26 @@ async fn a_geocoded_address_in_another_town_than_the_requested_one_is_a_violatio
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_geocoding_result_is_cached_for_all_cores() {
-    let nominatim = Nominatim::start(Some(RESPONSE)).await;
-    let Some(replicas) = Replica::start_two_with(with_geocoder(&nominatim.spec)).await else {
+    let (nominatim, spec) = nominatim(Some(RESPONSE)).await;
+    let Some(platforms) = Platform::start_two_with(with_geocoder(&spec)).await else {
         return;
     };
 
-    for replica in &replicas {
-        let client = replica.client().await;
+    for platform in &platforms {
+        let client = platform.client().await;
         let draft = draft_with("dropoff.address", json!(ADDRESS));
         let created = client.create_delivery(draft).await;
         assert_eq!(created["dropoff"]["address"]["geo"]["longitude"], 2.39);
     }
 
     assert_eq!(nominatim.requests().len(), 1);
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_address_while_a_geocoder_is_down_is_a_retryable_error() {
-    let nominatim = Nominatim::start(None).await;
-    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&nominatim.spec)).await;
+    let (_server, spec) = nominatim(None).await;
+    let platform = Platform::start_with(Database::sqlite(), with_geocoder(&spec)).await;
     let client = platform.client().await;
 
     let unknown = draft_with("dropoff.address", json!("7 Rue Nouvelle, Atlantis"));
@@ -160,9 +125,9 @@ async fn an_unknown_address_while_a_geocoder_is_down_is_a_retryable_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_geocoder_request_has_the_service_area_and_the_configured_options() {
-    let nominatim = Nominatim::start(Some(RESPONSE)).await;
+    let (nominatim, spec) = nominatim(Some(RESPONSE)).await;
     let options = "rate=100&timeout=20s&country=fr,be&language=nl";
-    let geocoder = format!("{}/base?key=K#{options}", nominatim.spec);
+    let geocoder = format!("{spec}/base?key=K#{options}");
     let platform = Platform::start_with(Database::sqlite(), with_geocoder(&geocoder)).await;
     let client = platform.client().await;
     let store = platform.store.strip_prefix("stores/").unwrap();

@@ -1,6 +1,5 @@
 //! The quotas of deliveries, and of their bytes, that a store creates in 24 hours.
 
-use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -47,8 +46,7 @@ async fn assert_quota(database: Database) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_creates_as_many_deliveries_in_24_hours_as_its_quota() {
-    assert_quota(Database::sqlite()).await;
-    if let Some(database) = Database::postgres() {
+    for database in Database::each() {
         assert_quota(database).await;
     }
 }
@@ -88,10 +86,9 @@ async fn assert_byte_quota(database: Database) {
     let mut created_with_keys = 0;
     while created_with_keys < 100 {
         let key = format!("key-{created_with_keys}");
-        let request = other
-            .request(Method::POST, "/api/deliveries")
-            .header("idempotency-key", key);
-        if other.send(request, draft().to_string()).await.status != 201 {
+        let draft = draft();
+        let response = other.post_with_key("/api/deliveries", &key, &draft).await;
+        if response.status != 201 {
             break;
         }
         created_with_keys += 1;
@@ -107,8 +104,7 @@ async fn assert_byte_quota(database: Database) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota() {
-    assert_byte_quota(Database::sqlite()).await;
-    if let Some(database) = Database::postgres() {
+    for database in Database::each() {
         assert_byte_quota(database).await;
     }
 }

@@ -5,23 +5,13 @@ use serde_json::{Value, json};
 
 use super::{draft, draft_with};
 use crate::harness::{
-    Platform, Replica, Response,
+    Platform, Response,
     assertions::{assert_violations, json_ld},
+    definitions::PRICE_LIST,
 };
 
 const DELIVERIES: &str = "/api/deliveries";
 const ASSERT: &str = "/api/deliveries/assert";
-
-const PRICE_LIST: &str = r#"
-currency = "EUR"
-tax = { name = "VAT", rate = 2000 }
-strategy = "first"
-
-[[rule]]
-name = "All"
-when = "distance >= 0"
-price = 499
-"#;
 
 fn draft_with_reference(reference: &str) -> Value {
     draft_with("externalReference", json!(reference))
@@ -139,10 +129,10 @@ on_both_databases! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_one_of_concurrent_creates_on_two_cores_with_the_same_reference_succeeds() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let clients = [replicas[0].client().await, replicas[1].client().await];
+    let clients = [platforms[0].client().await, platforms[1].client().await];
 
     for reference in ["a", "b", "c"] {
         let requests = (0..32)
@@ -150,9 +140,7 @@ async fn only_one_of_concurrent_creates_on_two_cores_with_the_same_reference_suc
         assert_one_created(&join_all(requests).await);
     }
 
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 #[track_caller]

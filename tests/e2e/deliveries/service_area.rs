@@ -132,7 +132,7 @@ on_both_databases! {
         let near = platform.run_delivery_json(&["addresses", "search", NEAR, &store]).await;
         assert_eq!(near["found"]["address"], NEAR);
         let search = ["addresses", "search", FAR, &store];
-        let far = platform.run_delivery_as(&platform.operator_client, &search).await;
+        let far = platform.run_delivery_output(&search).await;
         assert_eq!(far.status.code(), Some(1));
         assert_eq!(
             stderr(&far),
@@ -201,7 +201,7 @@ on_both_databases! {
             let argument = format!("--service-area={invalid}");
             for command in [&["stores", "create", "--name=X"][..], &["stores", "set", store]] {
                 let arguments = [command, &[&argument]].concat();
-                let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+                let rejected = platform.run_delivery_output(&arguments).await;
                 assert_eq!(rejected.status.code(), Some(status), "{argument}");
                 assert!(stderr(&rejected).contains(expected), "{}", stderr(&rejected));
             }

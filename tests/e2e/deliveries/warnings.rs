@@ -1,7 +1,6 @@
 //! `warnings`: what is valid in a request that creates or validates a delivery, and may be a mistake.
 
 use geocoding::Precision;
-use hyper::Method;
 use serde_json::{Value, json};
 
 use super::{draft, draft_with};
@@ -33,9 +32,9 @@ on_both_databases! {
         ]);
 
         let preview = json_ld(&client.post(ASSERT, draft.clone()).await, 200);
-        let create = || client.request(Method::POST, "/api/deliveries").header("idempotency-key", "1");
-        let created = client.send(create(), draft.to_string()).await.expect(201);
-        let repeated = client.send(create(), draft.to_string()).await.expect(201);
+        let create = || client.post_with_key("/api/deliveries", "1", &draft);
+        let created = create().await.expect(201);
+        let repeated = create().await.expect(201);
 
         assert_eq!(preview["warnings"], expected);
         assert_eq!(created["warnings"], expected);

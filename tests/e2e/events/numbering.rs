@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{catch_up, draft, iri, wait_for_number};
-use crate::harness::{ApiClient, Database, Platform, Replica};
+use crate::harness::{ApiClient, Database, Platform};
 
 /// The number of deliveries completed concurrently, with two events each.
 const DELIVERIES: usize = 40;
@@ -15,9 +15,7 @@ const DELIVERIES: usize = 40;
 async fn events_of_one_core_are_numbered_from_1_to_n() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let board = platform
-        .client_for(&platform.operator_client, &["tasks:all"])
-        .await;
+    let board = platform.dispatch_board().await;
 
     complete_concurrently(std::slice::from_ref(&client), &[board]).await;
 
@@ -27,7 +25,7 @@ async fn events_of_one_core_are_numbered_from_1_to_n() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_of_two_cores_are_numbered_from_1_to_n() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let clients = [first.client().await, second.client().await];
@@ -38,13 +36,12 @@ async fn events_of_two_cores_are_numbered_from_1_to_n() {
     for client in &clients {
         assert_numbered(client).await;
     }
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_core_takes_over_numbering_when_one_shuts_down() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let (client, board) = (second.client().await, second.dispatch_board().await);

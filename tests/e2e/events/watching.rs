@@ -9,7 +9,7 @@ use tonic::{Code, Request, Status, Streaming, transport::Channel};
 
 use super::{TIMEOUT, deliver, wait_for_number};
 use crate::harness::{
-    Database, Platform, Replica,
+    Platform,
     grpc::{self, with_token},
     run_sql,
 };
@@ -175,29 +175,26 @@ on_both_databases! {
 /// The other core has cached the client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let operator = first.operator().await;
     let program = operator.create_client("", &["tasks:all"]).await;
-    let connection = second.connect(&program, &["tasks:all"]).await;
+    let connection = grpc::connect(&second.core_url, &program, &["tasks:all"]).await;
     let mut watch = Watch::open_with(connection, None).await.unwrap();
 
     operator.disable_client(&program).await;
 
     assert_ended_as_invalid(&watch.end().await);
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 /// No RPC removes a scope from a client, so the test uses SQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stream_of_a_program_that_has_lost_the_scope_ends() {
-    let Some(database) = Database::postgres() else {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
-    let url = database.url.clone().unwrap();
-    let platform = Platform::start(database).await;
     let scopes = ["tasks:all", "notifications"];
     let program = platform.operator().await.create_client("", &scopes).await;
     let connection = grpc::connect(&platform.core_url, &program, &scopes).await;
@@ -219,11 +216,9 @@ async fn the_stream_of_a_program_that_has_lost_the_scope_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_whose_checks_fail_because_of_the_database_does_not_end() {
-    let Some(database) = Database::postgres() else {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
-    let url = database.url.clone().unwrap();
-    let platform = Platform::start(database).await;
     let mut watch = Watch::open(&platform, &["tasks:all"], None).await.unwrap();
 
     run_sql(&url, FAIL_CHECKS).await;

@@ -3,14 +3,16 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
 
 use delivery::Credentials;
+use serde::Deserialize as _;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::short_draft;
 
@@ -23,9 +25,20 @@ pub(crate) struct AllInOne {
     /// Its output up to and including the line that begins `ready`.
     pub(crate) printed: Vec<String>,
     pub(crate) ready: Value,
+    data_dir: PathBuf,
+    /// Removed with it.
+    directory: Option<TempDir>,
 }
 
 impl AllInOne {
+    /// Starts `delivery` on free ports in a new data directory and waits until it is ready.
+    pub(crate) fn start_new(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut running = Self::start(directory.path(), arguments);
+        running.directory = Some(directory);
+        running
+    }
+
     /// Starts `delivery` on free ports and waits until it is ready.
     pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
         Self::spawn(command(), data_dir, arguments)
@@ -67,6 +80,8 @@ impl AllInOne {
             process,
             printed: Vec::new(),
             ready: Value::Null,
+            data_dir: data_dir.to_owned(),
+            directory: None,
         };
         let mut is_ready = false;
         while !is_ready {
@@ -79,6 +94,20 @@ impl AllInOne {
         let ready = fs::read(data_dir.join("ready.json")).unwrap();
         running.ready = serde_json::from_slice(&ready).unwrap();
         running
+    }
+
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// Runs an operator's command.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        run_delivery(&self.data_dir, arguments)
+    }
+
+    /// The JSON output of an operator's command.
+    pub(crate) fn run_json(&self, arguments: &[&str]) -> Value {
+        run_delivery_json(&self.data_dir, arguments)
     }
 
     /// Sends a signal and waits for the exit.
@@ -112,20 +141,18 @@ impl AllInOne {
 
     /// The demo shop's API client.
     pub(crate) fn demo_client(&self) -> Credentials {
-        Credentials {
-            api_key: self.text("/demo_client/api_key").to_owned(),
-            api_secret: self.text("/demo_client/api_secret").to_owned(),
-        }
+        credentials(&self.ready["demo_client"])
+    }
+
+    pub(crate) fn operator_client(&self) -> Credentials {
+        credentials(&self.ready["operator_client"])
     }
 
     /// Calls the REST API as the demo shop.
     pub(crate) fn call(&self, path: &str, more: &[&str]) -> Value {
         let base_url = self.text("/base_url");
-        let basic = format!(
-            "{}:{}",
-            self.text("/demo_client/api_key"),
-            self.text("/demo_client/api_secret")
-        );
+        let client = self.demo_client();
+        let basic = format!("{}:{}", client.api_key, client.api_secret);
         let form = "grant_type=client_credentials&scope=deliveries%20tasks";
         let token_url = format!("{base_url}/oauth2/token");
         let token = curl(&["-u", &basic, "-d", form, &token_url]);
@@ -150,6 +177,26 @@ impl Drop for AllInOne {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The key and secret in the JSON of an API client.
+pub(crate) fn credentials(client: &Value) -> Credentials {
+    Credentials::deserialize(client).unwrap()
+}
+
+/// An operator's command against a core.
+pub(crate) fn operator_command(
+    core_url: &str,
+    credentials: &Credentials,
+    arguments: &[&str],
+) -> Command {
+    let mut command = command();
+    command
+        .args(arguments)
+        .args(["--core-url", core_url])
+        .env("DELIVERY_OPERATOR_KEY", &credentials.api_key)
+        .env("DELIVERY_OPERATOR_SECRET", &credentials.api_secret);
+    command
 }
 
 /// `delivery` without arguments.

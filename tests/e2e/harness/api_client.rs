@@ -93,6 +93,13 @@ impl ApiClient {
             .await
     }
 
+    /// Posts with an idempotency key.
+    pub(crate) async fn post_with_key(&self, path: &str, key: &str, body: &Value) -> Response {
+        let request = self.request(Method::POST, path);
+        self.send(request.header("idempotency-key", key), body.to_string())
+            .await
+    }
+
     pub(crate) async fn put(&self, path: &str, body: Value) -> Response {
         self.send(self.request(Method::PUT, path), body.to_string())
             .await

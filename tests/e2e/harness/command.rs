@@ -6,14 +6,21 @@ use delivery::Credentials;
 use serde_json::Value;
 
 use super::{
-    Platform, Replica,
-    all_in_one::{command, run_master_key, stderr},
+    Platform,
+    all_in_one::{operator_command, run_master_key, stderr},
 };
 
 impl Platform {
     /// The human-readable output of `delivery <arguments>`.
     pub(crate) async fn run_delivery(&self, arguments: &[&str]) -> String {
-        successful_output(self.run_delivery_as(&self.operator_client, arguments).await)
+        let output = self.run_delivery_output(arguments).await;
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The output of `delivery <arguments>`, which may fail.
+    pub(crate) async fn run_delivery_output(&self, arguments: &[&str]) -> Output {
+        self.run_delivery_as(&self.operator_client, arguments).await
     }
 
     /// The output of `delivery <arguments> --json`.
@@ -37,39 +44,15 @@ impl Platform {
     }
 }
 
-impl Replica {
-    /// The output of `delivery <arguments> --json`.
-    pub(crate) async fn run_delivery_json(&self, arguments: &[&str]) -> Value {
-        let arguments = [arguments, &["--json"]].concat();
-        let printed = successful_output(self.run_delivery(&arguments).await);
-        serde_json::from_str(&printed).unwrap()
-    }
-
-    /// Runs `delivery <arguments>`.
-    pub(crate) async fn run_delivery(&self, arguments: &[&str]) -> Output {
-        run_operator_command(self.core_url(), self.operator_client(), arguments).await
-    }
-}
-
 /// Runs `delivery <arguments>` against a core.
 pub(crate) async fn run_operator_command(
     core_url: &str,
     credentials: &Credentials,
     arguments: &[&str],
 ) -> Output {
-    let mut command = command();
-    command
-        .args(arguments)
-        .args(["--core-url", core_url])
-        .env("DELIVERY_OPERATOR_KEY", &credentials.api_key)
-        .env("DELIVERY_OPERATOR_SECRET", &credentials.api_secret);
+    let mut command = operator_command(core_url, credentials, arguments);
     // The platform needs this runtime meanwhile.
     tokio::task::spawn_blocking(move || command.output().unwrap())
         .await
         .unwrap()
-}
-
-fn successful_output(output: Output) -> String {
-    assert!(output.status.success(), "{}", stderr(&output));
-    String::from_utf8(output.stdout).unwrap()
 }

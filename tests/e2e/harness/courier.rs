@@ -1,11 +1,12 @@
 //! A courier's app: completes tasks over gRPC.
 
 use delivery::Credentials;
-use proto::{CompleteTaskRequest, Task, iri, tasks_client::TasksClient};
+use proto::{CompleteTaskRequest, GetTaskRequest, Task, iri, tasks_client::TasksClient};
 use tonic::{Status, transport::Channel};
 
 use super::grpc;
 
+#[derive(Clone)]
 pub(crate) struct Courier {
     tasks: TasksClient<Channel>,
     token: String,
@@ -35,5 +36,15 @@ impl Courier {
             .complete_task(grpc::with_token(&self.token, request))
             .await?;
         Ok(task.into_inner())
+    }
+
+    /// The task with this IRI.
+    pub(crate) async fn read(&self, iri: &str) -> Task {
+        let request = GetTaskRequest {
+            name: iri::name(iri).to_owned(),
+        };
+        let mut tasks = self.tasks.clone();
+        let task = tasks.get_task(grpc::with_token(&self.token, request)).await;
+        task.unwrap().into_inner()
     }
 }

@@ -6,10 +6,27 @@ use proto::{
     TimeSlot, ZoneSet, price_lists_client::PriceListsClient, time_slots_client::TimeSlotsClient,
     zones_client::ZonesClient,
 };
-use tonic::{Status, transport::Channel};
+use tonic::{Code, Status, transport::Channel};
 use tonic_types::StatusExt;
 
 use super::{Platform, grpc};
+
+/// A time slot: noon to two, offered for two days.
+pub(crate) const TIME_SLOT: &str = r#"name = "Tour"
+opening_hours = ["Mo-Su 12:00-14:00"]
+interval = "2 days"
+"#;
+
+/// A price list with the same price for every delivery.
+pub(crate) const PRICE_LIST: &str = r#"currency = "EUR"
+tax = { name = "VAT", rate = 2000 }
+strategy = "first"
+
+[[rule]]
+name = "All"
+when = "distance >= 0"
+price = 499
+"#;
 
 /// Applies definitions and returns the errors of invalid ones.
 pub(crate) struct Definitions {
@@ -101,6 +118,16 @@ pub(crate) fn violation_fields(status: &Status) -> Vec<String> {
         .flat_map(|details| details.field_violations)
         .map(|violation| violation.field)
         .collect()
+}
+
+/// Asserts that a definition was rejected for mistakes in exactly these lines.
+#[track_caller]
+pub(crate) fn assert_mistakes(rejected: &Status, lines: &[&str], definition: &str) {
+    assert_eq!(rejected.code(), Code::InvalidArgument, "{definition}");
+    let fields = violation_fields(rejected);
+    let found = fields.iter().map(|field| field.split_once(':').unwrap().0);
+    let found: Vec<_> = found.collect();
+    assert_eq!(found, lines, "{fields:?} {definition}");
 }
 
 /// GeoJSON of a box: west, south, east, north.

@@ -1,11 +1,16 @@
 //! gRPC connections to a core.
 
+use std::time::Duration;
+
 use delivery::Credentials;
 use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use tonic::{
     Request,
     transport::{Channel, Endpoint},
 };
+
+/// Far longer than core takes to respond, or to begin a stream.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A channel to a core, and a token of an API client for these scopes.
 pub(crate) async fn connect(
@@ -15,6 +20,7 @@ pub(crate) async fn connect(
 ) -> (Channel, String) {
     let channel = Endpoint::from_shared(core_url.to_owned())
         .unwrap()
+        .timeout(TIMEOUT)
         .connect()
         .await
         .unwrap();

@@ -21,6 +21,9 @@ const MEMBERS: [&str; 11] = [
     "type",
 ];
 
+/// The media type of JSON-LD documents.
+pub(super) const JSON_LD: &str = "application/ld+json; charset=utf-8";
+
 /// Bytes. The limit of an error body, however long the invalid value in the request.
 const MAX_ERROR_SIZE: usize = 20_000;
 
@@ -113,21 +116,28 @@ impl Mismatches {
 }
 
 /// How a response differs from the error format.
-fn error_mismatches(response: &Response, status: u16) -> Vec<String> {
+pub(super) fn error_mismatches(response: &Response, status: u16) -> Vec<String> {
     let mut mismatches = Vec::new();
     if response.status != status {
         mismatches.push(format!("status {}, expected {status}", response.status));
     }
     let content_type = response.header("content-type");
-    if !content_type.starts_with("application/ld+json") {
+    if content_type != JSON_LD {
         mismatches.push(format!("content type {content_type:?}"));
     }
     let json = &response.json;
+    let members = json.as_object().into_iter().flatten();
+    for (member, _) in members {
+        if !MEMBERS.contains(&member.as_str()) && member != "violations" {
+            mismatches.push(format!("the member {member}"));
+        }
+    }
     for member in MEMBERS {
         let value = &json[member];
         let is_valid = match member {
             "status" => *value == json!(response.status),
             "retryable" => value.is_boolean(),
+            "hydra:title" => *value == "An error occurred",
             _ => value.as_str().is_some_and(|text| !text.is_empty()),
         };
         if !is_valid {
@@ -166,7 +176,7 @@ fn error_mismatches(response: &Response, status: u16) -> Vec<String> {
 }
 
 /// How the violations differ from their format.
-fn violation_mismatches(response: &Response) -> Vec<String> {
+pub(super) fn violation_mismatches(response: &Response) -> Vec<String> {
     let Some(violations) = response.json["violations"].as_array() else {
         return vec!["no violations".to_owned()];
     };
@@ -179,7 +189,7 @@ fn violation_mismatches(response: &Response) -> Vec<String> {
             .filter(|(_, value)| value.as_str().is_some_and(|text| !text.is_empty()))
             .map(|(member, _)| member.as_str())
             .collect();
-        if members != ["code", "message", "propertyPath"] {
+        if members != ["code", "message", "propertyPath"] || text(violation, "code").contains(' ') {
             mismatches.push(format!("violation {violation}"));
         }
     }

@@ -17,20 +17,21 @@
 //! ```
 //!
 //! Each test has its own platform and database, in this process and on free loopback ports. The
-//! clock stays at [`START`] until [`Platform::advance`] moves it.
+//! clock stays at [`platform::START`] until [`Platform::advance`] moves it.
 
 pub(crate) mod all_in_one;
 mod api_client;
 pub(crate) mod assertions;
 pub(crate) mod attacks;
 mod command;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
 mod courier;
 pub(crate) mod definitions;
 mod documentation;
 pub(crate) mod grpc;
+mod installed;
 pub(crate) mod json_schema;
 mod lossy_core;
-mod misbehaving_receiver;
 mod mismatches;
 mod operator;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -40,14 +41,16 @@ mod postgres;
 mod postgres_programs;
 mod prerequisites;
 pub(crate) mod raw;
-mod replica;
+mod reserved_addr;
 mod resource;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
+mod resource_script;
 mod response;
-mod routing_server;
 mod sql;
 pub(crate) mod statements;
 pub(crate) mod store_rule;
 pub(crate) mod token;
+mod upstream_server;
 mod webhook_receiver;
 
 pub(crate) use api_client::ApiClient;
@@ -55,15 +58,14 @@ pub(crate) use command::run_operator_command;
 pub(crate) use courier::Courier;
 pub(crate) use documentation::Documentation;
 pub(crate) use lossy_core::LossyCore;
-pub(crate) use misbehaving_receiver::MisbehavingReceiver;
 pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;
-pub(crate) use platform::{Database, Platform, START};
-pub(crate) use replica::Replica;
+pub(crate) use platform::{Database, Platform};
+pub(crate) use reserved_addr::reserve_addr;
 pub(crate) use resource::{UNKNOWN_ID, deliver, draft, iri, short_draft, wait_for_price};
 pub(crate) use response::Response;
-pub(crate) use routing_server::RoutingServer;
 pub(crate) use sql::{run_sql, stored_bytes, stored_text};
+pub(crate) use upstream_server::UpstreamServer;
 pub(crate) use webhook_receiver::{Notification, WebhookReceiver};
 
 /// Runs each test on SQLite and on PostgreSQL, as `<name>::sqlite` and `<name>::postgres`. A test

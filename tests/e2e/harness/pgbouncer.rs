@@ -1,13 +1,7 @@
 //! `PgBouncer` in front of a test's PostgreSQL, in transaction mode, configured as
 //! `docs/postgresql.md` says.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::PathBuf,
-    process::Child,
-};
-
-use super::{postgres_programs, prerequisites};
+use super::{installed, postgres_programs, resource_script::ResourceScript};
 
 const DOCUMENTATION: &str = include_str!("../../../docs/postgresql.md");
 
@@ -47,31 +41,25 @@ wait $pid || true
 pub(crate) struct PgBouncer {
     directory: String,
     port: String,
-    /// Owns the write end of the script's standard input.
-    _script: Child,
+    _script: ResourceScript,
 }
 
 impl PgBouncer {
     /// Starts one for the server whose socket is in the directory `postgres`, with further settings:
     /// `name = value`, one a line. `None`, with a message on stderr, without the program.
     pub(crate) fn start(postgres: &str, settings: &str) -> Option<Self> {
-        let program = find()?;
+        let program = installed::find("pgbouncer", "the tests through PgBouncer")?;
         let (_, block) = DOCUMENTATION.split_once("```ini\n").unwrap();
         let (documented, _) = block.split_once("```").unwrap();
         let mut lines = documented.lines();
         let port = lines.find_map(|line| line.strip_prefix("listen_port = "));
         let port = port.unwrap().to_owned();
-        let mut script = postgres_programs::resource_script(RESOURCE_SCRIPT, &program)
-            .args([documented, &port, postgres, settings])
-            .spawn()
-            .unwrap();
-        let mut directory = String::new();
-        BufReader::new(script.stdout.take().unwrap())
-            .read_line(&mut directory)
-            .unwrap();
+        let mut command = postgres_programs::resource_script(RESOURCE_SCRIPT, &program);
+        command.args([documented, &port, postgres, settings]);
+        let (script, directory) = ResourceScript::start(&mut command);
         assert!(!directory.is_empty(), "PgBouncer did not start");
         Some(Self {
-            directory: directory.trim_end().to_owned(),
+            directory,
             port,
             _script: script,
         })
@@ -92,17 +80,4 @@ impl PgBouncer {
     pub(crate) fn directory(&self) -> &str {
         &self.directory
     }
-}
-
-fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Debian's location, which not every user's path contains.
-    let found = std::env::split_paths(&path)
-        .chain(["/usr/sbin".into()])
-        .map(|directory| directory.join("pgbouncer"))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        prerequisites::skip("the tests through PgBouncer", "pgbouncer is not installed");
-    }
-    found
 }

@@ -1,8 +1,9 @@
-//! A whole platform in this process: the all-in-one, on free ports, with a manual clock.
+//! A whole platform in this process: the all-in-one, on free ports, with a manual clock. Or two over
+//! one PostgreSQL database, to test guarantees across cores.
 
-use std::{path::Path, sync::OnceLock};
+use std::{path::PathBuf, sync::OnceLock};
 
-use delivery::{Clock, Credentials, Settings};
+use delivery::{Clock, Credentials, Policy, RateLimitConfig, Settings};
 use jiff::{SignedDuration, Timestamp};
 use process::command_line;
 use tempfile::TempDir;
@@ -19,12 +20,24 @@ use super::{
 pub(crate) const START: &str = "2020-04-02T11:00:00+02:00";
 
 /// The database of a platform.
+#[derive(Clone)]
 pub(crate) struct Database {
     /// `None`: the embedded SQLite.
     pub(crate) url: Option<String>,
 }
 
 impl Database {
+    /// SQLite, and PostgreSQL where it is installed.
+    pub(crate) fn each() -> impl Iterator<Item = Self> {
+        [Self::sqlite()].into_iter().chain(Self::postgres())
+    }
+
+    /// The flag that makes `delivery` use it; none for SQLite in the data directory.
+    pub(crate) fn flag(&self) -> Option<String> {
+        let url = self.url.as_ref()?;
+        Some(format!("--database-url={url}"))
+    }
+
     /// A new SQLite database in the platform's own data directory.
     pub(crate) fn sqlite() -> Self {
         Self { url: None }
@@ -49,14 +62,6 @@ impl Database {
     }
 }
 
-/// The default settings, but with free ports and another data directory.
-pub(super) fn settings(data_dir: &Path) -> Settings {
-    Settings {
-        data_dir: data_dir.to_owned(),
-        ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
-    }
-}
-
 /// The URL of a database of this process's cluster, through its `PgBouncer`.
 fn pooled(url: &str) -> Option<String> {
     static PGBOUNCER: OnceLock<Option<PgBouncer>> = OnceLock::new();
@@ -66,6 +71,11 @@ fn pooled(url: &str) -> Option<String> {
     let start = || PgBouncer::start(cluster, "server_idle_timeout = 5");
     let pgbouncer = PGBOUNCER.get_or_init(start).as_ref()?;
     Some(pgbouncer.url(database))
+}
+
+/// A clock that stays at [`START`] until it is moved.
+fn clock() -> Clock {
+    Clock::manual(START.parse::<Timestamp>().unwrap())
 }
 
 /// A running platform with its demo shop.
@@ -95,11 +105,54 @@ impl Platform {
 
     /// Starts a platform with adjusted settings.
     pub(crate) async fn start_with(database: Database, adjust: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_at(tempfile::tempdir().unwrap(), database, clock(), adjust).await
+    }
+
+    /// Starts a platform over PostgreSQL, if there is one; with the URL of its database.
+    pub(crate) async fn start_on_postgres() -> Option<(Self, String)> {
+        let database = Database::postgres()?;
+        let url = database.url.clone()?;
+        Some((Self::start(database).await, url))
+    }
+
+    /// Starts two over one database, with the same master key and clock; `None` without PostgreSQL.
+    pub(crate) async fn start_two() -> Option<[Self; 2]> {
+        Self::start_two_with(|_| {}).await
+    }
+
+    /// As [`Platform::start_two`], with adjusted settings.
+    pub(crate) async fn start_two_with(adjust: impl Fn(&mut Settings)) -> Option<[Self; 2]> {
+        let adjust = |settings: &mut Settings| {
+            // The same issuer: each accepts the other's tokens.
+            settings.public_url = Some("http://delivery.example".parse().unwrap());
+            // With a public URL, plain HTTP and loopback addresses are denied by default.
+            settings.egress = Policy {
+                allow_http: true,
+                allowed_networks: vec!["127.0.0.0/8".parse().unwrap()],
+                ..Policy::default()
+            };
+            settings.rate_limits = Some(RateLimitConfig::off());
+            adjust(settings);
+        };
+        let (database, clock) = (Database::postgres()?, clock());
         let directory = tempfile::tempdir().unwrap();
-        let clock = Clock::manual(START.parse::<Timestamp>().unwrap());
+        let first = Self::start_at(directory, database.clone(), clock.clone(), &adjust).await;
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::copy(first.master_key_file(), directory.path().join("master.key")).unwrap();
+        let second = Self::start_at(directory, database, clock, &adjust).await;
+        Some([first, second])
+    }
+
+    async fn start_at(
+        directory: TempDir,
+        database: Database,
+        clock: Clock,
+        adjust: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings = Settings {
+            data_dir: directory.path().to_owned(),
             database_url: database.url.clone().map(Into::into),
-            ..settings(directory.path())
+            ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
         };
         adjust(&mut settings);
 
@@ -125,6 +178,11 @@ impl Platform {
         started
     }
 
+    /// The file of its master keys.
+    pub(crate) fn master_key_file(&self) -> PathBuf {
+        self.directory.path().join("master.key")
+    }
+
     /// The demo shop's REST client, with a token for `deliveries tasks`.
     pub(crate) async fn client(&self) -> ApiClient {
         self.client_for(&self.demo_client, &["deliveries", "tasks"])
@@ -139,6 +197,11 @@ impl Platform {
     /// A REST client without a token.
     pub(crate) fn anonymous_client(&self) -> ApiClient {
         ApiClient::new(&self.base_url)
+    }
+
+    /// A REST client that completes tasks.
+    pub(crate) async fn dispatch_board(&self) -> ApiClient {
+        self.client_for(&self.operator_client, &["tasks:all"]).await
     }
 
     /// A courier's app over gRPC.
@@ -171,7 +234,7 @@ impl Platform {
         self.clock.now()
     }
 
-    /// Advances the clock.
+    /// Advances the clock, which two platforms share.
     pub(crate) fn advance(&self, duration: SignedDuration) {
         self.clock.advance(duration);
     }
@@ -183,6 +246,13 @@ impl Platform {
         self.running.await.unwrap().unwrap();
         if let Some(url) = &self.database.url {
             statements::check(url).await;
+        }
+    }
+
+    /// Stops two platforms over one database.
+    pub(crate) async fn stop_both(platforms: [Self; 2]) {
+        for platform in platforms {
+            platform.stop().await;
         }
     }
 }

@@ -1,16 +1,15 @@
 //! A temporary PostgreSQL cluster: one per test process, one database per test, removed on exit.
 
 use std::{
-    io::{BufRead, BufReader},
     path::PathBuf,
-    process::{Child, Command},
+    process::Command,
     sync::{
         LazyLock,
         atomic::{AtomicU32, Ordering},
     },
 };
 
-use super::postgres_programs;
+use super::{postgres_programs, resource_script::ResourceScript};
 
 /// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
 /// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
@@ -48,8 +47,7 @@ struct Cluster {
     /// The directory of the socket.
     directory: String,
     databases: AtomicU32,
-    /// Owns the write end of the script's standard input.
-    _script: Child,
+    _script: ResourceScript,
 }
 
 static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| postgres_programs::find().map(start));
@@ -74,18 +72,12 @@ pub(super) fn create_database() -> Option<String> {
 }
 
 fn start(programs: PathBuf) -> Cluster {
-    let mut script = postgres_programs::resource_script(RESOURCE_SCRIPT, &programs)
-        .spawn()
-        .unwrap();
-
-    let mut directory = String::new();
-    BufReader::new(script.stdout.take().unwrap())
-        .read_line(&mut directory)
-        .unwrap();
+    let mut command = postgres_programs::resource_script(RESOURCE_SCRIPT, &programs);
+    let (script, directory) = ResourceScript::start(&mut command);
     assert!(!directory.is_empty(), "PostgreSQL did not start");
     Cluster {
         programs,
-        directory: directory.trim_end().to_owned(),
+        directory,
         databases: AtomicU32::new(0),
         _script: script,
     }

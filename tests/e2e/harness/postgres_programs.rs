@@ -4,7 +4,7 @@
 use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use super::prerequisites;
@@ -42,8 +42,6 @@ pub(crate) fn resource_script(script: &str, programs: &Path) -> Command {
         .args(["-c", script, "resource_script"])
         .arg(programs)
         .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
         // Ctrl-C stops the tests; the script must outlive them to clean up.
         .process_group(0);
     command

@@ -1,5 +1,5 @@
 //! Which tables a statement uses, and whether it names the store of their rows: by a value, or by
-//! the `store_id` of another table that names it.
+//! the `store_id` of another distributed table whose store it names.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,9 +29,17 @@ pub(crate) struct Use {
     pub(crate) names_store: bool,
 }
 
-/// The uses of these tables in a statement, as `pg_stat_statements` records it.
-pub(crate) fn uses(sql: &str, tables: &BTreeSet<String>) -> BTreeSet<Use> {
-    if !tables.iter().any(|table| sql.contains(table)) {
+/// The tables of a schema that is split by store.
+pub(crate) struct Tables {
+    /// Their rows belong to a store each.
+    pub(crate) distributed: BTreeSet<String>,
+    /// Each part of the database has all of their rows: those of all stores.
+    pub(crate) reference: BTreeSet<String>,
+}
+
+/// The uses of distributed tables in a statement, as `pg_stat_statements` records it.
+pub(crate) fn uses(sql: &str, tables: &Tables) -> BTreeSet<Use> {
+    if !tables.distributed.iter().any(|table| sql.contains(table)) {
         return BTreeSet::new();
     }
     // Two locks that the parser does not know, and a field whose name is recorded as a parameter.
@@ -41,23 +49,55 @@ pub(crate) fn uses(sql: &str, tables: &BTreeSet<String>) -> BTreeSet<Use> {
         .unwrap()
         .replace_all(&sql, "extract(epoch from");
     let statements = Parser::parse_sql(&PostgreSqlDialect {}, &sql);
-    uses_in(
-        &statements.unwrap_or_else(|error| panic!("{error}: {sql}")),
+    let statements = statements.unwrap_or_else(|error| panic!("{error}: {sql}"));
+    let mut references = References {
         tables,
-    )
+        names: BTreeSet::new(),
+    };
+    let _ = statements.visit(&mut references);
+    uses_in(&statements, tables, &references.names)
 }
 
-fn uses_in(node: &impl Visit, tables: &BTreeSet<String>) -> BTreeSet<Use> {
+fn uses_in(node: &impl Visit, tables: &Tables, references: &BTreeSet<String>) -> BTreeSet<Use> {
     let mut found = Found {
         tables,
+        references,
         uses: BTreeSet::new(),
     };
     let _ = node.visit(&mut found);
     found.uses
 }
 
+/// The name of a table, and its name in the statement.
+fn names(factor: &TableFactor) -> Option<(String, String)> {
+    let TableFactor::Table { name, alias, .. } = factor else {
+        return None;
+    };
+    let table = unquoted(name);
+    let alias = alias.as_ref().map(|alias| alias.name.value.clone());
+    Some((table.clone(), alias.unwrap_or(table)))
+}
+
+/// The reference tables of a statement, by their names in it.
+struct References<'a> {
+    tables: &'a Tables,
+    names: BTreeSet<String>,
+}
+
+impl Visitor for References<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Infallible> {
+        let names = names(factor).filter(|(table, _)| self.tables.reference.contains(table));
+        self.names.extend(names.map(|(_, name)| name));
+        ControlFlow::Continue(())
+    }
+}
+
 struct Found<'a> {
-    tables: &'a BTreeSet<String>,
+    tables: &'a Tables,
+    /// The reference tables of the statement, by their names in it.
+    references: &'a BTreeSet<String>,
     uses: BTreeSet<Use>,
 }
 
@@ -100,7 +140,7 @@ impl Visitor for Found<'_> {
 
 impl Found<'_> {
     fn insert(&mut self, verb: &'static str, table: String, names_store: bool) {
-        if self.tables.contains(&table) {
+        if self.tables.distributed.contains(&table) {
             self.uses.insert(Use {
                 verb,
                 table,
@@ -110,70 +150,79 @@ impl Found<'_> {
     }
 
     fn add(&mut self, verb: &'static str, from: &[TableWithJoins], selection: Option<&Expr>) {
-        let mut conditions: Vec<_> = selection.into_iter().collect();
+        let mut scope = Scope {
+            found: self,
+            conditions: selection.into_iter().collect(),
+            outer_conditions: Vec::new(),
+            without: BTreeSet::new(),
+        };
         // By their names in the statement.
         let mut tables = BTreeMap::new();
         for TableWithJoins { relation, joins } in from {
-            let joined = joins.iter().map(|join| &join.relation);
-            for factor in std::iter::once(relation).chain(joined) {
-                if let TableFactor::Table { name, alias, .. } = factor
-                    && self.tables.contains(&unquoted(name))
-                {
-                    let table = unquoted(name);
-                    let alias = alias.as_ref().map(|alias| alias.name.value.clone());
-                    tables.insert(alias.unwrap_or_else(|| table.clone()), table);
+            tables.extend(names(relation).map(|(table, name)| (name, table)));
+            for join in joins {
+                let joined = names(&join.relation);
+                match &join.join_operator {
+                    JoinOperator::Join(JoinConstraint::On(on))
+                    | JoinOperator::Inner(JoinConstraint::On(on)) => scope.conditions.push(on),
+                    JoinOperator::Left(JoinConstraint::On(on))
+                    | JoinOperator::LeftOuter(JoinConstraint::On(on)) => {
+                        let name = joined.as_ref().map(|(_, name)| name.clone());
+                        scope.outer_conditions.push((name.unwrap_or_default(), on));
+                    }
+                    _ => {}
                 }
+                tables.extend(joined.map(|(table, name)| (name, table)));
             }
-            conditions.extend(joins.iter().filter_map(|join| match &join.join_operator {
-                JoinOperator::Join(JoinConstraint::On(on))
-                | JoinOperator::Inner(JoinConstraint::On(on))
-                | JoinOperator::Left(JoinConstraint::On(on))
-                | JoinOperator::LeftOuter(JoinConstraint::On(on)) => Some(on),
-                _ => None,
-            }));
         }
-        let mut scope = Scope {
-            tables: self.tables,
-            without: tables.keys().cloned().collect(),
-        };
-        let names_store = |name: &str, scope: &Scope| {
-            let mut conditions = conditions.iter();
-            conditions.any(|condition| scope.names_store(condition, name))
-        };
+        tables.retain(|_, table| scope.found.tables.distributed.contains(table));
+        scope.without = tables.keys().cloned().collect();
         while let Some(name) = {
-            scope
-                .without
-                .iter()
-                .find(|name| names_store(name, &scope))
-                .cloned()
+            let mut without = scope.without.iter();
+            without.find(|name| scope.names_store_of(name)).cloned()
         } {
             scope.without.remove(&name);
         }
+        let without = scope.without;
         for (name, table) in tables {
-            self.insert(verb, table, !scope.without.contains(&name));
+            self.insert(verb, table, !without.contains(&name));
         }
     }
 }
 
-/// The tables of one `FROM`.
+/// The tables of one `FROM`, and the conditions on their rows.
 struct Scope<'a> {
-    tables: &'a BTreeSet<String>,
+    found: &'a Found<'a>,
+    conditions: Vec<&'a Expr>,
+    /// Those of left joins, with the joined table. They keep the rows of the other tables.
+    outer_conditions: Vec<(String, &'a Expr)>,
     /// Those for which no condition is found yet, by their names in the statement.
     without: BTreeSet<String>,
 }
 
 impl Scope<'_> {
+    fn names_store_of(&self, table: &str) -> bool {
+        let of_inner = |table: &str| {
+            let mut conditions = self.conditions.iter();
+            conditions.any(|condition| self.names_store(condition, table))
+        };
+        let mut outer_conditions = self.outer_conditions.iter();
+        of_inner(table)
+            || outer_conditions.any(|(joined, condition)| {
+                // A condition on the joined table beside the join rejects the rows without one.
+                (joined == table || of_inner(joined)) && self.names_store(condition, table)
+            })
+    }
+
     /// Whether a condition holds for rows of one store of a table only, of listed stores, or of
-    /// those that a subquery of these tables finds. An equality with a table without a store does
-    /// not count.
+    /// those that a subquery of distributed tables finds.
     fn names_store(&self, condition: &Expr, table: &str) -> bool {
         match condition {
             Expr::Nested(condition) => self.names_store(condition, table),
             Expr::BinaryOp { left, op, right } => {
                 let of_both = || [left, right].map(|side| self.names_store(side, table));
                 let is_named = |this: &Expr, other: &Expr| {
-                    let mut without = self.without.iter();
-                    is_store(this, table) && !without.any(|table| is_store(other, table))
+                    is_store(this, table) && self.is_known(other, table)
                 };
                 match op {
                     BinaryOperator::And => of_both().contains(&true),
@@ -189,9 +238,31 @@ impl Scope<'_> {
                 ..
             } if is_store(expr, table) => match target {
                 InTarget::List(_) => true,
-                InTarget::Subquery(query) => !uses_in(query, self.tables).is_empty(),
+                InTarget::Subquery(query) => {
+                    let Found {
+                        tables, references, ..
+                    } = self.found;
+                    !uses_in(query, tables, references).is_empty()
+                }
                 _ => false,
             },
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is not from the rows of all stores: not of the table itself, of one
+    /// whose store is not named, or of a reference table.
+    fn is_known(&self, expression: &Expr, table: &str) -> bool {
+        let mut without = self.without.iter();
+        let is_unnamed = without.any(|other| is_store(expression, other));
+        !is_unnamed && !is_store(expression, table) && !self.is_of_reference(expression)
+    }
+
+    fn is_of_reference(&self, expression: &Expr) -> bool {
+        match expression {
+            Expr::Nested(expression) => self.is_of_reference(expression),
+            Expr::Tuple(parts) => parts.iter().any(|part| self.is_of_reference(part)),
+            Expr::CompoundIdentifier(path) => self.found.references.contains(&path[0].value),
             _ => false,
         }
     }

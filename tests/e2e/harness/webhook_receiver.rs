@@ -1,7 +1,7 @@
 //! A shop's webhook receiver: records requests byte for byte and responds as configured.
 
 use std::{
-    convert::Infallible,
+    io,
     sync::{Arc, Mutex as StdMutex},
     time::Duration,
 };
@@ -10,9 +10,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
-use hyper::{
-    HeaderMap, Request, Response, body::Incoming, header::RETRY_AFTER, service::service_fn,
-};
+use hyper::{HeaderMap, Request, Response, body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use sha2::Sha256;
@@ -68,7 +66,7 @@ impl Notification {
 /// A receiver on loopback. It stops when the test ends.
 pub(crate) struct WebhookReceiver {
     url: String,
-    response: Arc<StdMutex<ConfiguredResponse>>,
+    response: Arc<StdMutex<Option<ConfiguredResponse>>>,
     held: watch::Sender<bool>,
     arrived: Mutex<mpsc::UnboundedReceiver<Notification>>,
 }
@@ -78,20 +76,19 @@ impl WebhookReceiver {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let response = Arc::new(StdMutex::new(ConfiguredResponse {
-            status: 204,
-            ..ConfiguredResponse::default()
-        }));
+        let response = Arc::new(StdMutex::new(None));
         let (sender, arrived) = mpsc::unbounded_channel();
         let held = watch::Sender::new(false);
         let shared = (response.clone(), held.subscribe());
         tokio::spawn(accept(listener, shared, sender));
-        Self {
+        let receiver = Self {
             url,
             response,
             held,
             arrived: Mutex::new(arrived),
-        }
+        };
+        receiver.respond_with(204);
+        receiver
     }
 
     /// The receiver's URL.
@@ -106,20 +103,25 @@ impl WebhookReceiver {
 
     /// Sets the status and the body of the responses from now on.
     pub(crate) fn respond_with_body(&self, status: u16, body: &'static str) {
-        *self.response.lock().unwrap() = ConfiguredResponse {
+        *self.response.lock().unwrap() = Some(ConfiguredResponse {
             status,
-            retry_after: None,
+            header: None,
             body,
-        };
+        });
     }
 
-    /// Sets the status and `Retry-After` of the responses from now on.
-    pub(crate) fn respond_with_retry_after(&self, status: u16, retry_after: &str) {
-        *self.response.lock().unwrap() = ConfiguredResponse {
+    /// Sets the status and a header of the responses from now on.
+    pub(crate) fn respond_with_header(&self, status: u16, name: &'static str, value: &str) {
+        *self.response.lock().unwrap() = Some(ConfiguredResponse {
             status,
-            retry_after: Some(retry_after.to_owned()),
+            header: Some((name, value.to_owned())),
             body: "",
-        };
+        });
+    }
+
+    /// Closes the connection of each request from now on, without a response.
+    pub(crate) fn close_connections(&self) {
+        *self.response.lock().unwrap() = None;
     }
 
     /// Holds back the responses, or releases them.
@@ -143,15 +145,18 @@ impl WebhookReceiver {
     }
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct ConfiguredResponse {
     status: u16,
-    retry_after: Option<String>,
+    header: Option<(&'static str, String)>,
     body: &'static str,
 }
 
-/// The configured response, and whether responses are held back.
-type SharedResponse = (Arc<StdMutex<ConfiguredResponse>>, watch::Receiver<bool>);
+/// The configured response, `None` for a closed connection; and whether responses are held back.
+type SharedResponse = (
+    Arc<StdMutex<Option<ConfiguredResponse>>>,
+    watch::Receiver<bool>,
+);
 
 async fn accept(
     listener: TcpListener,
@@ -172,10 +177,6 @@ async fn serve(
         let (parts, body) = request.into_parts();
         // Read before the test sees the request and configures the next response.
         let configured = configured.lock().unwrap().clone();
-        let mut response = Response::builder().status(configured.status);
-        if let Some(retry_after) = configured.retry_after {
-            response = response.header(RETRY_AFTER, retry_after);
-        }
         // An incomplete body is not recorded.
         if let Ok(body) = body.collect().await {
             let _ = sender.send(Notification {
@@ -187,11 +188,15 @@ async fn serve(
         }
         // Fails once the test has ended.
         let _ = held.clone().wait_for(|held| !held).await;
-        Ok::<_, Infallible>(
-            response
-                .body(Full::new(Bytes::from(configured.body)))
-                .unwrap(),
-        )
+        let Some(configured) = configured else {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        };
+        let mut response = Response::builder().status(configured.status);
+        if let Some((name, value)) = configured.header {
+            response = response.header(name, value);
+        }
+        let body = Full::new(Bytes::from(configured.body));
+        Ok::<_, io::Error>(response.body(body).unwrap())
     });
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)

@@ -10,8 +10,9 @@ use super::{
     is_replay, post,
 };
 use crate::harness::{
-    ApiClient, Mismatches, Platform, Replica,
+    ApiClient, Mismatches, Platform,
     assertions::{assert_error, assert_violations, json_ld},
+    definitions::TIME_SLOT,
     short_draft as draft,
 };
 
@@ -128,10 +129,9 @@ on_both_databases! {
 
     /// A replay books nothing, so it needs no capacity; and a rejected request does not use its key.
     async fn a_full_slot_does_not_prevent_a_replay(platform: &Platform) {
-        let definition = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\n\
-            interval = \"2 days\"\ncapacity = 1\n";
+        let definition = format!("{TIME_SLOT}capacity = 1");
         let operator = platform.operator().await;
-        operator.apply_time_slot(&platform.store, definition).await;
+        operator.apply_time_slot(&platform.store, &definition).await;
         let client = platform.client().await;
         let draft = json!({
             "dropoff": {"address": "48 Rue de Rivoli, Paris", "timeSlot": "2020-04-02 12:00-14:00"}
@@ -205,10 +205,10 @@ on_both_databases! {
 /// Two cores that share only PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_requests_on_two_cores_create_once() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let clients = [replicas[0].client().await, replicas[1].client().await];
+    let clients = [platforms[0].client().await, platforms[1].client().await];
 
     for key in ["a", "b", "c", "d"] {
         let responses = (0..CONCURRENT_REQUESTS).map(|index| {
@@ -225,7 +225,5 @@ async fn concurrent_requests_on_two_cores_create_once() {
 
     assert_eq!(count(&clients[0], DELIVERIES).await, 4);
     assert_eq!(count(&clients[1], WEBHOOKS).await, 1);
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }

@@ -3,7 +3,7 @@
 mod creating;
 mod webhooks;
 
-use hyper::{HeaderMap, Method};
+use hyper::HeaderMap;
 use serde_json::Value;
 
 use crate::harness::{
@@ -19,10 +19,7 @@ const CONCURRENT_REQUESTS: usize = 64;
 /// platform waits.
 async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Response {
     loop {
-        let request = client
-            .request(Method::POST, path)
-            .header("idempotency-key", key);
-        let response = client.send(request, body.to_string()).await;
+        let response = client.post_with_key(path, key, body).await;
         if response.json["code"] != "idempotency_key_in_use" {
             return response;
         }

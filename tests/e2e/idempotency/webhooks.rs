@@ -9,7 +9,7 @@ use super::{
     is_replay, post,
 };
 use crate::harness::{
-    ApiClient, Platform, Replica, WebhookReceiver,
+    ApiClient, Platform, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
     deliver, iri,
 };
@@ -201,10 +201,10 @@ on_both_databases! {
 /// Two cores that share only PostgreSQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_actions_on_two_cores_take_effect_once() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let clients = [replicas[0].client().await, replicas[1].client().await];
+    let clients = [platforms[0].client().await, platforms[1].client().await];
     let webhook = clients[0].create_webhook(EVENT, UNREACHABLE).await;
     let rotate = format!("{}/rotate_secret", iri(&webhook));
     let recover = format!("{}/recover", iri(&webhook));
@@ -217,9 +217,7 @@ async fn concurrent_actions_on_two_cores_take_effect_once() {
         (0..CONCURRENT_REQUESTS).map(|index| post(&clients[index % 2], &recover, "k", &since));
     assert_one_effect_in_bodies(&join_all(recovered).await, 200);
 
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 /// Actions on a webhook with their bodies, in an order in which each succeeds.

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::harness::all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr};
+use crate::harness::all_in_one::{AllInOne, command, run_delivery_json, stderr};
 
 const HEADER: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n";
 /// In the demo gazetteer.
@@ -116,14 +116,13 @@ fn a_platform_killed_during_an_import_keeps_its_old_addresses_and_can_import_aga
 
 #[test]
 fn an_import_command_killed_midway_changes_nothing_and_does_not_block_the_next() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
 
     let ImportInProgress { mut command, input } = ImportInProgress::start(data_dir);
     let file = data_dir.join("another.csv");
     fs::write(&file, format!("{HEADER}1;;Rue X;59000;Lille;3;50\n")).unwrap();
-    let second = run_delivery(data_dir, &["addresses", "import", file.to_str().unwrap()]);
+    let second = running.run(&["addresses", "import", file.to_str().unwrap()]);
     assert_eq!(second.status.code(), Some(1));
     assert_eq!(stderr(&second), "another import is in progress\n");
     command.kill().unwrap();
@@ -141,9 +140,8 @@ fn an_import_command_killed_midway_changes_nothing_and_does_not_block_the_next()
 fn an_import_shows_its_progress_on_a_terminal() {
     const RUN_IN_PTY: &str = "import os, pty, sys
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(['sh', '-c', 'stty cols 100 rows 24; exec \"$@\"', 'sh'] + sys.argv[1:])))";
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let _running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let file = data_dir.join("complete.csv");
     fs::write(&file, lille_csv()).unwrap();
 

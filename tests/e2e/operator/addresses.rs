@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::harness::all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr};
+use crate::harness::all_in_one::{AllInOne, stderr};
 
 const LILLE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
     12;;Rue de Gand;59000;Lille;3.0640;50.6430\n\
@@ -13,9 +13,8 @@ const LILLE: &str = "numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
 
 #[test]
 fn imported_addresses_are_usable_without_a_restart() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let file = data_dir.join("lille.csv");
     fs::write(&file, LILLE).unwrap();
     let file = file.to_str().unwrap();
@@ -25,7 +24,7 @@ fn imported_addresses_are_usable_without_a_restart() {
     let before = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(before["violations"][0]["propertyPath"], "dropoff.address");
 
-    let imported = run_delivery_json(data_dir, &["addresses", "import", file]);
+    let imported = running.run_json(&["addresses", "import", file]);
 
     assert_eq!(
         imported,
@@ -42,17 +41,14 @@ fn imported_addresses_are_usable_without_a_restart() {
 
     let broken = data_dir.join("broken.csv");
     fs::write(&broken, "a;b\n1;2\n").unwrap();
-    let rejected = run_delivery(
-        data_dir,
-        &["addresses", "import", file, broken.to_str().unwrap()],
-    );
+    let rejected = running.run(&["addresses", "import", file, broken.to_str().unwrap()]);
     assert_eq!(rejected.status.code(), Some(1));
     assert!(
         stderr(&rejected).contains("the column lon is missing"),
         "{}",
         stderr(&rejected)
     );
-    let missing = run_delivery(data_dir, &["addresses", "import", file, "not there"]);
+    let missing = running.run(&["addresses", "import", file, "not there"]);
     assert_eq!(missing.status.code(), Some(1));
     let unchanged = running.call("/api/deliveries", &["-d", &draft]);
     assert_eq!(
@@ -63,14 +59,9 @@ fn imported_addresses_are_usable_without_a_restart() {
 
 #[test]
 fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
 
-    let found = run_delivery_json(
-        data_dir,
-        &["addresses", "search", "48 rue de Rivolli, 75004 Paris"],
-    );
+    let found = running.run_json(&["addresses", "search", "48 rue de Rivolli, 75004 Paris"]);
     assert_eq!(
         found,
         json!({
@@ -96,10 +87,7 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     );
 
     let store = format!("--store={}", running.text("/store"));
-    let unclear = run_delivery(
-        data_dir,
-        &["addresses", "search", "4800 rue de Rivoli", &store],
-    );
+    let unclear = running.run(&["addresses", "search", "4800 rue de Rivoli", &store]);
     assert_eq!(unclear.status.code(), Some(1));
     assert_eq!(
         stderr(&unclear),
@@ -118,9 +106,7 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
 /// The reasons let an operator explain a match to a shop.
 #[test]
 fn a_search_reports_its_reasons() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let _running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
 
     for (text, status, shown) in [
         (
@@ -144,7 +130,7 @@ fn a_search_reports_its_reasons() {
              house number: 24\n  street: rue Paix\n  town: Paris\n",
         ),
     ] {
-        let searched = run_delivery(data_dir, &["addresses", "search", text]);
+        let searched = running.run(&["addresses", "search", text]);
         assert_eq!(searched.status.code(), Some(status), "{text}");
         assert_eq!(String::from_utf8_lossy(&searched.stdout), shown, "{text}");
         let expected_error = match status {

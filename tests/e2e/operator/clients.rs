@@ -4,7 +4,10 @@ use delivery::Credentials;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, Replica, UNKNOWN_ID, all_in_one::stderr};
+use crate::harness::{
+    Platform, UNKNOWN_ID,
+    all_in_one::{credentials, stderr},
+};
 
 const TOKEN_FORM: [(&str, &str); 1] = [("grant_type", "client_credentials")];
 
@@ -83,7 +86,7 @@ on_both_databases! {
         // Disabling again keeps the first time.
         assert_eq!(platform.run_delivery(&disable).await, printed);
         let rotate = ["clients", "rotate-secret", &id];
-        let rejected = platform.run_delivery_as(&platform.operator_client, &rotate).await;
+        let rejected = platform.run_delivery_output(&rotate).await;
         assert_eq!(rejected.status.code(), Some(1));
         assert_eq!(stderr(&rejected), "the client is disabled; create a new one\n");
     }
@@ -168,7 +171,7 @@ on_both_databases! {
             assert_eq!(token_status(platform, &key, secret).await, expected);
         }
         let too_long = ["clients", "rotate-secret", &id, "--overlap=604801s"];
-        let rejected = platform.run_delivery_as(&platform.operator_client, &too_long).await;
+        let rejected = platform.run_delivery_output(&too_long).await;
         assert_eq!(rejected.status.code(), Some(1));
         assert_eq!(stderr(&rejected), "--overlap: must be at most 604800, not 604801\n");
     }
@@ -184,7 +187,7 @@ on_both_databases! {
             platform.advance(SECOND);
         }
 
-        let refused = platform.run_delivery_as(&platform.operator_client, &rotate).await;
+        let refused = platform.run_delivery_output(&rotate).await;
 
         assert_eq!(refused.status.code(), Some(1));
         assert_eq!(
@@ -217,7 +220,7 @@ on_both_databases! {
             ("--scopes=deliveries tasks:all notifications", &["tasks:all", "notifications"]),
         ] {
             let arguments = create(scopes);
-            let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+            let rejected = platform.run_delivery_output(&arguments).await;
 
             assert_eq!(rejected.status.code(), Some(1));
             let line = |scope: &&str| format!(
@@ -239,7 +242,7 @@ on_both_databases! {
             ),
             (&["clients", "create", "--name=X", "--scopes="], &["--scopes"]),
         ] {
-            let rejected = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            let rejected = platform.run_delivery_output(arguments).await;
             assert_eq!(rejected.status.code(), Some(1));
             let errors = stderr(&rejected);
             let flags: Vec<_> = errors.lines().map(|line| line.split(": ").next().unwrap()).collect();
@@ -254,7 +257,7 @@ on_both_databases! {
                 format!("stores/{unknown}"),
             ),
         ] {
-            let rejected = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            let rejected = platform.run_delivery_output(arguments).await;
             assert_eq!(rejected.status.code(), Some(1));
             assert_eq!(stderr(&rejected), format!("{missing} does not exist\n"));
         }
@@ -264,21 +267,21 @@ on_both_databases! {
 /// Also a core that did not disable the client rejects its tokens within 60 s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_disabled_on_one_core_is_rejected_by_every_core_within_a_minute() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let client = second.client().await;
     assert_eq!(client.get("/api/me").await.status, 200);
 
-    first.disable_demo_client().await;
+    let operator = first.operator().await;
+    operator.disable_client(&first.demo_client).await;
 
     let form = [("grant_type", "client_credentials")];
-    let rejected = client.request_token(second.demo_client(), &form).await;
+    let rejected = client.request_token(&second.demo_client, &form).await;
     assert_eq!(rejected.status, 401);
     second.advance(SignedDuration::from_mins(1));
     assert_eq!(client.get("/api/me").await.status, 401);
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 /// Creates a client of the demo store.
@@ -306,13 +309,6 @@ async fn token_status(platform: &Platform, api_key: &str, api_secret: &str) -> u
         .request_token(&credentials, &TOKEN_FORM)
         .await
         .status
-}
-
-fn credentials(client: &Value) -> Credentials {
-    Credentials {
-        api_key: text(&client["api_key"]),
-        api_secret: text(&client["api_secret"]),
-    }
 }
 
 fn text(value: &Value) -> String {

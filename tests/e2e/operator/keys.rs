@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use proto::{WatchEventsRequest, events_client::EventsClient};
 use tonic::Code;
 
-use crate::harness::{ApiClient, Platform, Replica, grpc::with_token};
+use crate::harness::{ApiClient, Platform, grpc::with_token};
 
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -158,31 +158,30 @@ on_both_databases! {
 /// A token of one core is valid on both, before and after the new key starts to sign.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_rotated_on_one_core_is_used_by_every_core_and_no_token_is_rejected() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     first.advance(SECOND);
-    let rotated = first.rotate_signing_key().await;
+    let rotated = first.run_delivery_json(&["keys", "rotate"]).await["id"].take();
 
     for (later, signed_by_new) in [(SignedDuration::ZERO, false), (MINUTE, true)] {
         first.advance(later);
         for [signer, verifier] in [[&first, &second], [&second, &first]] {
             let issued = signer.client().await;
             assert_eq!(kid(&issued) == rotated, signed_by_new);
-            for replica in [signer, verifier] {
-                let client = replica.anonymous_client().with_token(issued.token());
+            for platform in [signer, verifier] {
+                let client = platform.anonymous_client().with_token(issued.token());
                 assert_eq!(client.get("/api/me").await.status, 200);
             }
         }
     }
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 /// A key that is revoked on one core is accepted by no other after 90 s.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_revoked_on_one_core_ends_its_tokens_on_every_core() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let client = second.client().await;
@@ -193,8 +192,7 @@ async fn a_key_revoked_on_one_core_ends_its_tokens_on_every_core() {
 
     assert_eq!(client.get("/api/me").await.status, 401);
     assert_eq!(second.client().await.get("/api/me").await.status, 200);
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 fn ids(keys: &Value) -> Vec<Value> {

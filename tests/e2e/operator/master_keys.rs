@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ use proto::{
 };
 
 use crate::harness::{
-    ApiClient, Database, Platform, Replica, Response, WebhookReceiver,
+    ApiClient, Database, Platform, Response, WebhookReceiver,
     all_in_one::{AllInOne, run_delivery, run_delivery_json, run_master_key, stderr},
     deliver, draft,
     grpc::{self, with_token},
@@ -38,13 +37,15 @@ impl Shop {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let subscription = json!({ "event": "delivery.completed", "url": receiver.url() });
-        let webhook = post(&client, "/api/webhooks", "k", &subscription).await;
+        let webhook = client
+            .post_with_key("/api/webhooks", "k", &subscription)
+            .await;
         let rotate = format!("{}/rotate_secret", iri(&webhook.json));
         let rotated = client.post(&rotate, json!({})).await.expect(200);
         let quote = client.post("/api/retail_prices/calculate", draft()).await;
         Self {
             new_secret: rotated["secret"].as_str().unwrap().to_owned(),
-            delivery: post(&client, DELIVERIES, "k", &draft()).await,
+            delivery: client.post_with_key(DELIVERIES, "k", &draft()).await,
             quote: quote.expect(200),
             client,
             receiver,
@@ -62,7 +63,7 @@ impl Shop {
             ("/api/webhooks", &self.subscription, &self.webhook),
             (DELIVERIES, &draft(), &self.delivery),
         ] {
-            let again = post(&self.client, path, "k", body).await;
+            let again = self.client.post_with_key(path, "k", body).await;
             assert_eq!((again.status, &again.body), (201, &first.body));
         }
         let later = platform.client().await;
@@ -123,9 +124,9 @@ on_both_databases! {
             let mut created = Vec::new();
             for number in 0..40 {
                 let key = format!("key {number}");
-                created.push(post(&client, DELIVERIES, &key, &draft()).await);
+                created.push(client.post_with_key(DELIVERIES, &key, &draft()).await);
                 if number % 4 == 0 {
-                    post(&client, "/api/webhooks", &key, &subscription).await.expect(201);
+                    client.post_with_key("/api/webhooks", &key, &subscription).await.expect(201);
                 }
             }
             created
@@ -174,27 +175,23 @@ async fn is_used(platform: &Platform, ids: [&str; 2]) -> [bool; 2] {
     })
 }
 
-/// Posts with an idempotency key.
-async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Response {
-    let request = client
-        .request(Method::POST, path)
-        .header("idempotency-key", key);
-    client.send(request, body.to_string()).await
-}
-
 /// The new key was made current before the second core had it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_core_without_a_master_key_says_which_it_lacks_until_its_file_has_it() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let data_dir = first.master_key_file().parent().unwrap().to_owned();
     let keys = run_master_key(&data_dir, &["add", "--current"]);
-    let created = post(&first.client().await, DELIVERIES, "k", &draft()).await;
+    let created = first
+        .client()
+        .await
+        .post_with_key(DELIVERIES, "k", &draft())
+        .await;
 
     let client = second.client().await;
-    let again = post(&client, DELIVERIES, "k", &draft()).await;
-    let rotation = second.run_delivery(&ROTATE).await;
+    let again = client.post_with_key(DELIVERIES, "k", &draft()).await;
+    let rotation = second.run_delivery_output(&ROTATE).await;
 
     assert_eq!((created.status, again.status), (201, 503));
     let message = format!(
@@ -207,12 +204,11 @@ async fn a_core_without_a_master_key_says_which_it_lacks_until_its_file_has_it()
     assert!(printed.contains(&message), "{printed}");
 
     std::fs::copy(first.master_key_file(), second.master_key_file()).unwrap();
-    let again = post(&client, DELIVERIES, "k", &draft()).await;
+    let again = client.post_with_key(DELIVERIES, "k", &draft()).await;
     assert_eq!((again.status, &again.body), (201, &created.body));
     let finished = second.run_delivery_json(&ROTATE).await;
     assert_eq!(finished, rotated(&keys[0], &keys[1], [1, 1, 0, 0]));
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

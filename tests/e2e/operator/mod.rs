@@ -13,62 +13,50 @@ mod webhooks;
 
 use std::fs;
 
+use delivery::Credentials;
 use serde_json::json;
 
 use crate::harness::{
     UNKNOWN_ID,
-    all_in_one::{AllInOne, command, run_delivery, run_delivery_json, stderr},
+    all_in_one::{AllInOne, operator_command, run_delivery, stderr},
+    definitions::{PRICE_LIST, TIME_SLOT},
 };
 
 #[test]
 fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let mut running = AllInOne::start(data_dir, &[]);
+    let mut running = AllInOne::start_new(&[]);
 
-    let store = run_delivery_json(
-        data_dir,
-        &[
-            "stores",
-            "create",
-            "--name=Book shop",
-            "--address=45 Rue d'Ulm, Paris",
-        ],
-    );
+    let store = running.run_json(&[
+        "stores",
+        "create",
+        "--name=Book shop",
+        "--address=45 Rue d'Ulm, Paris",
+    ]);
     let id = store["id"].as_str().unwrap();
-    let by_iri = run_delivery_json(
-        data_dir,
-        &["stores", "show", store["iri"].as_str().unwrap()],
-    );
-    let listed = run_delivery_json(data_dir, &["stores", "list"]);
-    let renamed = run_delivery_json(data_dir, &["stores", "set", id, "--name=Book store"]);
+    let by_iri = running.run_json(&["stores", "show", store["iri"].as_str().unwrap()]);
+    let listed = running.run_json(&["stores", "list"]);
+    let renamed = running.run_json(&["stores", "set", id, "--name=Book store"]);
     assert_eq!(by_iri, store);
     assert_eq!(listed.as_array().unwrap().last(), Some(&store));
     assert_eq!(renamed["name"], "Book store");
     assert_eq!(renamed["address"], store["address"]);
 
-    let client = run_delivery_json(
-        data_dir,
-        &[
-            "clients",
-            "create",
-            "--store",
-            id,
-            "--name=Website",
-            "--scopes=deliveries tasks",
-        ],
-    );
+    let client = running.run_json(&[
+        "clients",
+        "create",
+        "--store",
+        id,
+        "--name=Website",
+        "--scopes=deliveries tasks",
+    ]);
     assert_eq!(client["store"], id);
     // `create_delivery` reads its credentials from here.
     running.ready["demo_client"] = client.clone();
     let created = running.create_delivery();
     let task = created["dropoff"]["@id"].as_str().unwrap();
-    assert_eq!(
-        run_delivery_json(data_dir, &["tasks", "show", task])["status"],
-        "TODO"
-    );
+    assert_eq!(running.run_json(&["tasks", "show", task])["status"], "TODO");
     for _ in 0..2 {
-        let completed = run_delivery_json(data_dir, &["tasks", "complete", task]);
+        let completed = running.run_json(&["tasks", "complete", task]);
         assert_eq!(
             (&completed["iri"], &completed["status"]),
             (&json!(task), &json!("DONE"))
@@ -76,42 +64,38 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
     }
 
     let client = client["id"].as_str().unwrap();
-    let rotated = run_delivery_json(data_dir, &["clients", "rotate-secret", client]);
+    let rotated = running.run_json(&["clients", "rotate-secret", client]);
     assert_ne!(
         rotated["api_secret"],
         running.ready["demo_client"]["api_secret"]
     );
-    let disabled = run_delivery_json(data_dir, &["clients", "disable", client]);
+    let disabled = running.run_json(&["clients", "disable", client]);
     assert!(disabled["disabled_at"].is_string());
-    let clients = run_delivery_json(data_dir, &["clients", "list", "--store", id]);
+    let clients = running.run_json(&["clients", "list", "--store", id]);
     assert_eq!(clients.as_array().unwrap().len(), 1);
     assert_eq!(clients[0].get("api_secret"), None);
 }
 
 #[test]
 fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_line() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let data_dir = data_dir.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = running.text("/store");
-    let slots = "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\ninterval = \"2 days\"\n";
-    let prices = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n\n\
-                  [[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = 499\n";
 
-    for (command, definition) in [("time-slots", slots), ("prices", prices)] {
+    for (command, definition) in [("time-slots", TIME_SLOT), ("prices", PRICE_LIST)] {
         let valid = data_dir.join("valid.toml");
         fs::write(&valid, definition).unwrap();
         let valid = valid.to_str().unwrap();
-        run_delivery_json(data_dir, &[command, "check", valid]);
-        let applied = run_delivery_json(data_dir, &[command, "apply", valid, "--store", store]);
-        let shown = run_delivery_json(data_dir, &[command, "show", "--store", store]);
+        running.run_json(&[command, "check", valid]);
+        let applied = running.run_json(&[command, "apply", valid, "--store", store]);
+        let shown = running.run_json(&[command, "show", "--store", store]);
         assert_eq!(applied["definition"], definition);
         assert_eq!(shown, applied);
 
         let invalid = data_dir.join("invalid.toml");
         fs::write(&invalid, format!("{definition}nonsense = 1\n")).unwrap();
         let invalid = invalid.to_str().unwrap();
-        let rejected = run_delivery(data_dir, &[command, "apply", invalid, "--store", store]);
+        let rejected = running.run(&[command, "apply", invalid, "--store", store]);
         assert_eq!(rejected.status.code(), Some(1));
         let line = definition.lines().count() + 1;
         assert!(
@@ -120,7 +104,7 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
             stderr(&rejected)
         );
         assert_eq!(
-            run_delivery_json(data_dir, &[command, "show", "--store", store]),
+            running.run_json(&[command, "show", "--store", store]),
             applied
         );
     }
@@ -128,22 +112,17 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
 
 #[test]
 fn a_remote_operator_passes_the_core_url_and_credentials() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let running = AllInOne::start(data_dir.path(), &[]);
-    let list_stores = |secret: &str| {
-        command()
-            .args(["stores", "list", "--core-url", running.text("/core_url")])
-            .env(
-                "DELIVERY_OPERATOR_KEY",
-                running.text("/operator_client/api_key"),
-            )
-            .env("DELIVERY_OPERATOR_SECRET", secret)
+    let running = AllInOne::start_new(&[]);
+    let list_stores = |operator: &Credentials| {
+        operator_command(running.text("/core_url"), operator, &["stores", "list"])
             .output()
             .unwrap()
     };
+    let mut operator = running.operator_client();
 
-    let listed = list_stores(running.text("/operator_client/api_secret"));
-    let rejected = list_stores("wrong");
+    let listed = list_stores(&operator);
+    "wrong".clone_into(&mut operator.api_secret);
+    let rejected = list_stores(&operator);
 
     assert!(String::from_utf8_lossy(&listed.stdout).contains("Demo shop"));
     assert_eq!(rejected.status.code(), Some(1));

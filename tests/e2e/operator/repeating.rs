@@ -7,22 +7,13 @@ use serde_json::Value;
 use crate::harness::{
     LossyCore, Platform,
     all_in_one::{program, stderr},
+    definitions::{PRICE_LIST, TIME_SLOT, zone},
     deliver, iri, run_operator_command,
 };
 
 const CREATE: [&str; 4] = ["clients", "create", "--name=Night shift", "--scopes=admin"];
 
 const REPLAYED: &str = "note: an earlier attempt of this command took effect; this is its output\n";
-
-const LIST: &str = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n\n\
-     [[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = 499\n";
-
-const SLOTS: &str =
-    "name = \"Tour\"\nopening_hours = [\"Mo-Su 12:00-14:00\"]\ninterval = \"2 days\"\n";
-
-const ZONE: &str = r#"{"type": "FeatureCollection", "features": [
-    {"type": "Feature", "properties": {"name": "Town"}, "geometry": {"type": "Polygon",
-     "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
 
 on_both_databases! {
     async fn a_command_that_core_does_not_confirm_is_retried_and_takes_effect_once(platform: &Platform) {
@@ -71,10 +62,10 @@ on_both_databases! {
     async fn every_command_that_writes_takes_effect_once_with_an_idempotency_key(platform: &Platform) {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| write(directory.path(), name, text);
-        let (list, other_list) = (file("list", LIST), file("other list", &LIST.replace("499", "599")));
+        let (list, other_list) = (file("list", PRICE_LIST), file("other list", &PRICE_LIST.replace("499", "599")));
         let (slots, other_slots) =
-            (file("slots", SLOTS), file("other slots", &SLOTS.replace("12:00", "13:00")));
-        let zone = file("zone", ZONE);
+            (file("slots", TIME_SLOT), file("other slots", &TIME_SLOT.replace("12:00", "13:00")));
+        let zone = file("zone", &zone("Town", [2.2, 48.8, 2.5, 48.9]));
         let shop = platform.client().await;
         let webhook = shop.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
         let webhook = iri(&webhook);
@@ -116,12 +107,12 @@ on_both_databases! {
             let key = format!("--idempotency-key=key {key}");
             let keyed = [command, &["--json", &key]].concat();
 
-            let first = platform.run_delivery_as(&platform.operator_client, &keyed).await;
+            let first = platform.run_delivery_output(&keyed).await;
             assert!(first.status.success(), "{command:?}: {}", stderr(&first));
             assert_eq!(stderr(&first), "", "{command:?}");
             platform.run_delivery_json(between).await;
             let state = state(platform, webhook).await;
-            let second = platform.run_delivery_as(&platform.operator_client, &keyed).await;
+            let second = platform.run_delivery_output(&keyed).await;
 
             assert!(second.status.success(), "{command:?}: {}", stderr(&second));
             assert_eq!(stderr(&second), REPLAYED, "{command:?}");
@@ -134,7 +125,7 @@ on_both_databases! {
         let keyed = |name| ["clients", "create", name, "--scopes=admin", "--idempotency-key=k"];
         platform.run_delivery(&keyed("--name=One")).await;
 
-        let reused = platform.run_delivery_as(&platform.operator_client, &keyed("--name=Two")).await;
+        let reused = platform.run_delivery_output(&keyed("--name=Two")).await;
 
         assert_eq!(reused.status.code(), Some(1));
         assert_eq!(
@@ -143,7 +134,7 @@ on_both_databases! {
              the same key only to repeat a request unchanged\n"
         );
         let keyed = ["stores", "create", "--name=One", "--idempotency-key=é"];
-        let invalid = platform.run_delivery_as(&platform.operator_client, &keyed).await;
+        let invalid = platform.run_delivery_output(&keyed).await;
         assert_eq!(
             stderr(&invalid),
             "--idempotency-key: must be 1 to 255 printable ASCII characters\n"

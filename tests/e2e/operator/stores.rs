@@ -83,14 +83,14 @@ on_both_databases! {
 
         for command in [&["stores", "create"][..], &["stores", "set", &id]] {
             let arguments = [command, &invalid].concat();
-            let rejected = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+            let rejected = platform.run_delivery_output(&arguments).await;
             assert_eq!(rejected.status.code(), Some(1));
             let errors = stderr(&rejected);
             let flags: Vec<_> = errors.lines().map(|line| line.split(": ").next().unwrap()).collect();
             assert_eq!(flags, ["--name", "--timezone", "--currency", "--country"], "{errors}");
         }
         for command in [&["stores", "show", unknown][..], &["stores", "set", unknown, "--name=X"]] {
-            let rejected = platform.run_delivery_as(&platform.operator_client, command).await;
+            let rejected = platform.run_delivery_output(command).await;
             assert_eq!(rejected.status.code(), Some(1));
             assert_eq!(stderr(&rejected), format!("stores/{unknown} does not exist\n"));
         }
@@ -103,7 +103,7 @@ on_both_databases! {
         let id = id_of(&created);
         let area = "--service-area=5km";
         for command in [&["stores", "create", "--name=Shop", area][..], &["stores", "set", &id, area]] {
-            let rejected = platform.run_delivery_as(&platform.operator_client, command).await;
+            let rejected = platform.run_delivery_output(command).await;
             assert_eq!(
                 (rejected.status.code(), stderr(&rejected).as_str()),
                 (

@@ -82,7 +82,7 @@ on_both_databases! {
         receiver.respond_with(503);
 
         let arguments = ["webhooks", "test", id, "--json"];
-        let tested = platform.run_delivery_as(&platform.operator_client, &arguments).await;
+        let tested = platform.run_delivery_output(&arguments).await;
 
         assert_eq!(tested.status.code(), Some(1));
         let failure = "receiver responded with 503 Service Unavailable, not 2xx";
@@ -180,7 +180,7 @@ on_both_databases! {
             (2, &["webhooks", "recover", id], "--since"),
             (2, &["webhooks", "attempts", "7"], "webhooks/<id>"),
         ] {
-            let output = platform.run_delivery_as(&platform.operator_client, arguments).await;
+            let output = platform.run_delivery_output(arguments).await;
             let errors = stderr(&output);
             assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
             assert!(errors.contains(expected), "{arguments:?}: {errors}");

@@ -12,7 +12,7 @@ use super::{
 use crate::harness::{
     Platform, UNKNOWN_ID,
     assertions::{assert_error, assert_violations, json_ld},
-    definitions::{Definitions, violation_fields},
+    definitions::{Definitions, assert_mistakes},
     token,
 };
 
@@ -346,13 +346,7 @@ on_both_databases! {
                 .apply_price_list(&platform.store, &definition)
                 .await
                 .expect_err(&definition);
-            assert_eq!(rejected.code(), Code::InvalidArgument, "{definition}");
-            let fields = violation_fields(&rejected);
-            let found: Vec<_> = fields
-                .iter()
-                .map(|field| field.split_once(':').unwrap().0)
-                .collect();
-            assert_eq!(found, lines, "{fields:?} {definition}");
+            assert_mistakes(&rejected, lines, &definition);
         }
         let unknown = definitions
             .apply_price_list(&format!("stores/{UNKNOWN_ID}"), &valid)

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use super::{CALCULATE, draft, far_draft};
 use crate::harness::{
-    ApiClient, Database, Platform, RoutingServer,
+    ApiClient, Database, Platform, UpstreamServer,
     assertions::{assert_violations, json_ld},
 };
 
 const ASSERT: &str = "/api/deliveries/assert";
 const NO_ROUTE: &str = r#"{"code":"NoRoute","message":"Impossible route between points"}"#;
 
-async fn platform(router: &RoutingServer, fallback: Fallback) -> Platform {
+async fn platform(router: &UpstreamServer, fallback: Fallback) -> Platform {
     platform_on(Database::sqlite(), router, fallback).await
 }
 
-async fn platform_on(database: Database, router: &RoutingServer, fallback: Fallback) -> Platform {
+async fn platform_on(database: Database, router: &UpstreamServer, fallback: Fallback) -> Platform {
     Platform::start_with(database, |settings| {
         settings.router.osrm_url = Some(router.url.parse().unwrap());
         settings.router.osrm_fallback = fallback;
@@ -39,7 +39,7 @@ fn distance_of(resource: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn distances_are_from_the_router_and_straight_lines_while_it_is_unavailable() {
-    let router = RoutingServer::start(1886.3, 260.6).await;
+    let router = UpstreamServer::start_router(1886.3, 260.6).await;
     let platform = platform(&router, Fallback::StraightLine).await;
     let client = platform.client().await;
 
@@ -70,9 +70,8 @@ async fn distances_are_from_the_router_and_straight_lines_while_it_is_unavailabl
 /// Also after the router is available again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
-    for database in [Some(Database::sqlite()), Database::postgres()] {
-        let Some(database) = database else { continue };
-        let router = RoutingServer::start(1886.3, 260.6).await;
+    for database in Database::each() {
+        let router = UpstreamServer::start_router(1886.3, 260.6).await;
         router.respond_with(500, "");
         let platform = platform_on(database, &router, Fallback::StraightLine).await;
         let client = platform.client().await;
@@ -103,7 +102,7 @@ async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_fallback_an_unavailable_router_is_a_retryable_error() {
-    let router = RoutingServer::start(1.0, 1.0).await;
+    let router = UpstreamServer::start_router(1.0, 1.0).await;
     router.respond_with(200, "<html>Welcome</html>");
     let platform = platform(&router, Fallback::Refuse).await;
     let client = platform.client().await;

@@ -4,7 +4,10 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::harness::all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr};
+use crate::harness::{
+    all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr},
+    definitions::zone,
+};
 
 const LIST: &str = r#"currency = "EUR"
 tax = { name = "VAT", rate = 2000 }
@@ -21,19 +24,18 @@ when = "weight > 5000"
 price = 100
 "#;
 
-const TOWN: &str = r#"{"type": "FeatureCollection", "features": [
-    {"type": "Feature", "properties": {"name": "Town"}, "geometry": {"type": "Polygon",
-     "coordinates": [[[2.2, 48.8], [2.5, 48.8], [2.5, 48.9], [2.2, 48.9], [2.2, 48.8]]]}}]}"#;
-
 #[test]
 fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = running.text("/store");
     let (list, zones_file) = (
         write(data_dir, "list.toml", LIST),
-        write(data_dir, "town.geojson", TOWN),
+        write(
+            data_dir,
+            "town.geojson",
+            &zone("Town", [2.2, 48.8, 2.5, 48.9]),
+        ),
     );
     let payload = |weight: Value| {
         let text = json!({
@@ -47,23 +49,23 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
         write(data_dir, "payload.json", &text.to_string())
     };
 
-    let unknown = run_delivery(data_dir, &["prices", "apply", &list, "--store", store]);
+    let unknown = running.run(&["prices", "apply", &list, "--store", store]);
     assert_eq!(unknown.status.code(), Some(1));
     assert_eq!(
         stderr(&unknown),
         format!("{list}:7:34: unknown zone \"Town\"\n")
     );
-    let zones = run_delivery_json(data_dir, &["zones", "apply", &zones_file]);
+    let zones = running.run_json(&["zones", "apply", &zones_file]);
     assert_eq!(
         zones,
         json!([{ "name": "Town", "positions": 5, "bounds": [48.8, 2.2, 48.9, 2.5] }])
     );
-    assert_eq!(run_delivery_json(data_dir, &["zones", "list"]), zones);
-    run_delivery_json(data_dir, &["prices", "apply", &list, "--store", store]);
+    assert_eq!(running.run_json(&["zones", "list"]), zones);
+    running.run_json(&["prices", "apply", &list, "--store", store]);
 
     let without_weight = payload(Value::Null);
     let explain = ["prices", "explain", "--store", store, &without_weight];
-    let explained = run_delivery_json(data_dir, &explain);
+    let explained = running.run_json(&explain);
     assert_eq!(
         explained,
         json!({
@@ -96,7 +98,7 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
     );
 
     let invalid = payload(json!(-5));
-    let rejected = run_delivery(data_dir, &["prices", "explain", "--store", store, &invalid]);
+    let rejected = running.run(&["prices", "explain", "--store", store, &invalid]);
     assert_eq!(rejected.status.code(), Some(1));
     assert_eq!(
         stderr(&rejected),
@@ -108,9 +110,8 @@ fn explain_shows_the_price_of_a_delivery_and_its_calculation() {
 /// never match, and distances without a price.
 #[test]
 fn a_list_is_checked_before_it_is_applied() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = running.text("/store");
     let head = "currency = \"EUR\"\ntax = { name = \"VAT\", rate = 2000 }\nstrategy = \"first\"\n";
     let list = |conditions: &[&str]| {
@@ -135,7 +136,7 @@ fn a_list_is_checked_before_it_is_applied() {
         &["prices", "check", &invalid][..],
         &["prices", "apply", &invalid, "--store", store],
     ] {
-        let rejected = run_delivery(data_dir, command);
+        let rejected = running.run(command);
         assert_eq!(rejected.status.code(), Some(1));
         let found = stderr(&rejected);
         let found: Vec<_> = found.lines().collect();
@@ -159,17 +160,14 @@ fn a_list_is_checked_before_it_is_applied() {
         "no rule has a price for distance from 0 to 499",
     ];
     let lines = warnings.map(|warning| format!("{questionable}: warning: {warning}\n"));
-    let checked = run_delivery(data_dir, &["prices", "check", &questionable]);
+    let checked = running.run(&["prices", "check", &questionable]);
     assert!(checked.status.success());
     assert_eq!(stderr(&checked), lines.concat());
-    let applied = run_delivery(
-        data_dir,
-        &["prices", "apply", &questionable, "--store", store],
-    );
+    let applied = running.run(&["prices", "apply", &questionable, "--store", store]);
     assert!(applied.status.success());
     assert_eq!(stderr(&applied), lines.concat());
     assert_eq!(
-        run_delivery_json(data_dir, &["prices", "check", &questionable]),
+        running.run_json(&["prices", "check", &questionable]),
         json!({ "warnings": warnings })
     );
 }
@@ -177,15 +175,14 @@ fn a_list_is_checked_before_it_is_applied() {
 /// A list in another currency would charge shops in a currency that they do not take.
 #[test]
 fn a_list_in_another_currency_than_the_stores_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path();
-    let _running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = create_store(data_dir, "USD");
     let list = LIST.replace("in_zone(dropoff.address, \"Town\")", "true");
     let file = write(data_dir, "list.toml", &list.replace("2000", "20000"));
     let apply = ["prices", "apply", &file, "--store", &store];
 
-    let rejected = run_delivery(data_dir, &apply);
+    let rejected = running.run(&apply);
     assert_eq!(rejected.status.code(), Some(1));
     assert_eq!(
         stderr(&rejected),
@@ -195,20 +192,19 @@ fn a_list_in_another_currency_than_the_stores_is_refused() {
              {file}:2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)\n"
         )
     );
-    let checked = run_delivery(data_dir, &["prices", "show", "--store", &store]);
+    let checked = running.run(&["prices", "show", "--store", &store]);
     assert_eq!(checked.status.code(), Some(1), "none is stored");
 
     let file = write(data_dir, "list.toml", &list);
     let apply = ["prices", "apply", &file, "--store", &store];
-    run_delivery_json(data_dir, &["stores", "set", &store, "--currency", "EUR"]);
-    run_delivery_json(data_dir, &apply);
+    running.run_json(&["stores", "set", &store, "--currency", "EUR"]);
+    running.run_json(&apply);
 }
 
 #[test]
 fn explain_says_that_a_store_has_no_price_list() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path();
-    let _running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = create_store(data_dir, "JPY");
     let draft = json!({
         "pickup": { "address": { "streetAddress": "Here", "latLng": [48.8566, 2.3530] } },
@@ -221,7 +217,7 @@ fn explain_says_that_a_store_has_no_price_list() {
     let explain = ["prices", "explain", "--store", &store, &payload];
 
     assert_eq!(
-        run_delivery_json(data_dir, &explain),
+        running.run_json(&explain),
         json!({
             "price": null,
             "currency": "JPY",
@@ -247,9 +243,8 @@ fn explain_says_that_a_store_has_no_price_list() {
 
 #[test]
 fn every_version_of_a_price_list_can_be_shown_unchanged() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path();
-    let running = AllInOne::start(data_dir, &[]);
+    let running = AllInOne::start_new(&[]);
+    let data_dir = running.data_dir();
     let store = running.text("/store");
     // With the line ends of Windows, which are control characters.
     let list = |price: u32| {
@@ -260,10 +255,10 @@ fn every_version_of_a_price_list_can_be_shown_unchanged() {
     };
     for price in [700, 800] {
         let file = write(data_dir, "list.toml", &list(price));
-        run_delivery_json(data_dir, &["prices", "apply", &file, "--store", store]);
+        running.run_json(&["prices", "apply", &file, "--store", store]);
     }
 
-    let history = run_delivery_json(data_dir, &["prices", "history", "--store", store]);
+    let history = running.run_json(&["prices", "history", "--store", store]);
 
     // Version 1 is the demo store's.
     let versions: Vec<_> = history
@@ -276,7 +271,7 @@ fn every_version_of_a_price_list_can_be_shown_unchanged() {
     assert!(history[0]["created_at"].is_string());
     let shown = |version: &str| {
         let show = ["prices", "show", "--store", store, "--version", version];
-        run_delivery(data_dir, &show)
+        running.run(&show)
     };
     assert_eq!(String::from_utf8_lossy(&shown("2").stdout), list(700));
     assert_eq!(shown("4").status.code(), Some(1));

@@ -1,13 +1,12 @@
 //! A price is a binding quote: a delivery with `"retailPrice": "<@id>"` is charged exactly that, once.
 
 use futures_util::future::join_all;
-use hyper::Method;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{CALCULATE, draft, fixed_price};
 use crate::harness::{
-    ApiClient, Platform, Replica, Response,
+    ApiClient, Platform, Response,
     assertions::{assert_error, assert_violations, json_ld},
     token, wait_for_price,
 };
@@ -227,12 +226,8 @@ on_both_databases! {
     async fn a_replay_of_a_created_delivery_keeps_its_quote(platform: &Platform) {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
-        let draft = at_price(&draft(), quote.as_str()).to_string();
-        let send = async || {
-            let request = client.request(Method::POST, DELIVERIES);
-            let request = request.header("idempotency-key", "order 42");
-            client.send(request, draft.clone()).await
-        };
+        let draft = at_price(&draft(), quote.as_str());
+        let send = || client.post_with_key(DELIVERIES, "order 42", &draft);
 
         let first = json_ld(&send().await, 201);
         let again = json_ld(&send().await, 201);
@@ -255,10 +250,10 @@ on_both_databases! {
 /// With two cores on one database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_concurrent_deliveries_on_two_cores_with_one_quote_one_is_created() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let [first, second] = &replicas;
+    let [first, second] = &platforms;
     let (first, second) = tokio::join!(first.client(), second.client());
     let quote = quote(&first, &draft()).await;
 
@@ -267,19 +262,17 @@ async fn of_concurrent_deliveries_on_two_cores_with_one_quote_one_is_created() {
         .collect();
 
     assert_one_created(&quote, &clients).await;
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 /// A list applied on one core immediately prices deliveries created on another; calculated prices
 /// follow within a second. A quote of the previous list stays valid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let [first, second] = &replicas;
+    let [first, second] = &platforms;
     let (first_client, second_client) = tokio::join!(first.client(), second.client());
     let operator = first.operator().await;
     let apply = |amount| {
@@ -303,9 +296,7 @@ async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
         499
     );
     wait_for_price(&second_client, &draft(), 1999).await;
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 async fn charged(client: &ApiClient, draft: &Value) -> i64 {

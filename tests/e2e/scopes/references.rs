@@ -132,7 +132,7 @@ enum Owner {
     /// Another client of the same store: only for what clients own.
     OtherClientOfStore,
     /// Another store or its client.
-    Stranger,
+    OtherStore,
 }
 
 #[derive(Debug)]
@@ -180,12 +180,12 @@ async fn every_scope_covers_its_resources_and_no_others() {
     let other_store = operator.create_store("Another shop").await;
     let caller = operator.create_client(&platform.store, STORE_SCOPES).await;
     let other_client = operator.create_client(&platform.store, STORE_SCOPES).await;
-    let stranger = operator.create_client(&other_store, STORE_SCOPES).await;
+    let other_shop = operator.create_client(&other_store, STORE_SCOPES).await;
     let mut owners = Vec::new();
     for (owner, store, client) in [
         (Owner::Caller, &platform.store, &caller),
         (Owner::OtherClientOfStore, &platform.store, &other_client),
-        (Owner::Stranger, &other_store, &stranger),
+        (Owner::OtherStore, &other_store, &other_shop),
     ] {
         owners.push((owner, Resources::create(&platform, store, client).await));
     }
@@ -247,7 +247,9 @@ fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
         _ if INTERNAL_SCOPES.contains(&scope) && !covers_all_stores => Expected::NoStore,
         (_, Owner::Caller) => Expected::Allowed,
         (Violation, _) => Expected::Absent(Code::InvalidArgument),
-        (_, Owner::OtherClientOfStore | Owner::Stranger) if covers_all_stores => Expected::Allowed,
+        (_, Owner::OtherClientOfStore | Owner::OtherStore) if covers_all_stores => {
+            Expected::Allowed
+        }
         _ => Expected::Absent(Code::NotFound),
     }
 }

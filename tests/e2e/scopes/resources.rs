@@ -4,24 +4,11 @@ use delivery::Credentials;
 use proto::iri::{self, Collection};
 use serde_json::Value;
 
-use crate::harness::{ApiClient, Platform, definitions::Definitions, draft, iri};
-
-const TIME_SLOT: &str = r#"
-name = "Tour"
-opening_hours = ["Mo-Su 12:00-14:00"]
-interval = "2 days"
-"#;
-
-const PRICE_LIST: &str = r#"
-currency = "EUR"
-tax = { name = "VAT", rate = 20 }
-strategy = "first"
-
-[[rule]]
-name = "All"
-when = "distance >= 0"
-price = 499
-"#;
+use crate::harness::{
+    ApiClient, Platform,
+    definitions::{Definitions, PRICE_LIST, TIME_SLOT},
+    draft, iri,
+};
 
 /// The name of one resource per collection.
 pub(super) struct Resources {

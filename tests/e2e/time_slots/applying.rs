@@ -5,7 +5,7 @@ use tonic::Code;
 use super::{definition, intervals, values};
 use crate::harness::{
     Platform, UNKNOWN_ID,
-    definitions::{Definitions, violation_fields},
+    definitions::{Definitions, assert_mistakes},
 };
 
 on_both_databases! {
@@ -63,13 +63,7 @@ on_both_databases! {
                 .apply_time_slot(&platform.store, &definition)
                 .await
                 .expect_err(&definition);
-            assert_eq!(rejected.code(), Code::InvalidArgument, "{definition}");
-            let fields = violation_fields(&rejected);
-            let found: Vec<_> = fields
-                .iter()
-                .map(|field| field.split_once(':').unwrap().0)
-                .collect();
-            assert_eq!(found, lines, "{fields:?} {definition}");
+            assert_mistakes(&rejected, lines, &definition);
         }
         let unknown = definitions
             .apply_time_slot(&format!("stores/{UNKNOWN_ID}"), &valid)

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{LUNCH_AND_AFTERNOON, definition, intervals, values};
-use crate::harness::{ApiClient, Platform, Replica, Response};
+use crate::harness::{ApiClient, Platform, Response};
 
 on_both_databases! {
     /// "`capacity` […] deliveries per slot": also for concurrent requests; a full slot is no
@@ -50,15 +50,15 @@ on_both_databases! {
 /// The same on two cores; capacity released on one can be booked on the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_cores_book_a_slot_no_more_than_its_capacity() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
     let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "capacity = 10");
-    let operator = replicas[0].operator().await;
+    let operator = platforms[0].operator().await;
     operator
-        .apply_time_slot(&replicas[0].store, &definition)
+        .apply_time_slot(&platforms[0].store, &definition)
         .await;
-    let (client, other) = (replicas[0].client().await, replicas[1].client().await);
+    let (client, other) = (platforms[0].client().await, platforms[1].client().await);
 
     let (created, rejected) = create_concurrently([&client, &other]).await;
     assert_eq!((created.len(), rejected.len()), (10, 54));
@@ -73,9 +73,7 @@ async fn two_cores_book_a_slot_no_more_than_its_capacity() {
     let (created, rejected) = create_concurrently([&other, &client]).await;
     assert_eq!((created.len(), rejected.len()), (3, 61));
 
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 /// Sends 64 concurrent drafts for one slot, alternating between the clients; returns the created

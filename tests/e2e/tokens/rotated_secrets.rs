@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::harness::{Mismatches, Platform, Replica, Response};
+use crate::harness::{Mismatches, Platform, Response};
 
 const HOUR: u32 = 3600;
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -72,19 +72,18 @@ on_both_databases! {
 /// The other core has cached the token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_was_ended_on_one_core_ends_its_tokens_on_every_core_within_a_minute() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let client = second.client().await;
     assert_eq!(client.get("/api/me").await.status, 200);
 
-    let demo = second.demo_client();
+    let demo = &second.demo_client;
     first.operator().await.rotate_secret(demo, Some(0)).await;
 
     second.advance(MINUTE);
     assert_invalid(&client.get("/api/me").await);
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 #[track_caller]

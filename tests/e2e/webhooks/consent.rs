@@ -32,8 +32,8 @@ async fn create_webhooks(client: &ApiClient, url: &str) {
 }
 
 on_both_databases! {
-    /// One shop has webhooks at a path of the host that responds with 500, as a stranger's host
-    /// does. Those of another shop at the same host are not delayed.
+    /// One shop has webhooks at a path of the host that responds with 500, as a host of
+    /// others does that expects no webhooks. Those of another shop at the same host are not delayed.
     async fn a_host_gets_unproven_notifications_at_a_limited_rate_and_proven_ones_at_once(
         platform: &Platform,
     ) {

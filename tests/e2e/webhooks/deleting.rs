@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{create_proven_webhook, deliver, iri, wait_for_attempts};
-use crate::harness::{Database, Platform, WebhookReceiver, run_sql};
+use crate::harness::{Platform, WebhookReceiver, run_sql};
 
 /// The state of every notification that was not delivered.
 const STATES: &str = "SELECT webhook_id, delivery_id, state, finished_at IS NOT NULL
@@ -12,11 +12,9 @@ const STATES: &str = "SELECT webhook_id, delivery_id, state, finished_at IS NOT 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_a_webhook_cancels_its_notifications_and_no_others() {
-    let Some(database) = Database::postgres() else {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
-    let url = database.url.clone().unwrap();
-    let platform = Platform::start(database).await;
     let client = platform.client().await;
     let courier = platform.courier().await;
     let receiver = WebhookReceiver::start().await;

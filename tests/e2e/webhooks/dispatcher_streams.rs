@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Streaming, transport::Channel};
 
 use crate::harness::{
-    Database, Platform, Replica, WebhookReceiver, deliver,
+    Database, Platform, WebhookReceiver, deliver,
     grpc::{self, with_token},
 };
 
@@ -66,18 +66,17 @@ on_both_databases! {
 /// The other core has cached the client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stream_of_a_dispatcher_that_was_disabled_at_another_core_ends() {
-    let Some([first, second]) = Replica::start_two().await else {
+    let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let operator = first.operator().await;
     let dispatcher = operator.create_client("", &["notifications"]).await;
-    let stream = open_with(second.connect(&dispatcher, &["notifications"]).await).await;
+    let stream = open(&second, &dispatcher).await;
 
     operator.disable_client(&dispatcher).await;
 
     assert_ends(stream).await;
-    first.stop().await;
-    second.stop().await;
+    Platform::stop_both([first, second]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,9 +96,7 @@ async fn a_disabled_dispatcher_sends_nothing() {
     platform.run_delivery_json(&disable).await;
     let test = ["webhooks", "test", webhook["id"].as_str().unwrap()];
     let is_connected = async || {
-        let tested = platform
-            .run_delivery_as(&platform.operator_client, &test)
-            .await;
+        let tested = platform.run_delivery_output(&test).await;
         let errors = String::from_utf8(tested.stderr).unwrap();
         !errors.starts_with("no webhook dispatcher is connected to this core")
     };

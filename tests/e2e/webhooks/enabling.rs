@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{deliver, iri};
 use crate::harness::{
-    ApiClient, Platform, Replica, WebhookReceiver,
+    ApiClient, Platform, WebhookReceiver,
     all_in_one::stderr,
     assertions::{assert_error, json_ld},
 };
@@ -232,7 +232,7 @@ on_both_databases! {
         assert!(leaked_receiver.received().await.is_empty());
         let id = webhook["id"].as_str().unwrap();
         let enable = ["webhooks", "enable", id];
-        let rejected = platform.run_delivery_as(&platform.operator_client, &enable).await;
+        let rejected = platform.run_delivery_output(&enable).await;
         assert_eq!(
             stderr(&rejected),
             "the webhook's client is disabled; create a webhook with another client\n"
@@ -254,21 +254,20 @@ on_both_databases! {
 /// A core accepts a token for up to a minute after its client was disabled at another core.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_another_core_disabled_creates_no_webhook() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let client = replicas[1].client().await;
+    let client = platforms[1].client().await;
     client.get("/api/webhooks").await.expect(200);
 
-    replicas[0].disable_demo_client().await;
+    let operator = platforms[0].operator().await;
+    operator.disable_client(&platforms[0].demo_client).await;
     client.get("/api/webhooks").await.expect(200);
     let draft = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
     let rejected = client.post("/api/webhooks", draft).await;
 
     assert_error(&rejected, 401);
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 async fn post_action(client: &ApiClient, webhook: &Value, action: &str) -> Value {

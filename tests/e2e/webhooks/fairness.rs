@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::{draft, iri};
-use crate::harness::{ApiClient, Platform, Replica, WebhookReceiver};
+use crate::harness::{ApiClient, Platform, WebhookReceiver};
 
 /// The number of deliveries in a burst.
 const BURST: usize = 60;
@@ -127,18 +127,18 @@ on_both_databases! {
 /// As above, over two cores with a dispatcher each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_burst_of_notifications_on_two_cores_is_sent_once_each() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let client = replicas[0].client().await;
+    let client = platforms[0].client().await;
     let receiver = WebhookReceiver::start().await;
     client
         .create_webhook("delivery.picked", receiver.url())
         .await;
     let tasks = create_pickups(&client, BURST).await;
     let boards = [
-        replicas[0].dispatch_board().await,
-        replicas[1].dispatch_board().await,
+        platforms[0].dispatch_board().await,
+        platforms[1].dispatch_board().await,
     ];
 
     join_all(tasks.iter().enumerate().map(|(number, task)| {
@@ -154,7 +154,5 @@ async fn a_burst_of_notifications_on_two_cores_is_sent_once_each() {
 
     assert_eq!(receive_ids(&receiver, BURST).await.len(), BURST);
     assert!(receiver.received().await.is_empty());
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }

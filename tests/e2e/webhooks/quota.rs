@@ -63,11 +63,9 @@ async fn concurrent_requests_do_not_exceed_the_quota_on_sqlite() {
 /// Every request is in its transaction before the first of them ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_requests_do_not_exceed_the_quota_on_postgres() {
-    let Some(database) = Database::postgres() else {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
-    let url = database.url.clone().unwrap();
-    let platform = Platform::start(database).await;
     let client = platform.client().await;
     create(&client, QUOTA - 1).await;
     let held = tokio::spawn({

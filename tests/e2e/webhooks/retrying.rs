@@ -41,7 +41,7 @@ on_both_databases! {
             (500, "600", 5),
         ] {
             let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-            receiver.respond_with_retry_after(status, retry_after);
+            receiver.respond_with_header(status, "retry-after", retry_after);
             deliver(&client, &courier).await;
             receiver.next_notification().await;
 
@@ -62,7 +62,7 @@ on_both_databases! {
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
-        receiver.respond_with_retry_after(503, "1200");
+        receiver.respond_with_header(503, "retry-after", "1200");
         deliver(&client, &courier).await;
         let first = receiver.next_notification().await;
         wait_for_attempts(&client, &webhook, 1).await;

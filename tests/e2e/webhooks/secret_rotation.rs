@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{deliver, iri};
 use crate::harness::{
-    ApiClient, Notification, Platform, Replica, WebhookReceiver,
+    ApiClient, Notification, Platform, WebhookReceiver,
     assertions::{assert_violations, json_ld},
 };
 
@@ -173,11 +173,11 @@ on_both_databases! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn secrets_of_concurrent_rotations_on_two_cores_all_sign() {
-    let Some(replicas) = Replica::start_two().await else {
+    let Some(platforms) = Platform::start_two().await else {
         return;
     };
-    let clients = [replicas[0].client().await, replicas[1].client().await];
-    let board = replicas[0].dispatch_board().await;
+    let clients = [platforms[0].client().await, platforms[1].client().await];
+    let board = platforms[0].dispatch_board().await;
     let receiver = WebhookReceiver::start().await;
     let webhook = clients[0]
         .create_webhook("delivery.completed", receiver.url())
@@ -198,9 +198,7 @@ async fn secrets_of_concurrent_rotations_on_two_cores_all_sign() {
         let webhook = response.expect(200);
         assert!(notification.has_standard_signature(&secret(&webhook)));
     }
-    for replica in replicas {
-        replica.stop().await;
-    }
+    Platform::stop_both(platforms).await;
 }
 
 /// Asserts that the platform signature is made with the first secret, and the Standard Webhooks

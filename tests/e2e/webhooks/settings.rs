@@ -13,10 +13,14 @@ use crate::harness::{ApiClient, Database, Platform, WebhookReceiver};
 /// A platform with adjusted settings on each available database.
 async fn platforms(adjust: fn(&mut Settings)) -> Vec<Platform> {
     let mut platforms = Vec::new();
-    for database in std::iter::once(Database::sqlite()).chain(Database::postgres()) {
+    for database in Database::each() {
         platforms.push(Platform::start_with(database, adjust).await);
     }
     platforms
+}
+
+fn retain_for_a_day(settings: &mut Settings) {
+    settings.webhooks.notification_retention = Duration::from_hours(24);
 }
 
 /// The default is 5 days.
@@ -51,10 +55,7 @@ async fn a_webhook_is_disabled_once_it_has_only_failed_for_the_configured_time()
 /// Pending notifications stay.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_finished_notification_is_removed_after_the_configured_time() {
-    for platform in
-        platforms(|settings| settings.webhooks.notification_retention = Duration::from_hours(24))
-            .await
-    {
+    for platform in platforms(retain_for_a_day).await {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         let webhook = client
@@ -69,7 +70,7 @@ async fn a_finished_notification_is_removed_after_the_configured_time() {
             })
             .await;
         // Due only after the end of the test.
-        receiver.respond_with_retry_after(503, "86400");
+        receiver.respond_with_header(503, "retry-after", "86400");
         platform.advance(SignedDuration::from_hours(2));
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;
@@ -100,12 +101,9 @@ async fn a_finished_notification_is_removed_after_the_configured_time() {
 /// events that a disabled webhook missed. Each is enqueued once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failed_notifications_and_missed_events_older_than_the_retention_are_recovered() {
-    for platform in
-        platforms(|settings| settings.webhooks.notification_retention = Duration::from_hours(24))
-            .await
-    {
+    for platform in platforms(retain_for_a_day).await {
         let receiver = WebhookReceiver::start().await;
-        receiver.respond_with_retry_after(503, "86400");
+        receiver.respond_with_header(503, "retry-after", "86400");
         let client = platform.client().await;
         let webhook = client
             .create_webhook("delivery.completed", receiver.url())
@@ -163,10 +161,7 @@ async fn failed_notifications_and_missed_events_older_than_the_retention_are_rec
 /// are therefore not recovered once their notifications are removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sent_event_is_not_recovered_once_its_notification_is_removed() {
-    for platform in
-        platforms(|settings| settings.webhooks.notification_retention = Duration::from_hours(24))
-            .await
-    {
+    for platform in platforms(retain_for_a_day).await {
         let receiver = WebhookReceiver::start().await;
         let client = platform.client().await;
         let webhook = client

@@ -71,7 +71,7 @@ on_both_databases! {
 
 /// The specification's test vector, against the harness's check.
 #[test]
-fn the_signature_of_the_published_body_is_the_published_one() {
+fn the_harness_verifies_the_specifications_test_vector() {
     let mut headers = HeaderMap::new();
     let signature = "S9LMKpq4VBDEGm5umbQx/q4SQMnpX/Wz/719dBBZ3rI=";
     headers.insert("x-service-signature", signature.parse().unwrap());

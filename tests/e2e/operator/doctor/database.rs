@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{Report, as_strs, create, flags, over_both};
+use super::{Report, as_strs, create};
 use crate::harness::{
     Database,
     all_in_one::{AllInOne, program},
@@ -13,11 +13,11 @@ use crate::harness::{
 
 #[test]
 fn a_wrong_or_missing_master_key_is_a_failure() {
-    over_both(|database| {
+    for database in Database::each() {
         let directory = tempfile::tempdir().unwrap();
         let data_dir = directory.path().join("data");
         let other = directory.path().join("other");
-        let flags = flags(database);
+        let flags = Vec::from_iter(database.flag());
         let flags = as_strs(&flags);
         create(&data_dir, &flags);
         create(&other, &[]);
@@ -34,20 +34,20 @@ fn a_wrong_or_missing_master_key_is_a_failure() {
         let report = Report::of(&data_dir, &flags);
         report.assert("master key", "failure", "does not exist: restore it");
         assert!(!key.exists());
-    });
+    }
 }
 
 #[test]
 fn a_newer_schema_is_a_failure_and_one_to_be_migrated_a_warning() {
-    over_both(|database| {
+    for database in Database::each() {
         let data_dir = tempfile::tempdir().unwrap();
         let data_dir = data_dir.path();
-        let flags = flags(database);
+        let flags = Vec::from_iter(database.flag());
         let flags = as_strs(&flags);
         create(data_dir, &flags);
 
         let insert = "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)";
-        execute(database, data_dir, insert);
+        execute(&database, data_dir, insert);
         let report = Report::of(data_dir, &flags);
         report.assert(
             "migrations",
@@ -55,11 +55,11 @@ fn a_newer_schema_is_a_failure_and_one_to_be_migrated_a_warning() {
             "the schema is newer than this program",
         );
 
-        execute(database, data_dir, "DELETE FROM seaql_migrations");
+        execute(&database, data_dir, "DELETE FROM seaql_migrations");
         let report = Report::of(data_dir, &flags);
         let pending = "not applied yet: m0001_initial_schema";
         report.assert("migrations", "warning", pending);
-    });
+    }
 }
 
 #[test]

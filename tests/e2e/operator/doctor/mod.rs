@@ -73,22 +73,8 @@ impl Report {
     }
 }
 
-/// The flag of a database; none for SQLite in the data directory.
-fn flags(database: &Database) -> Vec<String> {
-    let url = database.url.iter();
-    url.map(|url| format!("--database-url={url}")).collect()
-}
-
 fn as_strs(flags: &[String]) -> Vec<&str> {
     flags.iter().map(String::as_str).collect()
-}
-
-/// Runs a test over both databases.
-fn over_both(test: impl Fn(&Database)) {
-    test(&Database::sqlite());
-    if let Some(database) = Database::postgres() {
-        test(&database);
-    }
 }
 
 /// Runs a platform once, so that its data directory and its database exist.
@@ -98,10 +84,10 @@ fn create(data_dir: &Path, flags: &[&str]) {
 
 #[test]
 fn a_running_platform_has_no_failure_and_is_not_changed_when_stopped() {
-    over_both(|database| {
+    for database in Database::each() {
         let data_dir = tempfile::tempdir().unwrap();
         let data_dir = data_dir.path();
-        let flags = flags(database);
+        let flags = Vec::from_iter(database.flag());
         let flags = as_strs(&flags);
         let is_sqlite = database.url.is_none();
         let only = |is_checked| if is_checked { "ok" } else { "skipped" };
@@ -138,7 +124,7 @@ fn a_running_platform_has_no_failure_and_is_not_changed_when_stopped() {
         let before = contents(data_dir);
         assert_eq!(Report::of(data_dir, &flags).statuses(), expected("skipped"));
         assert_eq!(contents(data_dir), before);
-    });
+    }
 }
 
 /// The files of a directory.
@@ -232,9 +218,9 @@ fn check_core(data_dir: &Path, database_flag: &str) -> Report {
 
 #[test]
 fn a_healthy_core_has_no_failure_even_if_it_cannot_reach_the_public_url() {
-    over_both(|database| {
+    for database in Database::each() {
         let data_dir = tempfile::tempdir().unwrap();
-        let flags = flags(database);
+        let flags = Vec::from_iter(database.flag());
         create(data_dir.path(), &as_strs(&flags));
         let sqlite = "--database-url=sqlite://delivery.sqlite".to_owned();
 
@@ -246,7 +232,7 @@ fn a_healthy_core_has_no_failure_even_if_it_cannot_reach_the_public_url() {
         report.assert("geocoder gazetteer", "ok", "addresses.sqlite has addresses");
         report.assert("public URL", "warning", "cannot connect to 127.0.0.1:1");
         report.assert("egress policy", "ok", "https only");
-    });
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
 use super::{Report, as_strs};
 use crate::harness::{
-    RoutingServer,
+    UpstreamServer,
     all_in_one::{AllInOne, command},
 };
 
@@ -20,7 +20,7 @@ use crate::harness::{
 async fn geocoders_and_a_router_are_asked_and_their_keys_are_not_printed() {
     let data_dir = tempfile::tempdir().unwrap();
     let directory = data_dir.path().to_owned();
-    let osrm = RoutingServer::start(1000.0, 60.0).await;
+    let osrm = UpstreamServer::start_router(1000.0, 60.0).await;
     let served = format!("--osrm-url={}", osrm.url);
     let photon = "photon=http://127.0.0.1:1/?key=SECRET";
     let run = move |flags: &[&str]| {

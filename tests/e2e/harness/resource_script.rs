@@ -5,7 +5,10 @@
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, Command, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        Mutex,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     time::Duration,
 };
 
@@ -16,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 pub(crate) struct ResourceScript {
     script: Child,
     /// The lines it prints. Closed once it has exited.
-    lines: Receiver<String>,
+    lines: Mutex<Receiver<String>>,
 }
 
 impl ResourceScript {
@@ -35,6 +38,7 @@ impl ResourceScript {
                 let _ = printed.send(line);
             }
         });
+        let lines = Mutex::new(lines);
         let resource_script = Self { script, lines };
         let first = resource_script.read_line();
         (resource_script, first)
@@ -54,7 +58,7 @@ impl ResourceScript {
 
     /// The next line; empty if the script has exited.
     fn read_line(&self) -> String {
-        match self.lines.recv_timeout(TIMEOUT) {
+        match self.lines.lock().unwrap().recv_timeout(TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => String::new(),
             Err(RecvTimeoutError::Timeout) => panic!("the script is not done within {TIMEOUT:?}"),

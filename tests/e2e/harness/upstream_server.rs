@@ -1,4 +1,4 @@
-//! A fake OSRM server: returns the same route for every request.
+//! A fake router or geocoder, called over HTTP.
 
 use std::{
     convert::Infallible,
@@ -11,26 +11,27 @@ use tokio::{
     task::JoinHandle,
 };
 
-pub(crate) struct RoutingServer {
+pub(crate) struct UpstreamServer {
     pub(crate) url: String,
     state: Arc<Mutex<State>>,
     accepting: JoinHandle<Infallible>,
 }
 
+/// The status and the body of the response to a path and query.
+type Respond = dyn Fn(&str) -> (u16, String) + Send;
+
 struct State {
-    status: u16,
-    body: String,
+    respond: Box<Respond>,
     requests: Vec<String>,
 }
 
-impl RoutingServer {
-    /// Starts a server that returns a route of this length (metres) and duration (seconds).
-    pub(crate) async fn start(meters: f64, seconds: f64) -> Self {
+impl UpstreamServer {
+    /// Starts a server that responds with a status and a body to a path and query.
+    pub(crate) async fn start(respond: impl Fn(&str) -> (u16, String) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Mutex::new(State {
-            status: 200,
-            body: route(meters, seconds),
+            respond: Box::new(respond),
             requests: Vec::new(),
         }));
         let served = Arc::clone(&state);
@@ -47,6 +48,12 @@ impl RoutingServer {
         }
     }
 
+    /// Starts an OSRM server that returns a route of this length (metres) and duration (seconds).
+    pub(crate) async fn start_router(meters: f64, seconds: f64) -> Self {
+        let body = route(meters, seconds);
+        Self::start(move |_| (200, body.clone())).await
+    }
+
     /// Sets the route returned from now on.
     pub(crate) fn set_route(&self, meters: f64, seconds: f64) {
         self.respond_with(200, &route(meters, seconds));
@@ -54,9 +61,8 @@ impl RoutingServer {
 
     /// Sets the status and body returned from now on.
     pub(crate) fn respond_with(&self, status: u16, body: &str) {
-        let mut state = self.state.lock().unwrap();
-        state.status = status;
-        body.clone_into(&mut state.body);
+        let body = body.to_owned();
+        self.state.lock().unwrap().respond = Box::new(move |_| (status, body.clone()));
     }
 
     /// The paths and queries received.
@@ -65,7 +71,7 @@ impl RoutingServer {
     }
 }
 
-impl Drop for RoutingServer {
+impl Drop for UpstreamServer {
     fn drop(&mut self) {
         self.accepting.abort();
     }
@@ -93,12 +99,11 @@ async fn serve(mut connection: TcpStream, state: Arc<Mutex<State>>) {
     let response = {
         let mut state = state.lock().unwrap();
         let target = head.split(' ').nth(1).unwrap().to_owned();
+        let (status, body) = (state.respond)(&target);
         state.requests.push(target);
+        let length = body.len();
         format!(
-            "HTTP/1.1 {} -\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}",
-            state.status,
-            state.body.len(),
-            state.body
+            "HTTP/1.1 {status} -\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
         )
     };
     // The client may have disconnected.
