@@ -96,7 +96,7 @@ impl Definitions {
             return Ok(None);
         };
         used.price_list = Some(compiled.version);
-        if compiled.list.references_zones() {
+        if compiled.list.references_zones {
             used.add_zones(compiled.zones);
         }
         Ok(Some(compiled.list))

@@ -7,9 +7,7 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use sea_orm::{
-    Iterable as _, JoinType, RelationDef,
-};
+use sea_orm::{Iterable as _, JoinType, RelationDef};
 
 use super::{
     delivery_rows::{assemble, completed_at},
