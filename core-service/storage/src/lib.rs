@@ -45,7 +45,6 @@ mod inspection;
 mod lease_clock;
 mod metrics;
 mod padded_params;
-mod prelude;
 mod refusals;
 mod rows;
 mod schema;
@@ -62,3 +61,20 @@ pub use self::{
     schema::NOT_BOOTSTRAPPED,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
 };
+
+/// What the files of the aggregates use to build statements and run them.
+mod prelude {
+    pub(crate) use jiff::Timestamp;
+    pub(crate) use sea_orm::{
+        ActiveValue::Set,
+        ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+        QueryTrait, Select,
+        sea_query::{
+            CaseStatement, Expr, LockBehavior, LockType, OnConflict, Query, SelectStatement,
+            SimpleExpr,
+        },
+    };
+    pub(crate) use uuid::Uuid;
+
+    pub(crate) use crate::{Error, padded_params::padded, rows};
+}

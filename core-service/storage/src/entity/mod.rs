@@ -1,4 +1,4 @@
-//! The tables, a module each, grouped as the schema is. The aggregates' files beside this folder
+//! The tables, a module each, in groups. The aggregates' files beside this folder
 //! convert rows to domain types and back.
 
 /// Declares a table: its name, the columns of its primary key, and the others.
@@ -44,7 +44,6 @@ macro_rules! table {
 mod api_clients;
 mod deliveries;
 mod events;
-mod geography;
 pub(super) mod instant;
 pub(super) mod json;
 mod stores;
@@ -58,8 +57,7 @@ pub(super) use self::{
     api_clients::{api_client, idempotency_key, platform_secret, signing_key},
     deliveries::{created_bytes, delivery, retail_price_use, slot_booking, task},
     events::{event, event_counter, event_sequencer},
-    geography::{geocode, zone_set},
-    stores::{price_list, store, time_slot},
+    stores::{geocode, price_list, store, time_slot, zone_set},
     webhooks::{attempt, notification, receiver_host, webhook},
 };
 

@@ -1,4 +1,5 @@
-//! Rows of stores, and of their time slots and price lists.
+//! Rows of stores, of their time slots and price lists, and of what is the same for all stores: zones
+//! and the geocode cache.
 
 table! {
     /// Rows of `stores`.
@@ -28,4 +29,21 @@ table! {
     key(store_id: Uuid, version: i64);
     definition: String,
     created_at: Instant,
+}
+
+table! {
+    /// Rows of `zone_sets`.
+    mod zone_set = "zone_sets";
+    key(version: i64);
+    definition: String,
+    created_at: Instant,
+}
+
+table! {
+    /// Rows of `geocodes`.
+    mod geocode = "geocodes";
+    key(key: Vec<u8>);
+    /// `None`: the address was not found.
+    place: Option<PlaceJson>,
+    expires_at: Instant,
 }
