@@ -84,7 +84,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
                 r#"FROM "notifications" WHERE (state = … AND "lease_expires_at" < ("#,
             ),
             (
-                &["UPDATE"],
+                &["SELECT"],
                 r#"UPDATE "receiver_hosts" … FROM "webhooks" WHERE "webhooks"."id" IN ("#,
             ),
         ],
