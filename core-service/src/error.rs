@@ -34,8 +34,8 @@ pub enum Error {
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
     SlotTaken(TimeWindow),
-    /// A definition changed between planning a delivery and creating it. The delivery is planned
-    /// again, so no client gets this error.
+    /// A definition changed between planning a delivery and creating it, each time that it was
+    /// planned.
     #[error("a definition changed while the delivery was created; repeat the request")]
     DefinitionChanged,
     #[error(

@@ -102,3 +102,55 @@ async fn every_core_applies_the_time_slot_applied_last() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_core_prices_deliveries_by_the_zones_applied_last() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let Some(cluster) = Cluster::start().await else {
+        return;
+    };
+    let shop = cluster.shop().await;
+    // A square with an edge of half a degree.
+    let apply = |west: f64| {
+        let (south, east, north) = (48.6, west + 0.5, 49.1);
+        let corners = [
+            [west, south],
+            [east, south],
+            [east, north],
+            [west, north],
+            [west, south],
+        ];
+        cluster.apply_zones(&json!({
+            "type": "FeatureCollection",
+            "features": [{
+                "type": "Feature",
+                "properties": { "name": "Centre" },
+                "geometry": { "type": "Polygon", "coordinates": [corners] },
+            }],
+        }));
+    };
+    apply(2.1);
+    cluster.apply_price_list(
+        "currency = \"EUR\"
+         tax = { name = \"VAT\", rate = 2000 }
+         strategy = \"first\"
+         [[rule]]
+         name = \"Centre\"
+         when = 'in_zone(dropoff.address, \"Centre\")'
+         price = 100
+         [[rule]]
+         name = \"Elsewhere\"
+         when = \"distance >= 0\"
+         price = 200",
+    );
+
+    for _ in 0..CHANGES {
+        for (west, amount) in [(2.1, 100), (2.5, 200)] {
+            apply(west);
+            for _ in 0..CREATES {
+                let delivery = create(&shop, None).await.unwrap();
+                assert_eq!(delivery["price"]["amount"], amount, "{delivery}");
+            }
+        }
+    }
+}

@@ -235,6 +235,13 @@ impl Cluster {
         self.apply("time-slots", definition, &self.store);
     }
 
+    /// Adds or replaces zones.
+    pub(crate) fn apply_zones(&self, geo_json: &Value) {
+        let file = self.directory.path().join("zones");
+        std::fs::write(&file, geo_json.to_string()).unwrap();
+        self.operator(&["zones", "apply", file.to_str().unwrap()]);
+    }
+
     fn apply(&self, command: &str, definition: &str, store: &str) {
         let file = self.directory.path().join(command);
         std::fs::write(&file, definition).unwrap();

@@ -1,6 +1,6 @@
 //! The attempt that the current future makes, for the connector: whether it has ended, and its phases.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rustls::ProtocolVersion;
@@ -25,8 +25,6 @@ pub(crate) struct Attempt {
 pub(crate) struct Phases {
     pub resolved: Option<Duration>,
     pub connected: Option<Duration>,
-    /// Of the connection that the attempt has opened.
-    pub local_addr: Option<SocketAddr>,
     pub handshake_completed: Option<Duration>,
     pub tls_version: Option<ProtocolVersion>,
 }

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use moka::sync::Cache;
+use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use tokio::{
     net::lookup_host,
@@ -80,7 +80,11 @@ impl Resolver {
             new_permits: permits(MAX_NEW),
             slow_permits: permits(MAX_SLOW),
             pending: Mutex::default(),
-            was_slow: Cache::new(MAX_KNOWN),
+            // By default, a full cache would refuse names that it has rarely been asked for.
+            was_slow: Cache::builder()
+                .max_capacity(MAX_KNOWN)
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
         }))
     }
 

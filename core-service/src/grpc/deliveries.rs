@@ -7,33 +7,26 @@ use domain::{
     before::DateOrder,
     delivery::{CancelError, Delivery},
     id::{DeliveryId, StoreId},
-    store::Store,
 };
 use process::clock::Clock;
-use prost::Message as _;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
-use uuid::Uuid;
 
 use super::{
     caller::Caller,
+    delivery_creation::new_delivery,
     filters,
     freshness::Freshness,
-    idempotency::{Idempotency, RequestKey},
+    idempotency::Idempotency,
     lookup, messages,
     notifications::{Outbox, PendingDispatch},
     pages,
-    planning::{PlanRequest, PlannedDelivery, Planner},
+    planning::Planner,
     quotas::DeliveryQuotas,
     quotes::{self, Quotes},
     slot_availability::Slots,
 };
-use storage::{
-    DatabaseTransaction, Storage,
-    delivery_insertion::{self, DefinitionVersions},
-    pages::Cursor,
-    slot_bookings,
-};
+use storage::{Storage, delivery_insertion::DefinitionVersions, pages::Cursor, slot_bookings};
 
 use crate::{error::Error, metrics::Metrics};
 
@@ -56,7 +49,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         request: Request<proto::CreateDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
         let caller = Caller::with_scope(&request, Scope::Deliveries)?;
-        let store = caller.store()?;
+        caller.store()?;
 
         let request = request.into_inner();
         let request_key =
@@ -66,36 +59,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             return Ok(reply);
         }
 
-        let mut freshness = self.freshness_of_first_plan();
-        loop {
-            let draft = (request.delivery.clone(), request.violations.clone());
-            let mut used = DefinitionVersions::default();
-            let created = match self.plan_draft(&caller, draft, freshness, &mut used).await {
-                Ok(planned) => Box::pin(self.create(store, planned, &used, request_key)).await,
-                Err(error) => Err(error),
-            };
-            // Another definition may permit what an outdated one does not.
-            let is_outdated = match &created {
-                Err(Error::DefinitionChanged) => true,
-                Err(Error::Invalid(_) | Error::SlotTaken(_) | Error::Bug(_))
-                    if freshness == Freshness::Any =>
-                {
-                    !self.planner.definitions.are_current(store, &used).await?
-                }
-                _ => false,
-            };
-            if is_outdated {
-                freshness = Freshness::Current;
-                continue;
-            }
-            return match created {
-                Ok(created) => Ok(created),
-                Err(Error::SlotTaken(window)) => {
-                    Err(self.slots.full_slot_error(store, window).await.into())
-                }
-                Err(error) => Ok(self.idempotency.replay_or(request_key, error).await?),
-            };
-        }
+        let draft = (request.delivery, request.violations);
+        let created = Box::pin(self.plan_and_create(&caller, draft, request_key));
+        Ok(created.await?)
     }
 
     async fn assert_delivery(
@@ -218,147 +184,7 @@ fn cursor(delivery: &Delivery) -> Cursor {
     }
 }
 
-/// A new delivery from a plan.
-fn new_delivery(planned: PlannedDelivery, store: &Store) -> Delivery {
-    let price = match &planned.quote {
-        Some(quote) => Some(quote.price),
-        // A delivery without a matching price rule is created without a price.
-        None => planned.price_list.as_ref().and_then(|price_list| {
-            price_list
-                .calculate(&planned.plan, &store.display_name, &planned.now)
-                .price
-        }),
-    };
-    let now = planned.now.timestamp();
-    Delivery {
-        retail_price: planned.quote.map(|quote| quote.name),
-        booking: planned.booking.map(|(booking, _)| booking),
-        external_reference: planned.external_reference,
-        ..Delivery::new(store.id, planned.plan, price, now)
-    }
-}
-
-/// Records the use of a quote. Fails if another delivery has used it.
-async fn use_quote(
-    transaction: &DatabaseTransaction,
-    id: Uuid,
-    delivery: &Delivery,
-) -> Result<(), Error> {
-    if storage::retail_prices::use_once(transaction, id, delivery).await? {
-        return Ok(());
-    }
-    let earlier = storage::retail_prices::find_use(transaction, delivery.store_id, id).await?;
-    Err(quotes::already_used(earlier.unwrap_or(delivery.id)))
-}
-
 impl Deliveries {
-    /// A core that shares its database plans with cached definitions first.
-    fn freshness_of_first_plan(&self) -> Freshness {
-        if self.storage.is_single_process() {
-            Freshness::Current
-        } else {
-            Freshness::Any
-        }
-    }
-
-    /// Plans a draft and the violations found by the gateway, with the quote that the draft names.
-    async fn plan_draft(
-        &self,
-        caller: &Caller,
-        (draft, violations): (Option<proto::DeliveryDraft>, Vec<proto::Violation>),
-        freshness: Freshness,
-        used: &mut DefinitionVersions,
-    ) -> Result<PlannedDelivery, Error> {
-        let name = draft
-            .as_ref()
-            .and_then(|draft| draft.retail_price.as_deref());
-        let quote_lookup = self.quotes.look_up(caller.store()?.id, name);
-        let plan_request = PlanRequest {
-            draft,
-            violations,
-            freshness,
-        };
-        self.planner
-            .plan(caller, plan_request, quote_lookup, used)
-            .await
-    }
-
-    /// Creates a planned delivery, unless a definition that it was planned with has changed.
-    async fn create(
-        &self,
-        store: &Store,
-        planned: PlannedDelivery,
-        versions: &DefinitionVersions,
-        request_key: RequestKey,
-    ) -> Result<Response<proto::Delivery>, Error> {
-        let booking = planned.booking;
-        let quote_id = planned.quote.as_ref().map(|quote| quote.id);
-        let versions = versions.clone();
-        let warnings = messages::warnings(&planned.warnings);
-        let delivery = new_delivery(planned, store);
-
-        let reference = delivery.external_reference.clone();
-        let reply = proto::Delivery {
-            warnings,
-            ..messages::delivery(&delivery, store)
-        };
-        let quotas = self.quotas;
-        // With a key, the response is stored too.
-        let copies = if request_key.is_absent() { 1 } else { 2 };
-        let bytes = reply.encoded_len() * copies;
-        let is_single_insert =
-            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
-        let created = if is_single_insert {
-            match self.storage.insert_delivery(delivery, versions).await {
-                Ok(true) => Ok(Response::new(reply)),
-                Ok(false) => Err(Error::DefinitionChanged),
-                Err(error) => Err(error.into()),
-            }
-        } else {
-            let write = self.idempotency.write(request_key, move |transaction| {
-                let (delivery, reply) = (delivery.clone(), reply.clone());
-                let versions = versions.clone();
-                Box::pin(async move {
-                    // Before the booking, so that a repeated request fails because of its quote,
-                    // not because of the time slot.
-                    if let Some(id) = quote_id {
-                        use_quote(transaction, id, &delivery).await?;
-                    }
-                    if let Some((booking, capacity)) = booking {
-                        let store_id = delivery.store_id;
-                        let booked =
-                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
-                        if !booked {
-                            return Err(Error::SlotTaken(booking.window));
-                        }
-                    }
-                    let (store_id, now) = (delivery.store_id, delivery.created_at);
-                    quotas.check(transaction, store_id, bytes, now).await?;
-                    if !delivery_insertion::insert(transaction, &delivery, &versions).await? {
-                        return Err(Error::DefinitionChanged);
-                    }
-                    quotas.count(transaction, store_id, bytes, now).await?;
-                    Ok(reply)
-                })
-            });
-            write.await
-        };
-
-        match created {
-            Err(Error::Storage(error)) if error.is_unique_violation() => {
-                lookup::check_external_reference(&self.storage, store.id, reference).await?;
-                Err(Error::Storage(error))
-            }
-            created => {
-                let created = created?;
-                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
-                    self.metrics.deliveries_created.inc();
-                }
-                Ok(created)
-            }
-        }
-    }
-
     /// Cancels a delivery. Writes the event and enqueues its notifications in the same transaction.
     /// None if the delivery does not exist.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {

@@ -10,6 +10,7 @@ mod caller;
 mod client_limit;
 mod definitions;
 mod deliveries;
+mod delivery_creation;
 mod events;
 mod filters;
 mod freshness;

@@ -3,8 +3,8 @@
 //! `PostgreSQL` permits, and each operation would wait for the one that it opens while others are
 //! idle.
 //!
-//! A read has a timeout: a database that does not respond (a stopped server, a network that drops
-//! all packets, a frozen disk) must not block callers forever.
+//! A query has a timeout: a database that does not respond (a stopped server, a network that drops
+//! all packets, a frozen disk) must not block callers forever. What executes a statement limits it.
 
 use std::{
     pin::pin,

@@ -1,4 +1,5 @@
-//! The table of the API's operations, with their handlers: the gateway serves these and no others.
+//! The table of the API's operations, with their handlers: the gateway serves these and, in the demo,
+//! `DEMO`.
 
 mod api;
 mod deliveries;

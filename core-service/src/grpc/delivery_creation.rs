@@ -1,0 +1,228 @@
+//! Creates deliveries: plans them with the definitions that this core has cached, and again if these
+//! have changed.
+
+use domain::{delivery::Delivery, store::Store};
+use prost::Message as _;
+use tonic::Response;
+use uuid::Uuid;
+
+use super::{
+    caller::Caller,
+    deliveries::Deliveries,
+    freshness::Freshness,
+    idempotency::RequestKey,
+    lookup, messages,
+    planning::{PlanRequest, PlannedDelivery},
+    quotes,
+};
+use storage::{
+    DatabaseTransaction,
+    delivery_insertion::{self, DefinitionVersions},
+    slot_bookings,
+};
+
+use crate::error::Error;
+
+/// A requested delivery, and the violations that the gateway has found in it.
+pub(super) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
+
+/// How often a delivery is planned: again only if a definition has changed since the last plan.
+const MAX_PLANS: usize = 5;
+
+/// Whether other definitions may permit what has failed before it was written: they decide about
+/// times, packages and addresses, and the zones about where an ambiguous address is.
+fn depends_on_definitions(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Invalid(_)
+            | Error::PriceMismatch(_)
+            | Error::SlotTaken(_)
+            | Error::Bug(_)
+            | Error::Geocoding(_)
+            | Error::Routing(_)
+    )
+}
+
+impl Deliveries {
+    /// Plans a draft and creates the delivery, again with the current definitions if those of the
+    /// first plan have changed.
+    pub(super) async fn plan_and_create(
+        &self,
+        caller: &Caller,
+        draft: Draft,
+        request_key: RequestKey,
+    ) -> Result<Response<proto::Delivery>, Error> {
+        let store = caller.store()?;
+        let mut freshness = self.freshness_of_first_plan();
+        let mut plans = 1;
+        loop {
+            let draft = draft.clone();
+            let mut used = DefinitionVersions::default();
+            let created = match self.plan_draft(caller, draft, freshness, &mut used).await {
+                Ok(planned) => Box::pin(self.create(store, planned, &used, request_key)).await,
+                Err(error) => Err(error),
+            };
+            let created = match created {
+                Err(error) if freshness == Freshness::Any && depends_on_definitions(&error) => {
+                    match self.planner.definitions.are_current(store, &used).await {
+                        Ok(true) => Err(error),
+                        Ok(false) => Err(Error::DefinitionChanged),
+                        Err(error) => Err(error),
+                    }
+                }
+                created => created,
+            };
+            match created {
+                Ok(created) => return Ok(created),
+                Err(Error::DefinitionChanged) if plans < MAX_PLANS => {
+                    freshness = Freshness::Current;
+                    plans += 1;
+                }
+                Err(Error::SlotTaken(window)) => {
+                    return Err(self.slots.full_slot_error(store, window).await);
+                }
+                Err(error) => return self.idempotency.replay_or(request_key, error).await,
+            }
+        }
+    }
+
+    /// A core that shares its database plans with cached definitions first.
+    fn freshness_of_first_plan(&self) -> Freshness {
+        if self.storage.is_single_process() {
+            Freshness::Current
+        } else {
+            Freshness::Any
+        }
+    }
+
+    /// Plans a draft and the violations found by the gateway, with the quote that the draft names.
+    pub(super) async fn plan_draft(
+        &self,
+        caller: &Caller,
+        (draft, violations): Draft,
+        freshness: Freshness,
+        used: &mut DefinitionVersions,
+    ) -> Result<PlannedDelivery, Error> {
+        let name = draft
+            .as_ref()
+            .and_then(|draft| draft.retail_price.as_deref());
+        let quote_lookup = self.quotes.look_up(caller.store()?.id, name);
+        let plan_request = PlanRequest {
+            draft,
+            violations,
+            freshness,
+        };
+        self.planner
+            .plan(caller, plan_request, quote_lookup, used)
+            .await
+    }
+
+    /// Creates a planned delivery, unless a definition that it was planned with has changed.
+    async fn create(
+        &self,
+        store: &Store,
+        planned: PlannedDelivery,
+        versions: &DefinitionVersions,
+        request_key: RequestKey,
+    ) -> Result<Response<proto::Delivery>, Error> {
+        let booking = planned.booking;
+        let quote_id = planned.quote.as_ref().map(|quote| quote.id);
+        let versions = versions.clone();
+        let warnings = messages::warnings(&planned.warnings);
+        let delivery = new_delivery(planned, store);
+
+        let reference = delivery.external_reference.clone();
+        let reply = proto::Delivery {
+            warnings,
+            ..messages::delivery(&delivery, store)
+        };
+        let quotas = self.quotas;
+        // With a key, the response is stored too.
+        let copies = if request_key.is_absent() { 1 } else { 2 };
+        let bytes = reply.encoded_len() * copies;
+        let is_single_insert =
+            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let created = if is_single_insert {
+            match self.storage.insert_delivery(delivery, versions).await {
+                Ok(true) => Ok(Response::new(reply)),
+                Ok(false) => Err(Error::DefinitionChanged),
+                Err(error) => Err(error.into()),
+            }
+        } else {
+            let write = self.idempotency.write(request_key, move |transaction| {
+                let (delivery, reply) = (delivery.clone(), reply.clone());
+                let versions = versions.clone();
+                Box::pin(async move {
+                    // Before the booking, so that a repeated request fails because of its quote,
+                    // not because of the time slot.
+                    if let Some(id) = quote_id {
+                        use_quote(transaction, id, &delivery).await?;
+                    }
+                    if let Some((booking, capacity)) = booking {
+                        let store_id = delivery.store_id;
+                        let booked =
+                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
+                        if !booked {
+                            return Err(Error::SlotTaken(booking.window));
+                        }
+                    }
+                    let (store_id, now) = (delivery.store_id, delivery.created_at);
+                    quotas.check(transaction, store_id, bytes, now).await?;
+                    if !delivery_insertion::insert(transaction, &delivery, &versions).await? {
+                        return Err(Error::DefinitionChanged);
+                    }
+                    quotas.count(transaction, store_id, bytes, now).await?;
+                    Ok(reply)
+                })
+            });
+            write.await
+        };
+
+        match created {
+            Err(Error::Storage(error)) if error.is_unique_violation() => {
+                lookup::check_external_reference(&self.storage, store.id, reference).await?;
+                Err(Error::Storage(error))
+            }
+            created => {
+                let created = created?;
+                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    self.metrics.deliveries_created.inc();
+                }
+                Ok(created)
+            }
+        }
+    }
+}
+
+/// A new delivery from a plan.
+pub(super) fn new_delivery(planned: PlannedDelivery, store: &Store) -> Delivery {
+    let price = match &planned.quote {
+        Some(quote) => Some(quote.price),
+        // A delivery without a matching price rule is created without a price.
+        None => planned.price_list.as_ref().and_then(|price_list| {
+            price_list
+                .calculate(&planned.plan, &store.display_name, &planned.now)
+                .price
+        }),
+    };
+    let now = planned.now.timestamp();
+    Delivery {
+        retail_price: planned.quote.map(|quote| quote.name),
+        booking: planned.booking.map(|(booking, _)| booking),
+        external_reference: planned.external_reference,
+        ..Delivery::new(store.id, planned.plan, price, now)
+    }
+}
+
+/// Records the use of a quote. Fails if another delivery has used it.
+async fn use_quote(
+    transaction: &DatabaseTransaction,
+    id: Uuid,
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    if storage::retail_prices::use_once(transaction, id, delivery).await? {
+        return Ok(());
+    }
+    let earlier = storage::retail_prices::find_use(transaction, delivery.store_id, id).await?;
+    Err(quotes::already_used(earlier.unwrap_or(delivery.id)))
+}
