@@ -84,6 +84,8 @@ async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_no
     let (shop, receiver, load) = start_load(&cluster).await;
     load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
 
+    // Before it has accepted one, a receiver gets the notifications one at a time.
+    assert!(receiver.wait(TIMEOUT, |received| received.total > 1).await);
     receiver.set_responding(false);
     let before = receiver.received().total;
     let are_in_flight = |received: &Received| received.total >= before + IN_FLIGHT;
