@@ -36,7 +36,7 @@ impl From<Status> for Error {
                 | Code::DeadlineExceeded
                 | Code::ResourceExhausted
         );
-        // tonic, such as for a message over its limit, or a proxy: not the client's fault.
+        // By tonic, such as for a message over its limit, or by a proxy: not the client's fault.
         if !is_from_core && !is_temporary {
             return Self::internal(status);
         }

@@ -1,4 +1,4 @@
-//! The middleware that measures and logs each request.
+//! The middleware that measures, traces and logs each request.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -45,7 +45,8 @@ where
     Ok(response)
 }
 
-/// The span of a request, unless it is a health check. Not the path, which its sender chooses.
+/// The trace's span of a request, unless it is a health check. It has the route and not the path,
+/// which the client chooses.
 fn trace<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<TraceSpan> {
     if NOT_LOGGED.contains(&series.route) {
         return None;

@@ -1,5 +1,5 @@
-//! The command line: `start`, which is also the default command, and the operator's commands,
-//! which call core over gRPC.
+//! The command line: `start`, which is also the default command, commands that call core over gRPC,
+//! and commands for the files and processes of this host.
 
 mod access;
 mod address;
@@ -135,7 +135,7 @@ pub(crate) fn parse() -> Command {
 fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
     let mut command = with_usual_variables(CommandLine::command());
     if let Some(name) = named_command(arguments) {
-        // The environment variables of the all-in-one do not apply to commands.
+        // The flags before a command are not read from environment variables.
         command = command.mut_args(|argument| argument.env(Resettable::Reset));
         let matches = command_line::matches(&mut command, arguments)?;
         if let Some(data_dir) = leading_data_dir(&mut command, &matches, &name)? {

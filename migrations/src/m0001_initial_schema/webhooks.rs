@@ -25,8 +25,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 // Each prefixed with its length in two bytes, oldest first.
                 blob_null("encrypted_retired_secrets"),
                 optional_instant("overlap_ends_at"),
-                // The position in the queue; null if no notification is pending. At most the later
-                // of two instants: when the earliest of them is due, and the last claim.
+                // The webhook's position in the queue; null if no notification is pending. Never
+                // after both the instant when the earliest is due and that of the last claim.
                 optional_instant("next_due_at"),
                 // How long the last attempt took: healthy, lagging or slow; null before the first.
                 text_null("receiver_health"),
@@ -44,7 +44,8 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
             ],
             &["store_id", "id"],
         ),
-        // Hosts of unproven webhooks that had an attempt: the next waits for its end and a pause.
+        // Hosts at which an unproven webhook had an attempt: the store's next attempt at the host
+        // waits until that one ends, and for a pause after failures.
         table(
             "receiver_hosts",
             [
@@ -52,7 +53,7 @@ pub(super) fn tables() -> Vec<TableCreateStatement> {
                 text("host"),
                 // By the lease clock.
                 instant("in_flight_until"),
-                // Since a notification was accepted.
+                // How many attempts failed since a notification was accepted.
                 big_integer("failures"),
                 instant("failed_at"),
             ],

@@ -111,7 +111,7 @@ impl Member {
                 ServingStatus::NotServing => State::NotReady,
                 _ => State::Up,
             },
-            // Reachable, but without the health service.
+            // Core has responded, if only with an error, such as that it has no health service.
             Ok(Err(status)) if TransportFailure::of(status).is_none() => State::Up,
             Ok(Err(_)) | Err(_) => State::Down,
         };
@@ -136,7 +136,8 @@ impl Member {
         }
     }
 
-    /// `failed` is the status of the call that found the core down; none if the call timed out.
+    /// `failed` is the error of the call from which the state follows; none if the call succeeded
+    /// or timed out.
     fn set_state(&self, state: State, failed: Option<&Status>) {
         let changed = self.state.send_if_modified(|current| {
             let changed = *current != state;
@@ -157,7 +158,7 @@ impl Member {
     }
 }
 
-/// Why a core cannot be called: the connector's own words, or the root cause.
+/// Why a core cannot be called: the message of the connector's error, or of the root cause.
 fn reason(status: &Status) -> String {
     causes(status)
         .find(|cause| cause.is::<ConnectError>())

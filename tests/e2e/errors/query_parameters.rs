@@ -84,8 +84,8 @@ async fn an_unknown_query_parameter_is_reported_with_the_other_violations() {
 }
 
 on_both_databases! {
-    /// API Platform's Admin sends `order[id]`, `page` and `itemsPerPage` with each list request. A second
-    /// page by number would repeat the first.
+    /// API Platform's Admin sends `order[id]`, `page` and `itemsPerPage` with each list request. Lists
+    /// are paged by cursor: ignoring `page=2` would repeat the first page.
     async fn the_list_requests_of_api_platforms_admin_are_answered(platform: &Platform) {
         let client = platform.client().await;
         client.create_delivery(draft()).await;
@@ -174,7 +174,8 @@ impl Resources {
         }
     }
 
-    /// The path of an operation on existing resources; none if its parameter is not an id.
+    /// The path of an operation, with the id or the name of something that exists; none for a
+    /// document that the test does not request.
     fn fill(&self, template: &str) -> Option<String> {
         let Some((collection, rest)) = template.split_once("/{") else {
             return Some(template.to_owned());

@@ -17,8 +17,8 @@ use crate::harness::{
 /// The limit within which the stream of a program that is no longer permitted ends.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Locks the table of clients as a migration may, and cancels every query that waits for it, until
-/// each stream's check has failed twice: that of the test's stream and of the dispatcher's.
+/// Locks the table of clients as a migration may, and cancels the queries that wait for it, four in
+/// all: about two checks of the test's stream and two of the dispatcher's.
 const FAIL_CHECKS: &str = "
     LOCK TABLE api_clients;
     DO $$

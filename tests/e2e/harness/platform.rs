@@ -56,7 +56,8 @@ impl Database {
         Some(Self { url: Some(url) })
     }
 
-    /// As [`Database::postgres`], for a URL with `options`, which `PgBouncer` refuses.
+    /// As [`Database::postgres`], but never through `PgBouncer`, which refuses the `options` that a
+    /// test appends to the URL.
     pub(crate) fn unpooled_postgres() -> Option<Self> {
         postgres::create_database().map(|url| Self { url: Some(url) })
     }
@@ -67,7 +68,7 @@ fn pooled(url: &str) -> Option<String> {
     static PGBOUNCER: OnceLock<Option<PgBouncer>> = OnceLock::new();
     let (database, cluster) = url.split_once("?host=").unwrap();
     let (_, database) = database.rsplit_once('/').unwrap();
-    // The databases of finished tests must not keep sessions.
+    // The databases of finished tests must not keep connections to the server.
     let start = || PgBouncer::start(cluster, "server_idle_timeout = 5");
     let pgbouncer = PGBOUNCER.get_or_init(start).as_ref()?;
     Some(pgbouncer.url(database))

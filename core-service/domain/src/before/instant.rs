@@ -20,7 +20,7 @@ const DAYS_PER_CYCLE: i64 = 146_097;
 pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
-    // Working days are counted after hours, as in PHP.
+    // First hours are added, then working days, as in PHP.
     let is_from_now = parsed.counts_from_now() && parsed.relative.day_count.is_none();
     let (days, seconds) = split_days(time.hour * 3600 + time.minute * 60 + time.second);
     let relative = &mut parsed.relative;
@@ -130,8 +130,9 @@ fn split_days(seconds: i64) -> (i64, i64) {
     )
 }
 
-/// Moves to the first day of the month, or of the next one, from which weekdays are counted back;
-/// then to the month boundary. Applies the relative months first, because they choose that month.
+/// If weekdays of a month are counted, moves to the first day of the month, or of the next one to
+/// count back, after the relative months, which choose that month. Then moves to the month's
+/// boundary.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let mut take_months = || month + std::mem::take(&mut relative.months);
     let (month, day) = match relative.day_count {
@@ -176,8 +177,8 @@ fn days_to_weekday(relative: &RelativeOffset, date: Date) -> i64 {
     if is_past { difference + 7 } else { difference }
 }
 
-/// Applies years and months before days: 31 January plus a month is 3 March. A month boundary
-/// applies again, to the new month, and replaces the day with its relative days, as in PHP.
+/// Applies years and months before days: 31 January plus a month is 2 or 3 March. A month boundary
+/// applies again, to the new month: it replaces the day and the relative days, as in PHP.
 fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Date, Error> {
     let month = i64::from(date.month()) + relative.months;
     let day = i64::from(date.day()) + relative.days;

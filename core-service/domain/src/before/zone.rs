@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
 
 /// Parses `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
 fn offset_seconds(text: &str) -> Option<i64> {
-    // More digits would overflow.
+    // Few enough for the arithmetic below not to overflow.
     let number = |digits: &str| {
         let digits = (digits.len() <= 6).then_some(digits)?;
         digits.parse::<i64>().ok()

@@ -226,7 +226,7 @@ fn requested_times_before_now_cause_a_warning() {
                 "is in the past: it ended at 1970-01-01T00:59:00+00:00",
             )),
         ),
-        // The start that a request does not give.
+        // The default start is past, but the request does not ask for it.
         (before(61), None),
         (
             with_after(before(61), 59),

@@ -28,7 +28,8 @@ const MAX_LENGTH: usize = 4096;
 /// Maximum nesting of brackets, where each `?` counts as a bracket that is never closed. The
 /// parser's stack grows fast with it.
 const MAX_NESTING: usize = 12;
-/// Maximum number of consecutive operators that nest to the left, as in `1 + 1 + 1`.
+/// Maximum number of characters of operators, opening brackets and `?` without an `&`, `|` or `,`
+/// between them: at least the number of operators that nest to the left, as in `1 + 1 + 1`.
 const MAX_CHAIN: usize = 64;
 /// Maximum depth of the parsed expression.
 const MAX_DEPTH: usize = 32;
@@ -186,7 +187,8 @@ fn depth(expression: &IdedExpr) -> usize {
         + 1
 }
 
-/// The parts of an expression; empty for kinds of expressions that [`Checker`] rejects.
+/// The parts of an expression; none for a literal, a variable, and the kinds of expressions that
+/// [`Checker`] rejects.
 fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call

@@ -44,8 +44,7 @@ impl PriceList {
         Self::parse_in(None, text, zones)
     }
 
-    /// As [`PriceList::parse`]. A list in another currency than that of the store, if it is given,
-    /// is an error.
+    /// As [`PriceList::parse`]; if the store's currency is given, another currency is a mistake.
     pub fn parse_in(
         store_currency: Option<Currency>,
         text: &str,

@@ -14,7 +14,7 @@ use crate::{
     task::{Package, TaskKind, TaskPlan, TimeWindow},
 };
 
-/// A delivery with all optional members, and one with none.
+/// A delivery with every optional value that conditions can read, and one with none.
 pub(super) struct SampleInputs<'a> {
     functions: &'a Context<'static, 'static>,
     samples: [Sample; 2],
@@ -46,7 +46,7 @@ impl<'a> SampleInputs<'a> {
     }
 
     /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per sample.
-    /// Those of a delivery are a part of them.
+    /// They contain all variables of delivery rules, so that these can be checked with them too.
     pub(super) fn with_scopes(&self, check: impl FnOnce(&[Context<'_, '_>])) {
         let variables = self.samples.each_ref().map(Sample::variables);
         let variables = variables.each_ref();

@@ -176,7 +176,8 @@ impl FlowControl {
         is_in_flight
     }
 
-    /// Whether at least half of the capacity is free.
+    /// Whether the credit is at least the number of notifications in flight: about half of the
+    /// capacity.
     pub(super) fn is_half_free(&self) -> bool {
         usize::try_from(self.credit).is_ok_and(|credit| credit >= self.in_flight.len())
     }
