@@ -1,7 +1,7 @@
 //! The platform as separate processes, on PostgreSQL or SQLite: kills, outages, restarts, and what
 //! is left afterwards.
 //!
-//! Each test prints its figures on stderr. By default the tests take seconds;
+//! Tests that measure something print their figures on stderr. By default the tests take seconds;
 //! `DELIVERY_CRASH_SECONDS` sets the duration of the kill tests, `DELIVERY_CRASH_SEED` the seed of
 //! their random choices.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]

@@ -22,7 +22,7 @@ pub struct Route {
 pub enum DistanceSource {
     /// An estimate from the great-circle distance.
     StraightLine,
-    /// A routing server.
+    /// The router.
     Osrm,
 }
 
@@ -109,8 +109,8 @@ impl Delivery {
         }
     }
 
-    /// Completes one of the tasks and returns the resulting events: none if the task was already
-    /// done. Either task may be completed first.
+    /// Completes one of the tasks, in any order, and returns the resulting events: of the pickup,
+    /// of the delivery once both are done, none if the task was already done.
     pub fn complete_task(
         &mut self,
         task_id: TaskId,

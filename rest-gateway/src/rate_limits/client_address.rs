@@ -13,7 +13,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) struct PeerAddr(pub(crate) IpAddr);
 
 /// The last hop that is not a trusted proxy: any client may have forged the hops before it. If
-/// the two headers differ, one of them is forged, and both are ignored.
+/// the two headers yield different addresses, one may be forged, and both are ignored.
 pub(crate) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let peer = peer.to_canonical();
     let is_trusted = |address| trusted.iter().any(|network| network.contains(address));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_hops_are_ignored() {
+    fn a_malformed_hop_ends_the_search() {
         for (name, value) in [
             ("x-forwarded-for", ""),
             ("x-forwarded-for", "192.0.2.9, unknown"),
@@ -236,7 +236,7 @@ mod tests {
             let _ = resolve(PROXY.parse().unwrap(), &headers, &trusted);
         }
 
-        /// Text before the trusted proxy's own element changes nothing.
+        /// Text before the trusted proxy's own element yields no address of the client's choice.
         #[test]
         fn a_client_cannot_forge_another_address(text in "[ -~]{0,60}", client: [u8; 4]) {
             let client = IpAddr::from(client);

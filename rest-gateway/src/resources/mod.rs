@@ -1,4 +1,5 @@
-//! The REST resources: for each, its JSON representation and its calls to core.
+//! What the gateway serves: for each REST resource, its JSON representation and its calls to core;
+//! pages, health checks and descriptions of the API.
 
 pub(crate) mod tokens;
 

@@ -1,5 +1,5 @@
 //! The words of the strict grammar, and abbreviated units. A row has the words of one meaning, with
-//! spaces between them; lookups return the index of a row.
+//! spaces between them.
 
 /// Month names and their abbreviations; January is 0.
 pub(super) const MONTHS: &[&str] = &[
@@ -124,7 +124,7 @@ impl Unit {
     }
 }
 
-/// The index of a word in a table.
+/// The index of the row that contains a word.
 pub(super) fn value_of(word: &str, table: &[&str]) -> Option<i64> {
     let index = table.iter().position(|names| has_word(names, word))?;
     i64::try_from(index).ok()

@@ -27,7 +27,7 @@ pub(in crate::grpc) struct PendingDispatch {
 /// Enqueues and dispatches the notifications of deliveries.
 pub(in crate::grpc) struct Outbox {
     pub(in crate::grpc) streams: Arc<Streams>,
-    /// Signalled when notifications become claimable.
+    /// Signalled when notifications become due.
     pub(in crate::grpc) notifications_ready: watch::Sender<()>,
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
@@ -35,7 +35,7 @@ pub(in crate::grpc) struct Outbox {
 
 impl Outbox {
     /// Writes events of a delivery and enqueues their notifications: pre-leased to a stream of this
-    /// process if one has capacity, else pending.
+    /// process if one has capacity and the webhook is proven and without a backlog, else pending.
     pub(in crate::grpc) async fn enqueue(
         &self,
         transaction: &DatabaseTransaction,

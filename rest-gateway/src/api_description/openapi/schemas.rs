@@ -244,7 +244,7 @@ impl Schema {
     }
 }
 
-/// Whether responses consist of one object of the class, or of a page of them.
+/// Whether a response consists of one object of the class.
 fn is_top_level(class: &Class) -> bool {
     class.name == "Collection"
         || operations::all().any(|operation| match operation.returns {
