@@ -100,6 +100,9 @@ fn positions(ring: &[LatLng]) -> Vec<[f64; 2]> {
         .collect()
 }
 
+/// Limit of the parser's message in characters: it quotes the text.
+const MAX_MESSAGE: usize = 300;
+
 /// Converts an error, whose column counts bytes, to a mistake, whose column counts characters.
 fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     let line = text
@@ -112,6 +115,7 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&position).unwrap_or(&message);
+    let message: String = message.chars().take(MAX_MESSAGE).collect();
     Mistake {
         line: error.line().max(1),
         column: before + 1,
