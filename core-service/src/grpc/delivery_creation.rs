@@ -16,7 +16,7 @@ use super::{
     quotes,
 };
 use storage::{
-    DatabaseTransaction,
+    Session,
     delivery_insertion::{self, DefinitionVersions},
     slot_bookings,
 };
@@ -215,11 +215,7 @@ pub(super) fn new_delivery(planned: PlannedDelivery, store: &Store) -> Delivery 
 }
 
 /// Records the use of a quote. Fails if another delivery has used it.
-async fn use_quote(
-    transaction: &DatabaseTransaction,
-    id: Uuid,
-    delivery: &Delivery,
-) -> Result<(), Error> {
+async fn use_quote(transaction: &Session, id: Uuid, delivery: &Delivery) -> Result<(), Error> {
     if storage::retail_prices::use_once(transaction, id, delivery).await? {
         return Ok(());
     }

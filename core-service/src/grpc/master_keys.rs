@@ -10,7 +10,7 @@ use domain::{
 };
 use jiff::Timestamp;
 use process::clock::Clock;
-use storage::{DatabaseTransaction, Storage, idempotency_keys::Key, webhook_secrets};
+use storage::{Session, Storage, idempotency_keys::Key, webhook_secrets};
 use tonic::{Request, Response, Status};
 
 use super::{caller::Caller, idempotency::Idempotency};
@@ -161,7 +161,7 @@ impl MasterKeys {
 
 /// Returns how many webhooks were reencrypted: all but those deleted meanwhile.
 async fn reencrypt_batch(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     secret_box: &SecretBox,
     batch: Vec<(StoreId, WebhookId)>,
     now: Timestamp,

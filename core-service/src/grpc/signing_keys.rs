@@ -16,7 +16,7 @@ use super::{
     authenticator::Authenticator, caller::Caller, idempotency::Idempotency, key_ring::KeyRing,
     messages,
 };
-use storage::{DatabaseTransaction, Storage, signing_keys::StoredSigningKey};
+use storage::{Session, Storage, signing_keys::StoredSigningKey};
 
 use crate::error::Error;
 
@@ -140,7 +140,7 @@ fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
 /// and would be valid again if that were deleted. Creates a key if the signing one is among the
 /// revoked.
 async fn revoke(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     revoked: &Revoked,
     new_key: StoredSigningKey,
     now: Timestamp,

@@ -1,19 +1,27 @@
-//! Opens a database: its pools and pragmas, and the check of its settings.
+//! Opens a database: its connections and pragmas, and the check of its settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{str::FromStr as _, sync::Arc, time::Duration};
 
 use migrations::{Pool, without_prepared_statements};
 use sea_orm::{
-    ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr,
+    ConnectOptions, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
     sqlx::{
-        self, Connection as _,
-        Error::{BeginFailed, PoolTimedOut},
-        postgres::PgConnection,
-        sqlite::{SqliteJournalMode, SqliteSynchronous},
+        self, ConnectOptions as _, Connection as _,
+        postgres::{PgConnectOptions, PgConnection},
+        sqlite::{
+            SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions,
+            SqliteSynchronous,
+        },
     },
 };
 
-use super::{Error, connections::ACQUIRE_TIMEOUT, rows};
+use super::{
+    Error,
+    connections::ACQUIRE_TIMEOUT,
+    metrics::Metrics,
+    rows,
+    session::{Connection, Driver, Session},
+};
 
 /// The capacity of a connection's cache of prepared statements: more than the program uses.
 const STATEMENT_CACHE: usize = 256;
@@ -21,53 +29,108 @@ const STATEMENT_CACHE: usize = 256;
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
 
-/// Opens a pool for reads and one for writes. With `PostgreSQL`, they are the same pool, with the
-/// limit `connections`.
-pub(super) async fn open(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
-    if url.starts_with("sqlite:") {
-        open_sqlite(url).await
-    } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        open_postgres(url, connections).await
-    } else {
-        Err(Error::Misconfigured(
-            "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
-        ))
+/// A database, and how connections to it are opened.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Postgres {
+        options: Box<PgConnectOptions>,
+        without_prepared_statements: bool,
+    },
+    Sqlite(Box<SqliteConnectOptions>),
+}
+
+impl Target {
+    pub(super) fn of(url: &str) -> Result<Self, Error> {
+        if url.starts_with("sqlite:") {
+            let options = SqliteConnectOptions::from_str(url).map_err(unavailable)?;
+            Ok(Self::sqlite(configured(options)))
+        } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+            let without_prepared_statements = without_prepared_statements(url);
+            let mut options = PgConnectOptions::from_str(url).map_err(unavailable)?;
+            if !without_prepared_statements {
+                options = options.statement_cache_capacity(STATEMENT_CACHE);
+            }
+            Ok(Self::Postgres {
+                options: Box::new(options.disable_statement_logging()),
+                without_prepared_statements,
+            })
+        } else {
+            Err(Error::Misconfigured(
+                "the database URL must begin with `sqlite:` or `postgres:`".to_owned(),
+            ))
+        }
+    }
+
+    pub(super) fn sqlite(options: SqliteConnectOptions) -> Self {
+        Self::Sqlite(Box::new(options.disable_statement_logging()))
+    }
+
+    pub(super) fn backend(&self) -> DbBackend {
+        match self {
+            Self::Postgres { .. } => DbBackend::Postgres,
+            Self::Sqlite(_) => DbBackend::Sqlite,
+        }
+    }
+
+    /// Whether a statement is prepared for its transaction only.
+    pub(super) fn is_without_prepared_statements(&self) -> bool {
+        match self {
+            Self::Postgres {
+                without_prepared_statements,
+                ..
+            } => *without_prepared_statements,
+            Self::Sqlite(_) => false,
+        }
+    }
+
+    pub(super) async fn connect(&self, metrics: &Metrics) -> Result<Connection, sqlx::Error> {
+        let driver = match self {
+            Self::Postgres { options, .. } => {
+                Driver::Postgres(PgConnection::connect_with(options).await?)
+            }
+            Self::Sqlite(options) => Driver::Sqlite(SqliteConnection::connect_with(options).await?),
+        };
+        Ok(Connection::new(driver, metrics.clone()))
+    }
+
+    /// A connection for writes to an `SQLite` file.
+    pub(super) async fn session(&self, metrics: &Metrics) -> Result<Session, Error> {
+        let connection = self.connect(metrics).await.map_err(unavailable)?;
+        Ok(Session::new(connection))
     }
 }
 
-async fn open_sqlite(url: &str) -> Result<(Pool, Pool), Error> {
-    migrations::create_sqlite_file(url);
-    // The writer first: it creates the file.
-    let writer = open_sqlite_writer(url).await?;
-    let reader = Database::connect(sqlite_options(url, SQLITE_READERS)).await?;
-    Ok((reader.into(), writer.into()))
-}
-
-/// The one connection that writes.
-pub(super) async fn open_sqlite_writer(url: &str) -> Result<DatabaseConnection, Error> {
-    Ok(Database::connect(sqlite_options(url, 1)).await?)
-}
-
-fn sqlite_options(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = pool_options(url, connections);
-    options.map_sqlx_sqlite_opts(|sqlite| {
-        sqlite
-            .journal_mode(SqliteJournalMode::Wal)
-            // A commit is on disk before it returns: it survives a power cut.
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(Duration::from_secs(5))
-            .foreign_keys(true)
-            .pragma("cache_size", "-16000")
-            // Erased personal data must not stay in free pages.
-            .pragma("secure_delete", "ON")
-            // The writer runs the checkpoints: see `generation`.
-            .pragma("wal_autocheckpoint", "0")
-            .statement_cache_capacity(STATEMENT_CACHE)
-    });
+fn configured(options: SqliteConnectOptions) -> SqliteConnectOptions {
     options
+        .journal_mode(SqliteJournalMode::Wal)
+        // A commit is on disk before it returns: it survives a power cut.
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(5))
+        .foreign_keys(true)
+        .pragma("cache_size", "-16000")
+        // Erased personal data must not stay in free pages.
+        .pragma("secure_delete", "ON")
+        // The writer runs the checkpoints: see `generation`.
+        .pragma("wal_autocheckpoint", "0")
+        .statement_cache_capacity(STATEMENT_CACHE)
 }
 
-async fn open_postgres(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
+/// Opens a database with one connection, for its migrations. Creates the file of an `SQLite` URL.
+pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
+    let target = Target::of(url)?;
+    let pool = match &target {
+        Target::Postgres { .. } => open_postgres(url).await?,
+        Target::Sqlite(options) => {
+            migrations::create_sqlite_file(url);
+            let pool = SqlitePoolOptions::new().max_connections(1);
+            let pool = pool.connect_with((**options).clone()).await;
+            DatabaseConnection::from(pool.map_err(unavailable)?).into()
+        }
+    };
+    Ok((target, pool))
+}
+
+async fn open_postgres(url: &str) -> Result<Pool, Error> {
     // A pool would retry until its timeout, and hide the cause.
     tokio::time::timeout(ACQUIRE_TIMEOUT, probe(url))
         .await
@@ -75,11 +138,17 @@ async fn open_postgres(url: &str, connections: u32) -> Result<(Pool, Pool), Erro
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
             Err(unavailable(error.into()))
         })?;
-    let pool = Pool::connect(postgres_options(url, connections)).await?;
+    let mut options = ConnectOptions::new(url);
+    options
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_timeout(ACQUIRE_TIMEOUT)
+        .sqlx_logging(false);
+    let pool = Pool::connect(options).await?;
     for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
         require_setting(&pool, setting, wanted).await?;
     }
-    Ok((pool.clone(), pool))
+    Ok(pool)
 }
 
 /// Connects once. Behind a pooler that gives the pool the session of this connection, the pool's
@@ -97,35 +166,6 @@ fn unavailable(error: sqlx::Error) -> Error {
     Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))
 }
 
-fn postgres_options(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = pool_options(url, connections);
-    // `Connections` tries again until its own timeout, and finds out whether the server refuses.
-    options.acquire_timeout(ACQUIRE_TIMEOUT / 2);
-    if !without_prepared_statements(url) {
-        options
-            .map_sqlx_postgres_opts(|postgres| postgres.statement_cache_capacity(STATEMENT_CACHE));
-    }
-    options.map_sqlx_postgres_pool_opts(|pool| {
-        // A cancelled caller may release a connection whose query has no response yet, for example
-        // if the server's host is lost. Without this check, the pool would keep the connection
-        // until the network times out after 15 minutes. The caller may also have been cancelled
-        // during BEGIN, which the driver does not roll back: what is acknowledged on that connection
-        // afterwards would never be committed. The driver knows, but only says so when it begins a
-        // transaction: an empty statement begins none.
-        pool.after_release(|connection, _| {
-            Box::pin(async move {
-                let begun = tokio::time::timeout(ACQUIRE_TIMEOUT, connection.begin_with(""));
-                match begun.await.unwrap_or(Err(PoolTimedOut)) {
-                    Err(BeginFailed) => Ok(true),
-                    Ok(_open) => Ok(false),
-                    Err(error) => Err(error),
-                }
-            })
-        })
-    });
-    options
-}
-
 /// Fails unless a setting has the required value: with another one, the server acknowledges a
 /// commit before it is on disk.
 async fn require_setting(pool: &Pool, setting: &str, wanted: &str) -> Result<(), Error> {
@@ -139,58 +179,13 @@ async fn require_setting(pool: &Pool, setting: &str, wanted: &str) -> Result<(),
     )))
 }
 
-fn pool_options(url: &str, connections: u32) -> ConnectOptions {
-    let mut options = ConnectOptions::new(url);
-    options
-        .max_connections(connections)
-        .min_connections(1)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_timeout(ACQUIRE_TIMEOUT)
-        // A connection in constant use needs no ping before each use.
-        .test_before_acquire_if_idle_for(Duration::from_secs(10))
-        .sqlx_logging(false);
-    options
-}
-
 #[cfg(test)]
 mod tests {
-    use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
+    use sea_orm::{ConnectionTrait as _, Statement};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
     use crate::Storage;
-
-    /// Otherwise the insertion would be acknowledged, and lost with its connection.
-    #[tokio::test]
-    async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
-        let Some(url) = crate::fixture::postgres_url() else {
-            return;
-        };
-        let (pool, _) = open(&url, 1).await.unwrap();
-        let other = Database::connect(&url).await.unwrap();
-        let create = "CREATE TABLE inserted (number BIGINT)";
-        other.execute_unprepared(create).await.unwrap();
-        let count = async |sql| {
-            let statement = Statement::from_string(DbBackend::Postgres, sql);
-            let row = other.query_one_raw(statement).await.unwrap().unwrap();
-            row.try_get_by_index::<i64>(0).unwrap()
-        };
-        {
-            let mut begin = Box::pin(pool.begin());
-            // A transaction that has begun at once is rolled back.
-            while futures_util::poll!(&mut begin).is_ready() {
-                begin = Box::pin(pool.begin());
-            }
-            let open = "SELECT count(*) FROM pg_stat_activity
-                WHERE datname = current_database() AND state = 'idle in transaction'";
-            while count(open).await == 0 {}
-        }
-
-        let insert = "INSERT INTO inserted VALUES (1)";
-        pool.execute_unprepared(insert).await.unwrap();
-
-        assert_eq!(count("SELECT count(*) FROM inserted").await, 1);
-    }
 
     #[tokio::test]
     async fn an_unusable_sqlite_file_is_explained() {

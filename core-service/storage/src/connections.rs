@@ -1,37 +1,38 @@
 //! The connections to a database, with a queue in front of them: operations wait for a permit,
-//! first come, first served, at most 5 s. The pool alone would open more connections than
-//! `PostgreSQL` permits, and each operation would wait for the one that it opens while others are
-//! idle.
+//! first come, first served, at most 5 s, and take an idle connection or open one.
 //!
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
 //! all packets, a frozen disk) must not block callers forever. What executes a statement limits it.
 
 use std::{
-    pin::pin,
+    collections::VecDeque,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
-use futures_util::poll;
-use migrations::Pool;
-use process::metrics::{Registry, Sample, Sampled};
+use process::{
+    metrics::{Registry, Sample, Sampled},
+    traces::TraceSpan,
+};
 use sea_orm::{
-    ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
-    QueryResult, Statement, prelude::async_trait,
+    ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
+    prelude::async_trait,
 };
 use tokio::{
+    runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
+    connect::Target,
     error::{is_serialization_failure, jitter},
     metrics::{Metrics, POOL},
-    refusals::Refusals,
+    refusals::{self, Refusals},
+    session::{Connection, Session, connect_error},
 };
 
 /// How long an operation waits for a connection before it fails as unavailable.
@@ -40,130 +41,134 @@ pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A pool of connections. Clones share it.
+/// How long a connection may be idle before it is tested when it is taken. One in constant use
+/// needs no test.
+const TEST_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a test may take.
+const TEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Connections that were idle for longer are closed.
+const MAX_IDLE: Duration = Duration::from_mins(10);
+
+/// Connections that were opened earlier are closed after their operation: new ones are distributed
+/// again where servers or poolers share a name.
+const MAX_LIFETIME: Duration = Duration::from_mins(30);
+
+/// The longest pause between two attempts to connect to a server that is starting.
+const MAX_RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
+/// Clones share the connections.
 #[derive(Clone, Debug)]
-pub struct Connections {
-    pool: Pool,
+pub struct Connections(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    target: Target,
     max: usize,
     permits: Arc<Semaphore>,
-    pending: Arc<AtomicUsize>,
+    /// The one that was used last is at the back.
+    idle: Mutex<VecDeque<Idle>>,
+    pending: AtomicUsize,
+    refusals: Refusals,
     metrics: Metrics,
-    /// With `PostgreSQL`, which limits connections by role, database and server.
-    refusals: Option<Arc<Refusals>>,
 }
 
-/// The permit to use one connection, and the deadline for getting the connection.
-struct ConnectionPermit {
-    permit: OwnedSemaphorePermit,
-    asked_at: Instant,
-    deadline: Instant,
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+/// The permit to use one connection, and that connection.
+///
+/// If it is dropped with the connection, as after an error or when a caller is cancelled, the
+/// connection is tested before it is used again: it may be lost, or have a response to read.
+pub(super) struct Lease {
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connections {
-    pub(super) fn new(mut pool: Pool, max: u32, metrics: Metrics) -> Self {
-        metrics.measure(pool.driver_mut());
-        let refusals = match pool.get_database_backend() {
-            DbBackend::Postgres => {
-                let pool = pool.driver().get_postgres_connection_pool().clone();
-                Some(Arc::new(Refusals::new(pool, max, metrics.refused.clone())))
-            }
-            _ => None,
-        };
+    /// Opens no connection yet.
+    pub(super) fn new(target: Target, max: u32, metrics: Metrics) -> Self {
         let max = usize::try_from(max).unwrap_or(Semaphore::MAX_PERMITS);
-        Self {
-            pool,
+        Self(Arc::new(Shared {
+            target,
             max,
             permits: Arc::new(Semaphore::new(max)),
-            pending: Arc::default(),
+            idle: Mutex::default(),
+            pending: AtomicUsize::new(0),
+            refusals: Refusals::new(max),
             metrics,
-            refusals,
+        }))
+    }
+
+    /// Begins a transaction. A session that is dropped closes its connection, which rolls back.
+    pub(super) async fn begin(&self) -> Result<(Session, Lease), DbErr> {
+        let mut lease = self.acquire().await?;
+        let session = Session::new(lease.take()?);
+        session.begin().await?;
+        if self.0.target.is_without_prepared_statements() {
+            // The driver names a statement even if it does not keep it. The session may have one of
+            // that name, by another client or an earlier transaction.
+            session.execute_unprepared("DEALLOCATE ALL").await?;
         }
+        Ok((session, lease))
     }
 
-    /// Begins a transaction. The permit must be dropped after the transaction.
-    pub(super) async fn begin(&self) -> Result<(DatabaseTransaction, impl Drop + Send), DbErr> {
-        let permit = self.acquire().await?;
-        let transaction = self.run_with(&permit, || self.pool.begin()).await?;
-        Ok((transaction, permit.permit))
-    }
-
+    /// Waits for the operations in progress and closes the connections. All later operations fail.
     pub(super) async fn close(self) -> Result<(), DbErr> {
-        self.pool.into_driver().close().await
+        let in_use = self.0.max.saturating_sub(self.0.refusals.withheld());
+        let in_use = u32::try_from(in_use).unwrap_or(u32::MAX);
+        let _ = timeout(READ_TIMEOUT, self.0.permits.acquire_many(in_use)).await;
+        self.0.permits.close();
+        let idle = std::mem::take(&mut *self.0.idle());
+        for Idle { connection, .. } in idle {
+            connection.close().await?;
+        }
+        Ok(())
     }
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
-        self.metrics.register(registry);
-        let connections = self.clone();
+        self.0.metrics.register(registry);
+        let (pool, max) = (self.0.metrics.pool, self.0.max);
+        let shared = Arc::clone(&self.0);
         registry.register(
             "db_client_connection_count",
             "Open database connections by state",
-            Sampled::new(move || connections.count()),
+            Sampled::new(move || shared.count()),
         );
-        let (pool, max) = (self.metrics.pool, self.max);
         registry.register(
             "db_client_connection_max",
             "Limit of open database connections",
             Sampled::new(move || vec![Sample::count(&[(POOL, pool)], max)]),
         );
-        let pending = Arc::clone(&self.pending);
+        let shared = Arc::clone(&self.0);
         registry.register(
             "db_client_connection_pending_requests",
             "Operations that wait for a database connection",
             Sampled::new(move || {
-                let pending = pending.load(Ordering::Relaxed);
+                let pending = shared.pending.load(Ordering::Relaxed);
                 vec![Sample::count(&[(POOL, pool)], pending)]
             }),
         );
     }
 
-    fn count(&self) -> Vec<Sample> {
-        let (open, idle) = if self.pool.get_database_backend() == DbBackend::Sqlite {
-            let pool = self.pool.driver().get_sqlite_connection_pool();
-            (pool.size(), pool.num_idle())
-        } else {
-            let pool = self.pool.driver().get_postgres_connection_pool();
-            (pool.size(), pool.num_idle())
-        };
-        let used = usize::try_from(open).unwrap_or(usize::MAX);
-        let used = used.saturating_sub(idle);
-        let pool = self.metrics.pool;
-        [("used", used), ("idle", idle)]
-            .map(|(state, count)| {
-                Sample::count(
-                    &[(POOL, pool), ("db_client_connection_state", state)],
-                    count,
-                )
-            })
-            .into()
-    }
-
-    async fn acquire(&self) -> Result<ConnectionPermit, DbErr> {
+    async fn acquire(&self) -> Result<Lease, DbErr> {
+        let shared = &self.0;
         let asked_at = Instant::now();
         let deadline = asked_at + ACQUIRE_TIMEOUT;
-        let permits = Arc::clone(&self.permits);
-        let permit = if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
-            permit
-        } else {
-            let _pending = Pending::new(&self.pending);
-            match timeout_at(deadline, permits.acquire_owned()).await {
-                Ok(Ok(permit)) => permit,
-                Ok(Err(_)) | Err(_) => return Err(self.timed_out(asked_at)),
-            }
-        };
-        Ok(ConnectionPermit {
-            permit,
-            asked_at,
-            deadline,
+        let mut failure = None;
+        let lease = timeout_at(deadline, shared.lease(&mut failure)).await;
+        shared.metrics.waited(asked_at.elapsed());
+        lease.unwrap_or_else(|_| {
+            Err(failure.unwrap_or_else(|| {
+                shared.metrics.timeouts.inc(shared.metrics.pool);
+                DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
+            }))
         })
-    }
-
-    /// Runs an operation on a connection.
-    async fn run<T, F>(&self, operation: impl Fn() -> F) -> Result<T, DbErr>
-    where
-        F: Future<Output = Result<T, DbErr>>,
-    {
-        let permit = self.acquire().await?;
-        self.run_with(&permit, operation).await
     }
 
     /// Runs a read. Repeats it after serialization failures, until the timeout: at the isolation
@@ -175,9 +180,9 @@ impl Connections {
         let result = async {
             let mut tries = 1;
             loop {
-                match self.run(&read).await {
+                match read().await {
                     Err(error) if is_serialization_failure(&error) => {
-                        tokio::time::sleep(jitter(tries)).await;
+                        sleep(jitter(tries)).await;
                         tries += 1;
                     }
                     result => return result,
@@ -188,54 +193,165 @@ impl Connections {
             .await
             .unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
     }
+}
 
-    /// Runs an operation. Repeats it while the pool has no connection for it: then it has not
-    /// begun.
-    async fn run_with<T, F>(
-        &self,
-        permit: &ConnectionPermit,
-        operation: impl Fn() -> F,
-    ) -> Result<T, DbErr>
-    where
-        F: Future<Output = Result<T, DbErr>>,
-    {
-        let Some(refusals) = &self.refusals else {
-            self.metrics.waited(permit.asked_at.elapsed());
-            return operation().await;
-        };
+impl Shared {
+    /// Waits until there is a connection. Sets the reason why one could not be opened so far.
+    async fn lease(self: &Arc<Self>, failure: &mut Option<DbErr>) -> Result<Lease, DbErr> {
+        let mut pause = Duration::from_millis(10);
         loop {
-            let mut operation = pin!(operation());
-            if refusals.are_expected() {
-                let guard = {
-                    let _pending = Pending::new(&self.pending);
-                    refusals.wait_for_connection(permit.deadline).await
-                };
-                // Takes the idle connection that it waited for.
-                let first = poll!(operation.as_mut());
-                drop(guard);
-                self.metrics.waited(permit.asked_at.elapsed());
-                if let Poll::Ready(result) = first {
-                    return result;
+            let mut lease = Lease {
+                connection: None,
+                shared: Arc::clone(self),
+                permit: Some(self.permit().await?),
+            };
+            lease.connection = self.take_idle().await;
+            if lease.connection.is_some() {
+                return Ok(lease);
+            }
+            // Boxed: rare, and larger than all else.
+            match Box::pin(self.target.connect(&self.metrics)).await {
+                Ok(connection) => {
+                    self.refusals.end();
+                    lease.connection = Some(connection);
+                    return Ok(lease);
                 }
-            } else {
-                self.metrics.waited(permit.asked_at.elapsed());
-            }
-            match operation.await {
-                Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)) => {}
-                result => return result,
-            }
-            let refusal = refusals.check().await;
-            if Instant::now() >= permit.deadline {
-                let timed_out = self.timed_out(permit.asked_at);
-                return Err(refusal.unwrap_or(timed_out));
+                Err(error) if refusals::is_refusal(&error) => {
+                    self.metrics.refused.inc();
+                    self.refusals.begin(&error, lease.permit.take());
+                    *failure = Some(connect_error(error));
+                }
+                Err(error) if refusals::is_starting(&error) => {
+                    *failure = Some(connect_error(error));
+                    sleep(pause).await;
+                    pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
+                }
+                Err(error) => return Err(connect_error(error)),
             }
         }
     }
 
-    fn timed_out(&self, asked_at: Instant) -> DbErr {
-        self.metrics.waited(asked_at.elapsed());
-        self.metrics.timeouts.inc(self.metrics.pool);
-        DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, DbErr> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let _pending = Pending::new(&self.pending);
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
+    }
+
+    /// The idle connection that was used last. Tests it if that was some time ago.
+    async fn take_idle(&self) -> Option<Connection> {
+        loop {
+            let Idle {
+                mut connection,
+                since,
+            } = self.idle().pop_back()?;
+            if since.elapsed() < TEST_AFTER || Box::pin(is_usable(&mut connection)).await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Makes a connection idle. Closes those that were idle or open for too long.
+    fn keep(&self, connection: Connection) {
+        let is_current = !self.permits.is_closed() && connection.opened_at.elapsed() < MAX_LIFETIME;
+        let expired = {
+            let mut idle = self.idle();
+            let is_expired = |idle: &Idle| idle.since.elapsed() >= MAX_IDLE;
+            let longest = idle.front().is_some_and(is_expired);
+            let expired = longest.then(|| idle.pop_front()).flatten();
+            let since = Instant::now();
+            if is_current {
+                idle.push_back(Idle { connection, since });
+                expired
+            } else {
+                Some(Idle { connection, since })
+            }
+        };
+        if let (Some(Idle { connection, .. }), Ok(runtime)) = (expired, Handle::try_current()) {
+            runtime.spawn(connection.close());
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self) -> Vec<Sample> {
+        let idle = self.idle().len();
+        let unused = self.permits.available_permits() + self.refusals.withheld();
+        let used = self.max.saturating_sub(unused);
+        [("used", used), ("idle", idle)]
+            .map(|(state, count)| {
+                let labels = [
+                    (POOL, self.metrics.pool),
+                    ("db_client_connection_state", state),
+                ];
+                Sample::count(&labels, count)
+            })
+            .into()
+    }
+}
+
+async fn is_usable(connection: &mut Connection) -> bool {
+    matches!(timeout(TEST_TIMEOUT, connection.ping()).await, Ok(Ok(())))
+}
+
+impl Lease {
+    fn connection(&mut self) -> Result<&mut Connection, DbErr> {
+        self.connection.as_mut().ok_or(CLOSED)
+    }
+
+    fn take(&mut self) -> Result<Connection, DbErr> {
+        self.connection.take().ok_or(CLOSED)
+    }
+
+    /// Commits the transaction of a session, or rolls it back. The error is that of the commit: what
+    /// is not rolled back is lost with its connection.
+    pub(super) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
+        if !commits {
+            if session.roll_back().await.is_ok() {
+                self.shared.keep(session.into_connection());
+            }
+            return Ok(());
+        }
+        let started = Instant::now();
+        let committed = session.commit().await;
+        let trace = TraceSpan::current();
+        let metrics = &self.shared.metrics;
+        metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
+        // A transaction whose commit fails is over, too.
+        self.connection = Some(session.into_connection());
+        self.finish(committed)
+    }
+
+    /// Makes the connection available again if its operation has succeeded.
+    fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
+        if result.is_ok()
+            && let Some(connection) = self.connection.take()
+        {
+            self.shared.keep(connection);
+        }
+        result
+    }
+}
+
+const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (Some(mut connection), Ok(runtime)) = (self.connection.take(), Handle::try_current())
+        else {
+            return;
+        };
+        let (shared, permit) = (Arc::clone(&self.shared), self.permit.take());
+        runtime.spawn(async move {
+            if is_usable(&mut connection).await {
+                shared.keep(connection);
+            }
+            drop(permit);
+        });
     }
 }
 
@@ -255,28 +371,179 @@ impl Drop for Pending<'_> {
     }
 }
 
+/// Runs one statement on a connection, in a transaction of its own where sessions keep no prepared
+/// statements.
+macro_rules! run {
+    ($connections:expr, $in_transaction:ident, $on_connection:ident, $statement:expr) => {
+        async {
+            if $connections.0.target.is_without_prepared_statements() {
+                let (session, lease) = $connections.begin().await?;
+                let result = session.$in_transaction($statement).await;
+                lease.end(session, result.is_ok()).await?;
+                return result;
+            }
+            let mut lease = $connections.acquire().await?;
+            let result = lease.connection()?.$on_connection($statement).await;
+            lease.finish(result)
+        }
+    };
+}
+
 /// What returns rows is a read. [`Storage`](super::Storage) repeats and limits what it executes.
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {
-        self.pool.get_database_backend()
+        self.0.target.backend()
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        self.run(|| self.pool.execute_raw(statement.clone())).await
+        run!(self, execute_raw, execute, statement).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.run(|| self.pool.execute_unprepared(sql)).await
+        let mut lease = self.acquire().await?;
+        let executed = lease.connection()?.execute_unprepared(sql).await;
+        lease.finish(executed)
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.read(|| self.pool.query_one_raw(statement.clone()))
+        self.read(|| run!(self, query_one_raw, query_one, statement.clone()))
             .await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.read(|| self.pool.query_all_raw(statement.clone()))
+        self.read(|| run!(self, query_all_raw, query_all, statement.clone()))
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+
+    use super::*;
+    use crate::{connect, fixture, rows};
+
+    async fn connections(url: &str, max: u32) -> Connections {
+        let (target, _pool) = connect::open(url).await.unwrap();
+        let metrics = Metrics::new(target.backend());
+        Connections::new(target, max, metrics)
+    }
+
+    async fn number(connections: &Connections, sql: &str) -> i64 {
+        rows::value(connections, sql).await.unwrap()
+    }
+
+    /// The server's process, as each connection has its own.
+    async fn process(connections: &Connections) -> i64 {
+        number(connections, "SELECT pg_backend_pid()::bigint").await
+    }
+
+    /// Otherwise the insertion would be acknowledged, and lost with its connection.
+    #[tokio::test]
+    async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
+        let Some(url) = fixture::postgres_url() else {
+            return;
+        };
+        let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
+        let create = "CREATE TABLE inserted (number BIGINT)";
+        other.execute_unprepared(create).await.unwrap();
+        {
+            let mut begin = pin!(tested.begin());
+            let open = "SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND state = 'idle in transaction'";
+            loop {
+                // The transaction may begin between the two.
+                assert!(poll!(begin.as_mut()).is_pending());
+                if number(&other, open).await > 0 {
+                    break;
+                }
+            }
+        }
+
+        let insert = "INSERT INTO inserted VALUES (1)";
+        tested.execute_unprepared(insert).await.unwrap();
+
+        assert_eq!(number(&other, "SELECT count(*) FROM inserted").await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_after_success_error_and_cancellation() {
+        let Some(url) = fixture::postgres_url() else {
+            return;
+        };
+        let connections = connections(&url, 1).await;
+        let first = process(&connections).await;
+
+        connections
+            .execute_unprepared("SELECT 1 / 0")
+            .await
+            .unwrap_err();
+        assert_eq!(process(&connections).await, first);
+
+        {
+            let mut read = pin!(number(&connections, "SELECT 1 FROM pg_sleep(0.1)"));
+            assert!(poll!(read.as_mut()).is_pending());
+        }
+        assert_eq!(process(&connections).await, first);
+
+        let (session, lease) = connections.begin().await.unwrap();
+        lease.end(session, false).await.unwrap();
+        assert_eq!(process(&connections).await, first);
+
+        let (session, lease) = connections.begin().await.unwrap();
+        lease.end(session, true).await.unwrap();
+        assert_eq!(process(&connections).await, first);
+    }
+
+    #[tokio::test]
+    async fn a_lost_connection_is_replaced() {
+        let Some(url) = fixture::postgres_url() else {
+            return;
+        };
+        let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
+        let lost = process(&tested).await;
+        let terminate = format!("SELECT pg_terminate_backend({lost})::int::bigint");
+        assert_eq!(number(&other, &terminate).await, 1);
+
+        while tested.execute_unprepared("SELECT 1").await.is_err() {}
+
+        assert_ne!(process(&tested).await, lost);
+    }
+
+    /// A deferred constraint is checked at the commit, after the row was sent.
+    #[tokio::test]
+    async fn a_commit_that_fails_after_a_row_fails_its_statement() {
+        let Some(url) = fixture::postgres_url() else {
+            return;
+        };
+        let connections = connections(&url, 1).await;
+        let create = "CREATE TABLE kept (id BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED);
+            INSERT INTO kept VALUES (1)";
+        connections.execute_unprepared(create).await.unwrap();
+
+        let insert = "INSERT INTO kept VALUES (1) RETURNING id";
+        let insert = Statement::from_string(DbBackend::Postgres, insert);
+        let inserted = connections.query_one_raw(insert).await;
+
+        assert!(inserted.is_err(), "{inserted:?}");
+        assert_eq!(number(&connections, "SELECT count(*) FROM kept").await, 1);
+    }
+
+    #[tokio::test]
+    async fn operations_in_progress_end_before_the_connections_are_closed() {
+        let (directory, _storage) = fixture::sqlite().await;
+        let connections = connections(&fixture::url(&directory), 2).await;
+        let (session, lease) = connections.begin().await.unwrap();
+        let mut closing = pin!(connections.clone().close());
+        assert!(poll!(closing.as_mut()).is_pending());
+
+        lease.end(session, true).await.unwrap();
+        closing.await.unwrap();
+
+        let failed = connections.execute_unprepared("SELECT 1").await;
+        assert_eq!(failed.unwrap_err().to_string(), CLOSED.to_string());
     }
 }

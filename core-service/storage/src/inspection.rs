@@ -9,8 +9,8 @@ use sea_orm::{
 };
 
 use super::{
-    Error, HealthCheck, backup::connect, connections::Connections, generation::Generation,
-    metrics::Metrics, rows, storage,
+    Error, HealthCheck, backup::connect, connect::Target, connections::Connections,
+    generation::Generation, metrics::Metrics, rows, storage,
 };
 
 const CONNECTIONS: u32 = 2;
@@ -41,16 +41,19 @@ impl Inspection {
     /// reachable, loses commits or accepts no writes.
     pub async fn open(url: &str) -> Result<Option<Self>, Error> {
         let file = migrations::sqlite_file(url);
-        let connection = match &file {
+        let (target, connection) = match &file {
             Some(file) if !file.exists() => return Ok(None),
-            Some(file) => connect_sqlite(file).await?.into(),
-            None => storage::open(url, CONNECTIONS).await?.0,
+            Some(file) => {
+                let options = read_only(file)(SqliteConnectOptions::new().filename(file));
+                (Target::sqlite(options), connect_sqlite(file).await?.into())
+            }
+            None => storage::open(url).await?,
         };
-        let backend = connection.get_database_backend();
+        let backend = target.backend();
         if backend == DbBackend::Postgres {
             migrations::check_writable(&connection).await?;
         }
-        let reader = Connections::new(connection.clone(), CONNECTIONS, Metrics::new(backend));
+        let reader = Connections::new(target, CONNECTIONS, Metrics::new(backend));
         Ok(Some(Self {
             connection,
             reader,
@@ -163,8 +166,11 @@ fn is_unused(file: &Path) -> bool {
 }
 
 async fn connect_sqlite(file: &Path) -> Result<DatabaseConnection, Error> {
+    connect(file, read_only(file)).await
+}
+
+fn read_only(file: &Path) -> impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + use<> {
     // SQLite would create a log even to read.
     let is_unused = is_unused(file);
-    let read_only = move |sqlite: SqliteConnectOptions| sqlite.read_only(true).immutable(is_unused);
-    connect(file, read_only).await
+    move |sqlite| sqlite.read_only(true).immutable(is_unused)
 }

@@ -48,10 +48,11 @@ mod padded_params;
 mod refusals;
 mod rows;
 mod schema;
+mod session;
 mod storage;
 
 pub use migrations::{DatabaseServerVerification, RefusedUrl};
-pub use sea_orm::{ConnectionTrait, DatabaseTransaction};
+pub use sea_orm::ConnectionTrait;
 
 pub use self::{
     connections::Connections,
@@ -59,6 +60,7 @@ pub use self::{
     health_check::HealthCheck,
     inspection::{Inspection, Server},
     schema::NOT_BOOTSTRAPPED,
+    session::Session,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
 };
 

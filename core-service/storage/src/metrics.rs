@@ -1,13 +1,13 @@
 //! The metrics of a database: statements, connections and commits. Statements and commits are also spans
 //! of the request that they are for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use process::{
     metrics::{Buckets, Counter, Counters, Histogram, HistogramTable, Registry, Unit},
     traces::{KeyValue, TraceSpan},
 };
-use sea_orm::{DatabaseConnection, DbBackend};
+use sea_orm::DbBackend;
 
 /// The label of metrics by pool.
 pub(super) const POOL: &str = "db_client_connection_pool_name";
@@ -32,6 +32,12 @@ pub(super) struct Metrics {
     pub(super) group_commits: Histogram,
 }
 
+/// A statement that is executed.
+pub(super) struct Measurement {
+    operation: usize,
+    started: Instant,
+}
+
 impl Metrics {
     pub(super) fn new(backend: DbBackend) -> Self {
         let (pool, pools): (_, &[&str]) = match backend {
@@ -53,20 +59,25 @@ impl Metrics {
         }
     }
 
-    /// Measures the statements of a connection.
-    pub(super) fn measure(&self, connection: &mut DatabaseConnection) {
-        let (statements, system) = (self.statements.clone(), self.pool);
-        connection.set_metric_callback(move |info| {
-            let operation = operation(&info.statement.sql);
-            statements.observe(operation, usize::from(info.failed), info.elapsed);
-            if let Some(trace) = TraceSpan::current() {
-                record(&trace, system, operation, info.elapsed, info.failed);
-            }
-        });
+    /// Begins to measure a statement.
+    pub(super) fn measure(sql: &str) -> Measurement {
+        Measurement {
+            operation: operation(sql),
+            started: Instant::now(),
+        }
     }
 
-    /// Records a commit, which sea-orm does not report as a statement, also in the traces of its
-    /// writes.
+    /// Records a statement, also in the trace of its request.
+    pub(super) fn executed<T, E>(&self, statement: &Measurement, result: &Result<T, E>) {
+        let (duration, has_failed) = (statement.started.elapsed(), result.is_err());
+        self.statements
+            .observe(statement.operation, usize::from(has_failed), duration);
+        if let Some(trace) = TraceSpan::current() {
+            record(&trace, self.pool, statement.operation, duration, has_failed);
+        }
+    }
+
+    /// Records a commit, also in the traces of its writes.
     pub(super) fn committed<'a>(
         &self,
         duration: Duration,

@@ -1,145 +1,89 @@
-//! Works with the open connections while `PostgreSQL` refuses more. `PostgreSQL` limits connections
-//! by role, by database and by server, and other programs use them too. The pool retries a refused
-//! connection until its timeout and reports neither the reason nor the connections that become idle
-//! meanwhile.
+//! What `PostgreSQL` refuses: connections above its limits by role, by database and by server, which
+//! other programs use too, and all connections while it starts.
 
 use std::{
+    io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use process::metrics::Counter;
-use sea_orm::{DbErr, RuntimeErr, sqlx};
-use sqlx::{Connection as _, PgPool, postgres::PgConnection};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use sea_orm::sqlx;
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, sleep},
+};
 
 /// `SQLSTATE` of `too_many_connections`.
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
-/// The minimum time between two trial connections, if the last one was refused.
-const TRY_INTERVAL: Duration = Duration::from_secs(5);
+/// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
+const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// How long after a refusal, at least, a trial connection precedes each that the pool opens.
-const EXPECTED_FOR: Duration = Duration::from_mins(1);
+/// How long after a refusal as many connections as are open must do.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// How often the refusal is logged.
+/// How often the refusal is logged, and how long after the last one the end of it is.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// How long a trial connection may take.
-const TRIAL_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often the pool is asked for an idle connection; it does not signal one.
-const IDLE_POLL: Duration = Duration::from_millis(1);
-
-/// Whether `PostgreSQL` refuses connections.
+/// The permits that are withheld because `PostgreSQL` refused the connection of each. Operations
+/// wait for the other permits, and so for the connections that are open.
 #[derive(Debug)]
 pub(super) struct Refusals {
-    pool: PgPool,
-    max: u32,
-    /// Set by a refusal. Cleared by a successful trial, at least [`EXPECTED_FOR`] after the last
-    /// refusal.
-    are_expected: AtomicBool,
+    max: usize,
+    withheld: Arc<AtomicUsize>,
     last: Mutex<Last>,
-    /// Held while an operation takes an idle connection, so that no other takes it.
-    idle_lock: tokio::sync::Mutex<()>,
-    count: Counter,
 }
 
 #[derive(Debug, Default)]
 struct Last {
     refused_at: Option<Instant>,
-    tried_at: Option<Instant>,
     logged_at: Option<Instant>,
-    reason: Option<Arc<sqlx::Error>>,
 }
 
 impl Refusals {
-    pub(super) fn new(pool: PgPool, max: u32, count: Counter) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
-            pool,
             max,
-            are_expected: AtomicBool::new(false),
+            withheld: Arc::default(),
             last: Mutex::default(),
-            idle_lock: tokio::sync::Mutex::new(()),
-            count,
         }
     }
 
-    /// Whether an operation must [wait for a connection](Self::wait_for_connection).
-    pub(super) fn are_expected(&self) -> bool {
-        self.are_expected.load(Ordering::Relaxed)
-    }
-
-    /// Waits for an idle connection, or until `PostgreSQL` permits another one. While the result is
-    /// held, no other operation gets one.
-    pub(super) async fn wait_for_connection(&self, deadline: Instant) -> Option<impl Drop> {
-        let guard = timeout_at(deadline, self.idle_lock.lock()).await.ok()?;
-        while self.pool.num_idle() == 0 && Instant::now() < deadline {
-            let may_try = self.lock().tried_at.is_none_or(is_past(TRY_INTERVAL));
-            if may_try && self.pool.size() < self.max && self.check().await.is_none() {
-                break;
-            }
-            sleep(IDLE_POLL).await;
-        }
-        Some(guard)
-    }
-
-    /// Opens a trial connection, unless one was refused just now. Returns the reason of a refusal.
-    pub(super) async fn check(&self) -> Option<DbErr> {
-        {
-            let mut last = self.lock();
-            if let (Some(tried_at), Some(reason)) = (last.tried_at, &last.reason)
-                && tried_at.elapsed() < TRY_INTERVAL
-            {
-                return Some(refused(reason));
-            }
-            last.tried_at = Some(Instant::now());
-        }
-        let options = self.pool.connect_options();
-        let trial = timeout(TRIAL_TIMEOUT, PgConnection::connect_with(&options)).await;
-        match trial {
-            Ok(Ok(connection)) => {
-                // Closed first: otherwise the server may refuse the one that the pool opens next.
-                let _ = connection.close().await;
-                self.succeeded();
-                None
-            }
-            Ok(Err(error)) if is_refusal(&error) => Some(self.refused(error)),
-            // Not a refusal: the operation's own connection fails too and reports the error.
-            Ok(Err(_)) | Err(_) => None,
-        }
-    }
-
-    fn refused(&self, error: sqlx::Error) -> DbErr {
-        let reason = Arc::new(error);
-        self.count.inc();
+    /// Withholds a permit for some seconds.
+    pub(super) fn begin(&self, reason: &sqlx::Error, permit: Option<OwnedSemaphorePermit>) {
+        let withheld = Arc::clone(&self.withheld);
+        withheld.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            sleep(RETRY_AFTER).await;
+            withheld.fetch_sub(1, Ordering::Relaxed);
+            drop(permit);
+        });
         let mut last = self.lock();
-        if last.logged_at.is_none_or(is_past(LOG_INTERVAL)) {
+        last.refused_at = Some(Instant::now());
+        if last.logged_at.is_none_or(is_past) {
+            last.logged_at = last.refused_at;
             tracing::warn!(
-                reason = %message(&reason),
+                reason = %message(reason),
                 connections = self.max,
                 "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
             );
-            last.logged_at = Some(Instant::now());
         }
-        last.refused_at = Some(Instant::now());
-        last.reason = Some(Arc::clone(&reason));
-        self.are_expected.store(true, Ordering::Relaxed);
-        refused(&reason)
     }
 
-    fn succeeded(&self) {
+    /// Reports that a connection was opened.
+    pub(super) fn end(&self) {
         let mut last = self.lock();
-        last.tried_at = None;
-        last.reason = None;
-        if last.refused_at.is_some_and(is_past(EXPECTED_FOR)) {
+        if last.refused_at.is_some_and(is_past) {
             last.refused_at = None;
-            self.are_expected.store(false, Ordering::Relaxed);
             tracing::info!("PostgreSQL permits more connections again");
         }
+    }
+
+    pub(super) fn withheld(&self) -> usize {
+        self.withheld.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Last> {
@@ -147,17 +91,25 @@ impl Refusals {
     }
 }
 
-fn is_past(duration: Duration) -> impl Fn(Instant) -> bool {
-    move |instant| instant.elapsed() >= duration
+fn is_past(instant: Instant) -> bool {
+    instant.elapsed() >= LOG_INTERVAL
 }
 
-fn refused(reason: &Arc<sqlx::Error>) -> DbErr {
-    DbErr::Conn(RuntimeErr::SqlxError(Arc::clone(reason)))
+pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
+    has_code(error, TOO_MANY_CONNECTIONS)
 }
 
-fn is_refusal(error: &sqlx::Error) -> bool {
+/// Whether the server may accept connections in a moment.
+pub(super) fn is_starting(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+        error => has_code(error, CANNOT_CONNECT_NOW),
+    }
+}
+
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
     let database = error.as_database_error();
-    database.is_some_and(|error| error.code().as_deref() == Some(TOO_MANY_CONNECTIONS))
+    database.is_some_and(|error| error.code().as_deref() == Some(code))
 }
 
 /// `PostgreSQL`'s own words.

@@ -5,16 +5,12 @@ use std::time::Duration;
 use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
 use migrations::Pool;
-use process::{
-    metrics::Registry,
-    traces::{Origin, TraceSpan},
-};
-use sea_orm::{ConnectionTrait as _, DatabaseTransaction, DbBackend};
-use tokio::time::Instant;
+use process::{metrics::Registry, traces::Origin};
+use sea_orm::DbBackend;
 
 use super::{
     Error, HealthCheck, WriteError,
-    connect::{self, SQLITE_READERS},
+    connect::{self, SQLITE_READERS, Target},
     connections::Connections,
     delivery_insertion::{self, DefinitionVersions},
     error::jitter,
@@ -22,6 +18,7 @@ use super::{
     group_commit::GroupCommit,
     metrics::Metrics,
     schema,
+    session::Session,
 };
 
 /// The database.
@@ -29,7 +26,6 @@ use super::{
 pub struct Storage {
     reader: Connections,
     writer: Writer,
-    metrics: Metrics,
 }
 
 #[derive(Debug)]
@@ -59,9 +55,9 @@ impl Storage {
         if migrations::new_sqlite_file(url).is_some() {
             return Err(schema::not_bootstrapped());
         }
-        let pools = open(url, connections).await?;
-        schema::require(&pools.1).await?;
-        Self::start(url, connections, pools, WRITE_TIMEOUT).await
+        let opened = open(url).await?;
+        schema::require(&opened.1).await?;
+        Self::start(url, connections, opened, WRITE_TIMEOUT).await
     }
 
     /// As [`Storage::connect`], with another timeout for writes on `SQLite`.
@@ -70,45 +66,42 @@ impl Storage {
         connections: u32,
         write_timeout: Duration,
     ) -> Result<Self, Error> {
-        let pools = open(url, connections).await?;
-        Self::start(url, connections, pools, write_timeout).await
+        let opened = open(url).await?;
+        Self::start(url, connections, opened, write_timeout).await
     }
 
     async fn start(
         url: &str,
         connections: u32,
-        (reader, writer): (Pool, Pool),
+        (target, pool): (Target, Pool),
         write_timeout: Duration,
     ) -> Result<Self, Error> {
         let generation = Generation::of(url);
         if let Some(generation) = &generation {
-            generation.reject_incomplete_copy(&writer).await?;
+            generation.reject_incomplete_copy(&pool).await?;
         }
-        schema::migrate(&writer).await?;
+        schema::migrate(&pool).await?;
         if let Some(generation) = &generation {
-            generation.begin(&writer).await?;
+            generation.begin(&pool).await?;
         }
-        let backend = writer.get_database_backend();
-        let metrics = Metrics::new(backend);
-        let (reader, writer) = if backend == DbBackend::Sqlite {
+        let metrics = Metrics::new(target.backend());
+        let (reader, writer) = if target.backend() == DbBackend::Sqlite {
+            let session = target.session(&metrics).await?;
             let group_commit = GroupCommit::start(
-                url.to_owned(),
-                (writer.into_driver(), generation),
+                target.clone(),
+                (session, generation),
                 write_timeout,
                 metrics.clone(),
             );
-            let reader = Connections::new(reader, SQLITE_READERS, metrics.clone());
+            let reader = Connections::new(target, SQLITE_READERS, metrics.clone());
             (reader, Writer::GroupCommit(group_commit))
         } else {
-            // Both are the same pool.
-            let connections = Connections::new(reader, connections, metrics.clone());
+            let connections = Connections::new(target, connections, metrics);
             (connections.clone(), Writer::Concurrent(connections))
         };
-        Ok(Self {
-            reader,
-            writer,
-            metrics,
-        })
+        // Last: closing the only connection to an `SQLite` file would remove its log.
+        pool.into_driver().close().await?;
+        Ok(Self { reader, writer })
     }
 
     /// Registers the metrics of statements, connections and commits.
@@ -142,22 +135,16 @@ impl Storage {
     /// captures the values that must be the same in each run (ids, now).
     pub async fn write<T, E, W>(&self, work: W) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>>
-            + Send
-            + Sync
-            + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + Sync + 'static,
         T: Send + 'static,
         E: WriteError,
     {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.write(work).await,
             Writer::Concurrent(connection) => {
-                let (connection, metrics) = (connection.clone(), self.metrics.clone());
+                let connection = connection.clone();
                 // Spawned, so that a cancelled caller does not interrupt the transaction.
-                spawned(
-                    async move { with_retries(|| write_once(&connection, &metrics, &work)).await },
-                )
-                .await
+                spawned(async move { with_retries(|| write_once(&connection, &work)).await }).await
             }
         }
     }
@@ -197,16 +184,15 @@ impl Storage {
 
     /// Waits for the writes in progress and closes the connections.
     pub async fn close(self) -> Result<(), Error> {
-        match self.writer {
-            Writer::GroupCommit(group_commit) => group_commit.close().await?,
-            Writer::Concurrent(connection) => connection.close().await?,
+        if let Writer::GroupCommit(group_commit) = self.writer {
+            group_commit.close().await?;
         }
         self.reader.close().await.map_err(Error::from)
     }
 }
 
-pub(super) async fn open(url: &str, connections: u32) -> Result<(Pool, Pool), Error> {
-    let opened = connect::open(url, connections).await;
+pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
+    let opened = connect::open(url).await;
     opened.map_err(|error| error.explained(url))
 }
 
@@ -245,25 +231,14 @@ where
         .unwrap_or_else(|_| Err(Error::Timeout.into()))
 }
 
-async fn write_once<T, E, W>(connections: &Connections, metrics: &Metrics, work: &W) -> Result<T, E>
+async fn write_once<T, E, W>(connections: &Connections, work: &W) -> Result<T, E>
 where
-    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Sync,
+    W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Sync,
     E: WriteError,
 {
-    let (transaction, _permit) = connections.begin().await.map_err(Error::from)?;
-    match work(&transaction).await {
-        Ok(value) => {
-            let started = Instant::now();
-            let committed = transaction.commit().await;
-            let trace = TraceSpan::current();
-            metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
-            committed.map_err(Error::from)?;
-            Ok(value)
-        }
-        Err(error) => {
-            // Even if the rollback fails, nothing is committed: the first error is returned.
-            let _ = transaction.rollback().await;
-            Err(error)
-        }
-    }
+    let (session, lease) = connections.begin().await.map_err(Error::from)?;
+    let result = work(&session).await;
+    let ended = lease.end(session, result.is_ok()).await;
+    ended.map_err(Error::from)?;
+    result
 }

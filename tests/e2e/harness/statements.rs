@@ -43,7 +43,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
         &[
             (
                 &["SELECT"],
-                r#"SELECT $2 FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
+                r#"SELECT … FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
             ),
             (
                 &["SELECT"],

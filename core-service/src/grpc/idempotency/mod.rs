@@ -24,7 +24,7 @@ use self::{
 };
 use super::caller::Caller;
 use storage::{
-    DatabaseTransaction, Storage,
+    Session, Storage,
     idempotency_keys::{self, Acquisition, StoredResponse},
 };
 
@@ -122,10 +122,7 @@ impl Idempotency {
     ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default + 'static,
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<M, Error>>
-            + Send
-            + Sync
-            + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<M, Error>> + Send + Sync + 'static,
     {
         let Some(request) = request_key.0 else {
             return self.storage.write(work).await.map(Response::new);
@@ -163,7 +160,7 @@ impl Idempotency {
     where
         P: prost::Message + Default + Clone + 'static,
         M: prost::Message + Default + 'static,
-        W: for<'tx> Fn(&'tx DatabaseTransaction, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
+        W: for<'tx> Fn(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
             + Send
             + Sync
             + 'static,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use storage::{
-    DatabaseTransaction,
+    Session,
     idempotency_keys::{self, Acquisition, Key, StoredResponse},
 };
 
@@ -79,10 +79,7 @@ impl KeyedRequest {
 
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
     /// concurrent request with the same key, up to the database's lock timeout.
-    pub(super) async fn acquire(
-        &self,
-        transaction: &DatabaseTransaction,
-    ) -> Result<Acquisition, Error> {
+    pub(super) async fn acquire(&self, transaction: &Session) -> Result<Acquisition, Error> {
         let times = (self.now, self.expired_before());
         idempotency_keys::acquire(transaction, self.key, self.hash, times)
             .await

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::request::KeyedRequest;
 use storage::{
-    DatabaseTransaction,
+    Session,
     idempotency_keys::{self, Acquisition, Key},
 };
 
@@ -30,14 +30,14 @@ pub(super) enum WrittenStep<P, M> {
 impl KeyedRequest {
     pub(super) async fn step<P, M, W>(
         &self,
-        transaction: &DatabaseTransaction,
+        transaction: &Session,
         secret_box: &SecretBox,
         work: &W,
     ) -> Result<WrittenStep<P, M>, Error>
     where
         P: prost::Message + Default,
         M: prost::Message + Default,
-        W: for<'tx> Fn(&'tx DatabaseTransaction, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>,
+        W: for<'tx> Fn(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>,
     {
         let in_progress = self.in_progress();
         // From here on, concurrent repetitions wait for this step.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::streams::{Reservation, Streams};
-use storage::DatabaseTransaction;
+use storage::Session;
 
 use crate::error::Error;
 
@@ -38,7 +38,7 @@ impl Outbox {
     /// process if one has capacity and the webhook is proven and without a backlog, else pending.
     pub(in crate::grpc) async fn enqueue(
         &self,
-        transaction: &DatabaseTransaction,
+        transaction: &Session,
         (store_id, delivery_id): (StoreId, DeliveryId),
         events: &[EventName],
         now: Timestamp,

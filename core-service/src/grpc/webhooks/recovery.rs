@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{Webhooks, enable::require_enabled};
 use storage::{
-    DatabaseTransaction,
+    Session,
     pages::{Cursor, Start},
     webhook_notifications,
 };
@@ -116,7 +116,7 @@ impl Webhooks {
 
 /// Recovers one batch. The last one returns the total number of notifications.
 async fn recover_batch(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     (store_id, id): (StoreId, WebhookId),
     period: RecoveryPeriod,
     progress: Progress,
@@ -151,7 +151,7 @@ async fn recover_batch(
 /// Resends a batch of failed notifications, each at most once: it may fail again before the
 /// recovery is finished.
 async fn recover_failed(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     webhook: &Webhook,
     RecoveryPeriod { since, now, .. }: RecoveryPeriod,
     progress: Progress,
@@ -184,7 +184,7 @@ async fn recover_failed(
 /// Enqueues the missed events of one page of the log. Returns how many, and the number to continue
 /// after.
 async fn recover_missed(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     webhook: &Webhook,
     period: RecoveryPeriod,
     after: i64,

@@ -4,10 +4,9 @@ use std::{any::Any, panic::AssertUnwindSafe};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use process::traces::{Origin, TraceSpan};
-use sea_orm::DatabaseTransaction;
 use tokio::sync::oneshot;
 
-use crate::{Error, WriteError};
+use crate::{Error, Session, WriteError};
 
 /// The result of a job's work.
 pub(super) enum JobResult {
@@ -24,7 +23,7 @@ pub(super) enum JobResult {
 pub(super) trait Job: Send {
     /// Whether the caller still waits.
     fn is_caller_waiting(&self) -> bool;
-    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult>;
+    fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult>;
     /// The request that the job is for.
     fn trace(&self) -> Option<&TraceSpan>;
     /// The storage error that the work returned.
@@ -58,7 +57,7 @@ impl<T, E, W> Write<T, E, W> {
 
 impl<T, E, W> Job for Write<T, E, W>
 where
-    W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send,
+    W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send,
     T: Send,
     E: WriteError,
 {
@@ -66,7 +65,7 @@ where
         !self.reply.is_closed()
     }
 
-    fn run<'a>(&'a mut self, transaction: &'a DatabaseTransaction) -> BoxFuture<'a, JobResult> {
+    fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult> {
         let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
         let work = self.origin.run(work);
         async move {

@@ -17,10 +17,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use sea_orm::{
-    DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
-    TransactionTrait,
-};
+use sea_orm::ConnectionTrait as _;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -28,9 +25,10 @@ use tokio::{
 
 use super::{
     Error, WriteError,
-    connect::open_sqlite_writer,
+    connect::Target,
     generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
+    session::Session,
 };
 use job::{Job, JobResult, Write};
 pub(super) use write_check::WriteCheck;
@@ -55,21 +53,20 @@ pub(super) struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Starts the writer on `connection`. After a failure it opens another one from `url`.
+    /// Starts the writer on `session`. After a failure it opens another one.
     pub(super) fn start(
-        url: String,
-        (mut connection, generation): (DatabaseConnection, Option<Generation>),
+        target: Target,
+        (session, generation): (Session, Option<Generation>),
         write_timeout: Duration,
         metrics: Metrics,
     ) -> Self {
-        metrics.measure(&mut connection);
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
         let failures = Arc::new(AtomicU64::new(0));
         let writer = tokio::spawn(
             Writer {
-                url,
-                connection: Some(connection),
+                target,
+                session: Some(session),
                 generation,
                 writes_in_log: 0,
                 commit_timer: commit_timer.clone(),
@@ -92,7 +89,7 @@ impl GroupCommit {
 
     pub(super) async fn write<T, E, W>(&self, work: W) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: WriteError,
     {
@@ -129,7 +126,7 @@ impl Queue {
     /// Runs a write and waits for its result. A write that times out in the queue is never run.
     async fn write<T, E, W>(&self, work: W, truncates_log: bool) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: WriteError,
     {
@@ -171,8 +168,8 @@ const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 
 /// Runs writes on one connection, and replaces it after a failure.
 struct Writer {
-    url: String,
-    connection: Option<DatabaseConnection>,
+    target: Target,
+    session: Option<Session>,
     generation: Option<Generation>,
     /// Since the last checkpoint.
     writes_in_log: usize,
@@ -214,13 +211,13 @@ impl Writer {
                 let _ = self.checkpoint(Checkpoint::Passive).await;
             }
         }
-        let Some(connection) = self.connection else {
+        let Some(session) = self.session else {
             return Ok(());
         };
         if self.generation.is_some() {
-            Generation::end(&connection).await?;
+            Generation::end(&session).await?;
         }
-        connection.close().await.map_err(Error::from)
+        session.into_connection().close().await.map_err(Error::from)
     }
 
     /// Runs a checkpoint. Until it ends, the next writes wait.
@@ -239,16 +236,13 @@ impl Writer {
     }
 
     async fn run_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => open_sqlite_writer(&self.url).await?,
-        };
+        let session = self.take_session().await?;
         let result = match &self.generation {
-            Some(generation) => generation.checkpoint(&connection, checkpoint).await,
-            None => run_checkpoint(&connection, checkpoint).await,
+            Some(generation) => generation.checkpoint(&session, checkpoint).await,
+            None => run_checkpoint(&session, checkpoint).await,
         };
         let is_usable = matches!(result, Ok(()) | Err(Error::LogNotTruncated));
-        self.keep(connection, is_usable).await;
+        self.keep(session, is_usable).await;
         result
     }
 
@@ -285,28 +279,28 @@ impl Writer {
         jobs: &mut [Box<dyn Job>],
         savepoints: Savepoints,
     ) -> Result<Committed, Error> {
-        let connection = if let Some(connection) = self.connection.take() {
-            connection
-        } else {
-            let mut connection = open_sqlite_writer(&self.url).await?;
-            self.metrics.measure(&mut connection);
-            connection
-        };
-        let result = transact(&connection, jobs, savepoints, &self.metrics).await;
-        self.keep(connection, result.is_ok()).await;
+        let session = self.take_session().await?;
+        let result = transact(&session, jobs, savepoints, &self.metrics).await;
+        self.keep(session, result.is_ok()).await;
         result
     }
 
-    /// Keeps a connection for the next transaction, unless it has failed.
-    async fn keep(&mut self, connection: DatabaseConnection, is_usable: bool) {
+    async fn take_session(&mut self) -> Result<Session, Error> {
+        match self.session.take() {
+            Some(session) => Ok(session),
+            None => self.target.session(&self.metrics).await,
+        }
+    }
+
+    /// Keeps a session for the next transaction, unless it has failed.
+    async fn keep(&mut self, session: Session, is_usable: bool) {
         if is_usable {
-            self.connection = Some(connection);
+            self.session = Some(session);
             return;
         }
-        // After a full disk or an I/O error, SQLite may end the transaction without notifying the
-        // driver. On the same connection, the driver would begin the next transaction as a
-        // savepoint and never commit it.
-        if let Err(error) = connection.close().await {
+        // The transaction may still be open. Or it may not: after a full disk or an I/O error,
+        // SQLite ends a transaction by itself.
+        if let Err(error) = session.into_connection().close().await {
             tracing::warn!(%error, "cannot close the connection of a failed transaction");
         }
     }
@@ -327,41 +321,32 @@ enum Committed {
 }
 
 async fn transact(
-    connection: &DatabaseConnection,
+    session: &Session,
     jobs: &mut [Box<dyn Job>],
     savepoints: Savepoints,
     metrics: &Metrics,
 ) -> Result<Committed, Error> {
-    let options = TransactionOptions {
-        sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-        ..TransactionOptions::default()
-    };
-    let transaction = connection.begin_with_options(options).await?;
+    session.begin().await?;
     let mut writes = 0;
     for job in jobs.iter_mut().filter(|job| job.is_caller_waiting()) {
         writes += 1;
-        let savepoint = match savepoints {
-            Savepoints::No => None,
-            Savepoints::Yes => Some(transaction.begin().await?),
-        };
-        match job.run(savepoint.as_ref().unwrap_or(&transaction)).await {
-            JobResult::Broken => return Err(Error::RolledBack),
-            JobResult::Done => {
-                if let Some(savepoint) = savepoint {
-                    savepoint.commit().await?;
-                }
-            }
-            JobResult::Failed => {
-                let Some(savepoint) = savepoint else {
-                    transaction.rollback().await?;
-                    return Ok(Committed::No);
-                };
-                savepoint.rollback().await?;
-            }
+        if savepoints == Savepoints::Yes {
+            session.execute_unprepared("SAVEPOINT job").await?;
         }
+        let end = match (job.run(session).await, savepoints) {
+            (JobResult::Broken, _) => return Err(Error::RolledBack),
+            (JobResult::Done, Savepoints::No) => continue,
+            (JobResult::Failed, Savepoints::No) => {
+                session.roll_back().await?;
+                return Ok(Committed::No);
+            }
+            (JobResult::Done, Savepoints::Yes) => "RELEASE job",
+            (JobResult::Failed, Savepoints::Yes) => "ROLLBACK TO job; RELEASE job",
+        };
+        session.execute_unprepared(end).await?;
     }
     let started = Instant::now();
-    let committed = transaction.commit().await;
+    let committed = session.commit().await;
     let traces = jobs.iter().filter_map(|job| job.trace());
     metrics.committed(started.elapsed(), committed.is_err(), traces);
     committed?;

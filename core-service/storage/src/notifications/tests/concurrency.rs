@@ -29,14 +29,8 @@ impl TestStore {
     /// Begins a transaction and runs the first part of its work; the rest runs on commit.
     pub(super) async fn begin<T, F, W>(&self, first: F, rest: W) -> OpenTransaction<T>
     where
-        F: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<(), Error>>
-            + Send
-            + Sync
-            + 'static,
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, Error>>
-            + Send
-            + Sync
-            + 'static,
+        F: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<(), Error>> + Send + Sync + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>> + Send + Sync + 'static,
         T: Send + 'static,
     {
         let (first_done, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
@@ -157,7 +151,7 @@ impl TestStore {
 
 /// Completes a delivery, which enqueues one pending notification per webhook.
 pub(super) fn complete_one(
-    transaction: &DatabaseTransaction,
+    transaction: &Session,
     store_id: StoreId,
     now: Timestamp,
 ) -> BoxFuture<'_, Result<(), Error>> {

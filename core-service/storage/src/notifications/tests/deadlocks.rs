@@ -91,7 +91,7 @@ impl WebhookPair {
 
 /// Locks a webhook's row with `FOR {strength}`.
 pub(super) fn lock<'tx>(
-    transaction: &'tx DatabaseTransaction,
+    transaction: &'tx Session,
     id: WebhookId,
     strength: &str,
 ) -> BoxFuture<'tx, Result<(), Error>> {

@@ -40,7 +40,7 @@ use super::*;
 use process::clock::Clock;
 
 use crate::{
-    DatabaseTransaction, Error, Storage,
+    Error, Session, Storage,
     entity::{attempt, notification, webhook},
     fixture, webhooks,
 };
@@ -89,10 +89,7 @@ impl TestStore {
     /// Runs work in a transaction, and counts the retries.
     async fn write<T, W>(&self, work: W) -> T
     where
-        W: for<'tx> Fn(&'tx DatabaseTransaction) -> BoxFuture<'tx, Result<T, Error>>
-            + Send
-            + Sync
-            + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>> + Send + Sync + 'static,
         T: Send + 'static,
     {
         let (was_run, retries) = (AtomicBool::new(false), Arc::clone(&self.retries));

@@ -1,0 +1,199 @@
+//! One connection to a database, which executes sea-orm's statements. sea-orm's own connections
+//! belong to a pool of the driver, which tests each connection that it gets back: one or two round
+//! trips more for each statement.
+
+use std::sync::Arc;
+
+use sea_orm::{
+    ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement,
+    prelude::async_trait,
+    sqlx::{
+        self, AssertSqlSafe, Connection as _, IntoArguments, postgres::PgConnection, query::Query,
+        sqlite::SqliteConnection,
+    },
+};
+use sea_query_sqlx::SqlxValues;
+use tokio::{sync::Mutex, time::Instant};
+
+use super::metrics::Metrics;
+
+/// A connection of the driver, whose statements are measured.
+#[derive(Debug)]
+pub(super) struct Connection {
+    driver: Driver,
+    metrics: Metrics,
+    pub(super) opened_at: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum Driver {
+    Postgres(PgConnection),
+    Sqlite(SqliteConnection),
+}
+
+/// Runs the same on both drivers.
+macro_rules! on {
+    ($driver:expr, $connection:ident => $run:expr) => {
+        match $driver {
+            Driver::Postgres($connection) => $run,
+            Driver::Sqlite($connection) => $run,
+        }
+    };
+}
+
+impl Connection {
+    pub(super) fn new(driver: Driver, metrics: Metrics) -> Self {
+        Self {
+            driver,
+            metrics,
+            opened_at: Instant::now(),
+        }
+    }
+
+    fn backend(&self) -> DbBackend {
+        match self.driver {
+            Driver::Postgres(_) => DbBackend::Postgres,
+            Driver::Sqlite(_) => DbBackend::Sqlite,
+        }
+    }
+
+    pub(super) async fn execute(&mut self, statement: Statement) -> Result<ExecResult, DbErr> {
+        let measured = Metrics::measure(&statement.sql);
+        let executed = on!(&mut self.driver, connection => {
+            let executed = query(statement).execute(connection).await;
+            executed.map(ExecResult::from)
+        });
+        self.metrics.executed(&measured, &executed);
+        executed.map_err(|error| DbErr::Exec(driver_error(error)))
+    }
+
+    pub(super) async fn execute_unprepared(&mut self, sql: &str) -> Result<ExecResult, DbErr> {
+        let query = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let executed = on!(&mut self.driver, connection => {
+            query.execute(connection).await.map(ExecResult::from)
+        });
+        executed.map_err(|error| DbErr::Exec(driver_error(error)))
+    }
+
+    pub(super) async fn query_one(
+        &mut self,
+        statement: Statement,
+    ) -> Result<Option<QueryResult>, DbErr> {
+        let measured = Metrics::measure(&statement.sql);
+        let row = match &mut self.driver {
+            // To the end: a commit may fail after a row has been received.
+            Driver::Postgres(connection) => {
+                let rows = query(statement).fetch_all(connection).await;
+                rows.map(|rows| rows.into_iter().next().map(QueryResult::from))
+            }
+            Driver::Sqlite(connection) => {
+                let row = query(statement).fetch_optional(connection).await;
+                row.map(|row| row.map(QueryResult::from))
+            }
+        };
+        self.metrics.executed(&measured, &row);
+        row.map_err(|error| DbErr::Query(driver_error(error)))
+    }
+
+    pub(super) async fn query_all(
+        &mut self,
+        statement: Statement,
+    ) -> Result<Vec<QueryResult>, DbErr> {
+        let measured = Metrics::measure(&statement.sql);
+        let rows = on!(&mut self.driver, connection => {
+            let rows = query(statement).fetch_all(connection).await;
+            rows.map(|rows| rows.into_iter().map(QueryResult::from).collect())
+        });
+        self.metrics.executed(&measured, &rows);
+        rows.map_err(|error| DbErr::Query(driver_error(error)))
+    }
+
+    /// Reads what earlier statements have left unread, and fails unless the database responds.
+    pub(super) async fn ping(&mut self) -> Result<(), sqlx::Error> {
+        on!(&mut self.driver, connection => connection.ping().await)
+    }
+
+    pub(super) async fn close(self) -> Result<(), DbErr> {
+        let closed = on!(self.driver, connection => connection.close().await);
+        closed.map_err(connect_error)
+    }
+}
+
+fn query<DB: sqlx::Database>(statement: Statement) -> Query<'static, DB, SqlxValues>
+where
+    SqlxValues: IntoArguments<DB>,
+{
+    let values = statement
+        .values
+        .unwrap_or_else(|| sea_orm::Values(Vec::new()));
+    sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values))
+}
+
+pub(super) fn connect_error(error: sqlx::Error) -> DbErr {
+    DbErr::Conn(driver_error(error))
+}
+
+fn driver_error(error: sqlx::Error) -> RuntimeErr {
+    RuntimeErr::SqlxError(Arc::new(error))
+}
+
+/// A connection for the statements of one transaction or one task.
+#[derive(Debug)]
+pub struct Session {
+    backend: DbBackend,
+    connection: Mutex<Connection>,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            backend: connection.backend(),
+            connection: Mutex::new(connection),
+        }
+    }
+
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection.into_inner()
+    }
+
+    /// Begins a transaction, with `SQLite` one that writes.
+    pub(super) async fn begin(&self) -> Result<(), DbErr> {
+        let begin = match self.backend {
+            DbBackend::Sqlite => "BEGIN IMMEDIATE",
+            _ => "BEGIN",
+        };
+        self.execute_unprepared(begin).await.map(|_| ())
+    }
+
+    pub(super) async fn commit(&self) -> Result<(), DbErr> {
+        self.execute_unprepared("COMMIT").await.map(|_| ())
+    }
+
+    pub(super) async fn roll_back(&self) -> Result<(), DbErr> {
+        self.execute_unprepared("ROLLBACK").await.map(|_| ())
+    }
+}
+
+#[async_trait::async_trait]
+impl ConnectionTrait for Session {
+    fn get_database_backend(&self) -> DbBackend {
+        self.backend
+    }
+
+    async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        self.connection.lock().await.execute(statement).await
+    }
+
+    async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
+        let mut connection = self.connection.lock().await;
+        connection.execute_unprepared(sql).await
+    }
+
+    async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        self.connection.lock().await.query_one(statement).await
+    }
+
+    async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        self.connection.lock().await.query_all(statement).await
+    }
+}
