@@ -2,6 +2,7 @@
 
 use std::{str::FromStr as _, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use migrations::{Pool, without_prepared_statements};
 use sea_orm::{
     ConnectOptions, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
@@ -83,14 +84,22 @@ impl Target {
         }
     }
 
-    pub(super) async fn connect(&self, metrics: &Metrics) -> Result<Connection, sqlx::Error> {
-        let driver = match self {
-            Self::Postgres { options, .. } => {
-                Driver::Postgres(PgConnection::connect_with(options).await?)
-            }
-            Self::Sqlite(options) => Driver::Sqlite(SqliteConnection::connect_with(options).await?),
-        };
-        Ok(Connection::new(driver, metrics.clone()))
+    /// Opens a connection. Boxed: the drivers' futures are larger than all that uses a connection.
+    pub(super) fn connect<'a>(
+        &'a self,
+        metrics: &'a Metrics,
+    ) -> BoxFuture<'a, Result<Connection, sqlx::Error>> {
+        Box::pin(async {
+            let driver = match self {
+                Self::Postgres { options, .. } => {
+                    Driver::Postgres(PgConnection::connect_with(options).await?)
+                }
+                Self::Sqlite(options) => {
+                    Driver::Sqlite(SqliteConnection::connect_with(options).await?)
+                }
+            };
+            Ok(Connection::new(driver, metrics.clone()))
+        })
     }
 
     /// A connection for writes to an `SQLite` file.

@@ -209,8 +209,7 @@ impl Shared {
             if lease.connection.is_some() {
                 return Ok(lease);
             }
-            // Boxed: rare, and larger than all else.
-            match Box::pin(self.target.connect(&self.metrics)).await {
+            match self.target.connect(&self.metrics).await {
                 Ok(connection) => {
                     self.refusals.end();
                     lease.connection = Some(connection);

@@ -192,7 +192,7 @@ impl Storage {
 }
 
 pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
-    let opened = connect::open(url).await;
+    let opened = Box::pin(connect::open(url)).await;
     opened.map_err(|error| error.explained(url))
 }
 
