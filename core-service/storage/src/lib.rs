@@ -45,7 +45,6 @@ mod inspection;
 mod lease_clock;
 mod metrics;
 mod padded_params;
-mod refusals;
 mod rows;
 mod schema;
 mod session;

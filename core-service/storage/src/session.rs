@@ -80,17 +80,10 @@ impl Connection {
         statement: Statement,
     ) -> Result<Option<QueryResult>, DbErr> {
         let measured = Metrics::measure(&statement.sql);
-        let row = match &mut self.driver {
-            // To the end: a commit may fail after a row has been received.
-            Driver::Postgres(connection) => {
-                let rows = query(statement).fetch_all(connection).await;
-                rows.map(|rows| rows.into_iter().next().map(QueryResult::from))
-            }
-            Driver::Sqlite(connection) => {
-                let row = query(statement).fetch_optional(connection).await;
-                row.map(|row| row.map(QueryResult::from))
-            }
-        };
+        let row = on!(&mut self.driver, connection => {
+            let row = query(statement).fetch_optional(connection).await;
+            row.map(|row| row.map(QueryResult::from))
+        });
         self.metrics.executed(&measured, &row);
         row.map_err(|error| DbErr::Query(driver_error(error)))
     }

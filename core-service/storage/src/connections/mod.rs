@@ -4,6 +4,11 @@
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
 //! all packets, a frozen disk) must not block callers forever. What executes a statement limits it.
 
+mod lease;
+mod refusals;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -13,10 +18,7 @@ use std::{
     time::Duration,
 };
 
-use process::{
-    metrics::{Registry, Sample, Sampled},
-    traces::TraceSpan,
-};
+use process::metrics::{Registry, Sample, Sampled};
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
     prelude::async_trait,
@@ -31,9 +33,10 @@ use super::{
     connect::Target,
     error::{is_serialization_failure, jitter},
     metrics::{Metrics, POOL},
-    refusals::{self, Refusals},
     session::{Connection, Session, connect_error},
 };
+use lease::Lease;
+use refusals::Refusals;
 
 /// How long an operation waits for a connection before it fails as unavailable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -78,16 +81,6 @@ struct Shared {
 struct Idle {
     connection: Connection,
     since: Instant,
-}
-
-/// The permit to use one connection, and that connection.
-///
-/// If it is dropped with the connection, as after an error or when a caller is cancelled, the
-/// connection is tested before it is used again: it may be lost, or have a response to read.
-pub(super) struct Lease {
-    connection: Option<Connection>,
-    shared: Arc<Shared>,
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Connections {
@@ -200,24 +193,18 @@ impl Shared {
     async fn lease(self: &Arc<Self>, failure: &mut Option<DbErr>) -> Result<Lease, DbErr> {
         let mut pause = Duration::from_millis(10);
         loop {
-            let mut lease = Lease {
-                connection: None,
-                shared: Arc::clone(self),
-                permit: Some(self.permit().await?),
-            };
-            lease.connection = self.take_idle().await;
-            if lease.connection.is_some() {
-                return Ok(lease);
+            let permit = self.permit().await?;
+            if let Some(connection) = self.take_idle().await {
+                return Ok(Lease::new(connection, self, permit));
             }
             match self.target.connect(&self.metrics).await {
                 Ok(connection) => {
                     self.refusals.end();
-                    lease.connection = Some(connection);
-                    return Ok(lease);
+                    return Ok(Lease::new(connection, self, permit));
                 }
                 Err(error) if refusals::is_refusal(&error) => {
                     self.metrics.refused.inc();
-                    self.refusals.begin(&error, lease.permit.take());
+                    self.refusals.begin(&error, permit);
                     *failure = Some(connect_error(error));
                 }
                 Err(error) if refusals::is_starting(&error) => {
@@ -297,63 +284,6 @@ async fn is_usable(connection: &mut Connection) -> bool {
     matches!(timeout(TEST_TIMEOUT, connection.ping()).await, Ok(Ok(())))
 }
 
-impl Lease {
-    fn connection(&mut self) -> Result<&mut Connection, DbErr> {
-        self.connection.as_mut().ok_or(CLOSED)
-    }
-
-    fn take(&mut self) -> Result<Connection, DbErr> {
-        self.connection.take().ok_or(CLOSED)
-    }
-
-    /// Commits the transaction of a session, or rolls it back. The error is that of the commit: what
-    /// is not rolled back is lost with its connection.
-    pub(super) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
-        if !commits {
-            if session.roll_back().await.is_ok() {
-                self.shared.keep(session.into_connection());
-            }
-            return Ok(());
-        }
-        let started = Instant::now();
-        let committed = session.commit().await;
-        let trace = TraceSpan::current();
-        let metrics = &self.shared.metrics;
-        metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
-        // A transaction whose commit fails is over, too.
-        self.connection = Some(session.into_connection());
-        self.finish(committed)
-    }
-
-    /// Makes the connection available again if its operation has succeeded.
-    fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
-        if result.is_ok()
-            && let Some(connection) = self.connection.take()
-        {
-            self.shared.keep(connection);
-        }
-        result
-    }
-}
-
-const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let (Some(mut connection), Ok(runtime)) = (self.connection.take(), Handle::try_current())
-        else {
-            return;
-        };
-        let (shared, permit) = (Arc::clone(&self.shared), self.permit.take());
-        runtime.spawn(async move {
-            if is_usable(&mut connection).await {
-                shared.keep(connection);
-            }
-            drop(permit);
-        });
-    }
-}
-
 /// Counts a waiting operation until it is dropped.
 struct Pending<'a>(&'a AtomicUsize);
 
@@ -413,136 +343,5 @@ impl ConnectionTrait for Connections {
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
         self.read(|| run!(self, query_all_raw, query_all, statement.clone()))
             .await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use futures_util::poll;
-
-    use super::*;
-    use crate::{connect, fixture, rows};
-
-    async fn connections(url: &str, max: u32) -> Connections {
-        let (target, _pool) = connect::open(url).await.unwrap();
-        let metrics = Metrics::new(target.backend());
-        Connections::new(target, max, metrics)
-    }
-
-    async fn number(connections: &Connections, sql: &str) -> i64 {
-        rows::value(connections, sql).await.unwrap()
-    }
-
-    /// The server's process, as each connection has its own.
-    async fn process(connections: &Connections) -> i64 {
-        number(connections, "SELECT pg_backend_pid()::bigint").await
-    }
-
-    /// Otherwise the insertion would be acknowledged, and lost with its connection.
-    #[tokio::test]
-    async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
-        let Some(url) = fixture::postgres_url() else {
-            return;
-        };
-        let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
-        let create = "CREATE TABLE inserted (number BIGINT)";
-        other.execute_unprepared(create).await.unwrap();
-        {
-            let mut begin = pin!(tested.begin());
-            let open = "SELECT count(*) FROM pg_stat_activity
-                WHERE datname = current_database() AND state = 'idle in transaction'";
-            loop {
-                // The transaction may begin between the two.
-                assert!(poll!(begin.as_mut()).is_pending());
-                if number(&other, open).await > 0 {
-                    break;
-                }
-            }
-        }
-
-        let insert = "INSERT INTO inserted VALUES (1)";
-        tested.execute_unprepared(insert).await.unwrap();
-
-        assert_eq!(number(&other, "SELECT count(*) FROM inserted").await, 1);
-    }
-
-    #[tokio::test]
-    async fn a_connection_is_used_again_after_success_error_and_cancellation() {
-        let Some(url) = fixture::postgres_url() else {
-            return;
-        };
-        let connections = connections(&url, 1).await;
-        let first = process(&connections).await;
-
-        connections
-            .execute_unprepared("SELECT 1 / 0")
-            .await
-            .unwrap_err();
-        assert_eq!(process(&connections).await, first);
-
-        {
-            let mut read = pin!(number(&connections, "SELECT 1 FROM pg_sleep(0.1)"));
-            assert!(poll!(read.as_mut()).is_pending());
-        }
-        assert_eq!(process(&connections).await, first);
-
-        let (session, lease) = connections.begin().await.unwrap();
-        lease.end(session, false).await.unwrap();
-        assert_eq!(process(&connections).await, first);
-
-        let (session, lease) = connections.begin().await.unwrap();
-        lease.end(session, true).await.unwrap();
-        assert_eq!(process(&connections).await, first);
-    }
-
-    #[tokio::test]
-    async fn a_lost_connection_is_replaced() {
-        let Some(url) = fixture::postgres_url() else {
-            return;
-        };
-        let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
-        let lost = process(&tested).await;
-        let terminate = format!("SELECT pg_terminate_backend({lost})::int::bigint");
-        assert_eq!(number(&other, &terminate).await, 1);
-
-        while tested.execute_unprepared("SELECT 1").await.is_err() {}
-
-        assert_ne!(process(&tested).await, lost);
-    }
-
-    /// A deferred constraint is checked at the commit, after the row was sent.
-    #[tokio::test]
-    async fn a_commit_that_fails_after_a_row_fails_its_statement() {
-        let Some(url) = fixture::postgres_url() else {
-            return;
-        };
-        let connections = connections(&url, 1).await;
-        let create = "CREATE TABLE kept (id BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED);
-            INSERT INTO kept VALUES (1)";
-        connections.execute_unprepared(create).await.unwrap();
-
-        let insert = "INSERT INTO kept VALUES (1) RETURNING id";
-        let insert = Statement::from_string(DbBackend::Postgres, insert);
-        let inserted = connections.query_one_raw(insert).await;
-
-        assert!(inserted.is_err(), "{inserted:?}");
-        assert_eq!(number(&connections, "SELECT count(*) FROM kept").await, 1);
-    }
-
-    #[tokio::test]
-    async fn operations_in_progress_end_before_the_connections_are_closed() {
-        let (directory, _storage) = fixture::sqlite().await;
-        let connections = connections(&fixture::url(&directory), 2).await;
-        let (session, lease) = connections.begin().await.unwrap();
-        let mut closing = pin!(connections.clone().close());
-        assert!(poll!(closing.as_mut()).is_pending());
-
-        lease.end(session, true).await.unwrap();
-        closing.await.unwrap();
-
-        let failed = connections.execute_unprepared("SELECT 1").await;
-        assert_eq!(failed.unwrap_err().to_string(), CLOSED.to_string());
     }
 }

@@ -53,7 +53,7 @@ impl Refusals {
     }
 
     /// Withholds a permit for some seconds.
-    pub(super) fn begin(&self, reason: &sqlx::Error, permit: Option<OwnedSemaphorePermit>) {
+    pub(super) fn begin(&self, reason: &sqlx::Error, permit: OwnedSemaphorePermit) {
         let withheld = Arc::clone(&self.withheld);
         withheld.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {

@@ -1,0 +1,89 @@
+//! A connection in use.
+
+use std::sync::Arc;
+
+use process::traces::TraceSpan;
+use sea_orm::{ConnAcquireErr, DbErr};
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::Instant};
+
+use super::{Shared, is_usable};
+use crate::session::{Connection, Session};
+
+/// The permit to use one connection, and that connection.
+///
+/// If it is dropped with the connection, as after an error or when a caller is cancelled, the
+/// connection is tested before it is used again: it may be lost, or have a response to read.
+pub(crate) struct Lease {
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
+
+impl Lease {
+    pub(super) fn new(
+        connection: Connection,
+        shared: &Arc<Shared>,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            connection: Some(connection),
+            shared: Arc::clone(shared),
+            permit: Some(permit),
+        }
+    }
+
+    pub(super) fn connection(&mut self) -> Result<&mut Connection, DbErr> {
+        self.connection.as_mut().ok_or(CLOSED)
+    }
+
+    pub(super) fn take(&mut self) -> Result<Connection, DbErr> {
+        self.connection.take().ok_or(CLOSED)
+    }
+
+    /// Commits the transaction of a session, or rolls it back. The error is that of the commit: what
+    /// is not rolled back is lost with its connection.
+    pub(crate) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
+        if !commits {
+            if session.roll_back().await.is_ok() {
+                self.shared.keep(session.into_connection());
+            }
+            return Ok(());
+        }
+        let started = Instant::now();
+        let committed = session.commit().await;
+        let trace = TraceSpan::current();
+        let metrics = &self.shared.metrics;
+        metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
+        // A transaction whose commit fails is over, too.
+        self.connection = Some(session.into_connection());
+        self.finish(committed)
+    }
+
+    /// Makes the connection available again if its operation has succeeded.
+    pub(super) fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
+        if result.is_ok()
+            && let Some(connection) = self.connection.take()
+        {
+            self.shared.keep(connection);
+        }
+        result
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (Some(mut connection), Ok(runtime)) = (self.connection.take(), Handle::try_current())
+        else {
+            return;
+        };
+        let (shared, permit) = (Arc::clone(&self.shared), self.permit.take());
+        runtime.spawn(async move {
+            if is_usable(&mut connection).await {
+                shared.keep(connection);
+            }
+            drop(permit);
+        });
+    }
+}

@@ -1,0 +1,193 @@
+use std::{path::Path, pin::pin};
+
+use futures_util::poll;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{UnixListener, UnixStream},
+};
+
+use super::*;
+use crate::{connect, fixture, rows};
+
+async fn connections(url: &str, max: u32) -> Connections {
+    let (target, _pool) = connect::open(url).await.unwrap();
+    let metrics = Metrics::new(target.backend());
+    Connections::new(target, max, metrics)
+}
+
+async fn number(connections: &Connections, sql: &str) -> i64 {
+    rows::value(connections, sql).await.unwrap()
+}
+
+/// The server's process, as each connection has its own.
+async fn process(connections: &Connections) -> i64 {
+    number(connections, "SELECT pg_backend_pid()::bigint").await
+}
+
+/// Otherwise the insertion would be acknowledged, and lost with its connection.
+#[tokio::test]
+async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
+    let create = "CREATE TABLE inserted (number BIGINT)";
+    other.execute_unprepared(create).await.unwrap();
+    {
+        let mut begin = pin!(tested.begin());
+        let open = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND state = 'idle in transaction'";
+        loop {
+            // The transaction may begin between the two.
+            assert!(poll!(begin.as_mut()).is_pending());
+            if number(&other, open).await > 0 {
+                break;
+            }
+        }
+    }
+
+    let insert = "INSERT INTO inserted VALUES (1)";
+    tested.execute_unprepared(insert).await.unwrap();
+
+    assert_eq!(number(&other, "SELECT count(*) FROM inserted").await, 1);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_success_error_and_cancellation() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = connections(&url, 1).await;
+    let first = process(&connections).await;
+
+    connections
+        .execute_unprepared("SELECT 1 / 0")
+        .await
+        .unwrap_err();
+    assert_eq!(process(&connections).await, first);
+
+    {
+        let mut read = pin!(number(&connections, "SELECT 1 FROM pg_sleep(0.1)"));
+        assert!(poll!(read.as_mut()).is_pending());
+    }
+    assert_eq!(process(&connections).await, first);
+
+    let (session, lease) = connections.begin().await.unwrap();
+    lease.end(session, false).await.unwrap();
+    assert_eq!(process(&connections).await, first);
+
+    let (session, lease) = connections.begin().await.unwrap();
+    lease.end(session, true).await.unwrap();
+    assert_eq!(process(&connections).await, first);
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_replaced() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
+    let lost = process(&tested).await;
+    let terminate = format!("SELECT pg_terminate_backend({lost})::int::bigint");
+    assert_eq!(number(&other, &terminate).await, 1);
+
+    while tested.execute_unprepared("SELECT 1").await.is_err() {}
+
+    assert_ne!(process(&tested).await, lost);
+}
+
+/// A deferred constraint is checked at the commit, after the row was sent.
+#[tokio::test]
+async fn a_commit_that_fails_after_a_row_fails_its_statement() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = connections(&url, 1).await;
+    let create = "CREATE TABLE kept (id BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED);
+        INSERT INTO kept VALUES (1)";
+    connections.execute_unprepared(create).await.unwrap();
+
+    let insert = "INSERT INTO kept VALUES (1) RETURNING id";
+    let insert = Statement::from_string(DbBackend::Postgres, insert);
+    let inserted = connections.query_one_raw(insert).await;
+
+    assert!(inserted.is_err(), "{inserted:?}");
+    assert_eq!(number(&connections, "SELECT count(*) FROM kept").await, 1);
+}
+
+#[tokio::test]
+async fn operations_in_progress_end_before_the_connections_are_closed() {
+    let (directory, _storage) = fixture::sqlite().await;
+    let connections = connections(&fixture::url(&directory), 2).await;
+    let (session, lease) = connections.begin().await.unwrap();
+    let mut closing = pin!(connections.clone().close());
+    assert!(poll!(closing.as_mut()).is_pending());
+
+    lease.end(session, true).await.unwrap();
+    closing.await.unwrap();
+
+    let failed = connections.execute_unprepared("SELECT 1").await;
+    let closed = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
+    assert_eq!(failed.unwrap_err(), closed);
+}
+
+/// The name of a server's socket in its directory.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+/// Forwards one connection from a socket in `directory` to one of `PostgreSQL`, and counts the
+/// messages that the server answers at once: Sync and Query.
+async fn forward(directory: &Path, server: &str, count: Arc<AtomicUsize>) {
+    let listener = UnixListener::bind(directory.join(SOCKET)).unwrap();
+    let server = UnixStream::connect(Path::new(server).join(SOCKET)).await;
+    let (mut answers, mut server) = server.unwrap().into_split();
+    tokio::spawn(async move {
+        let (mut client, mut to_client) = listener.accept().await.unwrap().0.into_split();
+        tokio::spawn(async move { tokio::io::copy(&mut answers, &mut to_client).await });
+        // The first message has no type.
+        let mut kind = None;
+        loop {
+            let Ok(length) = client.read_u32().await else {
+                return;
+            };
+            let mut message = vec![0; usize::try_from(length).unwrap() - 4];
+            client.read_exact(&mut message).await.unwrap();
+            server.write_all(kind.as_slice()).await.unwrap();
+            server.write_u32(length).await.unwrap();
+            server.write_all(&message).await.unwrap();
+            if matches!(kind, Some(b'S' | b'Q')) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            kind = client.read_u8().await.ok();
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_statement_costs_one_round_trip_and_a_transaction_two_more() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let (_, server) = url.split_once("host=").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let round_trips = Arc::new(AtomicUsize::new(0));
+    forward(directory.path(), server, Arc::clone(&round_trips)).await;
+    let url = url.replace(server, directory.path().to_str().unwrap());
+    // Otherwise the first message would ask for TLS.
+    let url = format!("{url}&sslmode=disable");
+    let metrics = Metrics::new(DbBackend::Postgres);
+    let connections = Connections::new(Target::of(&url).unwrap(), 1, metrics);
+    let select = "SELECT 1::bigint";
+    // Prepares it.
+    number(&connections, select).await;
+
+    round_trips.store(0, Ordering::Relaxed);
+    for _ in 0..10 {
+        assert_eq!(number(&connections, select).await, 1);
+    }
+    assert_eq!(round_trips.swap(0, Ordering::Relaxed), 10);
+
+    let (session, lease) = connections.begin().await.unwrap();
+    let found: i64 = rows::value(&session, select).await.unwrap();
+    lease.end(session, true).await.unwrap();
+    assert_eq!((found, round_trips.load(Ordering::Relaxed)), (1, 3));
+}
