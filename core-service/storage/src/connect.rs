@@ -27,6 +27,10 @@ use super::{
 /// The capacity of a connection's cache of prepared statements: more than the program uses.
 const STATEMENT_CACHE: usize = 256;
 
+/// How many rows the thread of an `SQLite` connection is ahead of their reader: more than a page has.
+/// Otherwise the two wait for each other.
+const ROW_BUFFER: usize = 512;
+
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
 
@@ -122,6 +126,7 @@ fn configured(options: SqliteConnectOptions) -> SqliteConnectOptions {
         // The writer runs the checkpoints: see `generation`.
         .pragma("wal_autocheckpoint", "0")
         .statement_cache_capacity(STATEMENT_CACHE)
+        .row_buffer_size(ROW_BUFFER)
 }
 
 /// Opens a database with one connection, for its migrations. Creates the file of an `SQLite` URL.
