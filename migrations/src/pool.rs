@@ -72,14 +72,6 @@ impl Pool {
     }
 
     /// For what is not a statement.
-    pub fn driver(&self) -> &DatabaseConnection {
-        &self.driver
-    }
-
-    pub fn driver_mut(&mut self) -> &mut DatabaseConnection {
-        &mut self.driver
-    }
-
     pub fn into_driver(self) -> DatabaseConnection {
         self.driver
     }

@@ -70,7 +70,7 @@ async fn a_core_that_is_refused_connections_works_with_those_it_has() {
         scraped.value("db_client_connection_timeouts_total", &[pool]),
         Some(0.0)
     );
-    // The pool counts a connection from the attempt to open it until its refusal.
+    // A connection is counted from the attempt to open it until its refusal.
     let started = Instant::now();
     let open = |scraped: &Exposition| -> f64 {
         let count = |state| {

@@ -7,7 +7,7 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use sea_orm::{Iterable as _, JoinType, RelationDef};
+use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
     delivery_rows::{assemble, completed_at},
@@ -30,16 +30,22 @@ pub(super) async fn read(
     connection: &impl ConnectionTrait,
     query: Select<delivery::Entity>,
 ) -> Result<Vec<Delivery>, Error> {
-    let task_of_delivery: RelationDef = task::Entity::belongs_to(delivery::Entity)
-        .from((task::Column::StoreId, task::Column::DeliveryId))
-        .to((delivery::Column::StoreId, delivery::Column::Id))
-        .into();
-    let query = query
-        .join(JoinType::LeftJoin, task_of_delivery.rev())
-        .select_also(task::Entity);
+    let of_delivery = |column| Expr::col((delivery::Entity, column));
+    let of_task = |column| Expr::col((task::Entity, column));
+    let is_of_delivery = of_task(task::Column::StoreId)
+        .equals((delivery::Entity, delivery::Column::StoreId))
+        .and(of_task(task::Column::DeliveryId).equals((delivery::Entity, delivery::Column::Id)));
+    // Joined to what the query has found: for `deliveries.id IN (…)`, PostgreSQL would have a plan
+    // that reads all deliveries of a store, if there were few of them when it was made.
+    let with_tasks = Query::select()
+        .exprs(delivery::Column::iter().map(of_delivery))
+        .exprs(task::Column::iter().map(of_task))
+        .from_subquery(query.into_query(), delivery::Entity)
+        .join(JoinType::LeftJoin, task::Entity, is_of_delivery)
+        .take();
     let columns_of_delivery = delivery::Column::iter().count();
     let mut deliveries = BTreeMap::new();
-    for row in connection.query_all(&query.into_query()).await? {
+    for row in connection.query_all(&with_tasks).await? {
         let id: Uuid = row.try_get_by_index(delivery::Column::Id as usize)?;
         let (_, tasks) = match deliveries.entry(id) {
             Entry::Occupied(entry) => entry.into_mut(),

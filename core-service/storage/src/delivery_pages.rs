@@ -41,14 +41,8 @@ pub async fn read(
     filter: &Filter,
     (start, size): (Start, u32),
 ) -> Result<(Vec<Delivery>, bool), Error> {
-    let page = query(store_id, filter, start)
-        .select_only()
-        .column(Column::Id)
-        .limit(pages::limit(size));
-    let query = delivery::Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::Id.in_subquery(page.into_query()));
-    let mut found = deliveries::read(connection, query).await?;
+    let page = query(store_id, filter, start).limit(pages::limit(size));
+    let mut found = deliveries::read(connection, page).await?;
     found.sort_unstable_by_key(|delivery| Reverse((delivery.created_at, delivery.id.0)));
     if matches!(start, Start::NewerThan(_)) {
         found.reverse();

@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    pub(super) async fn execute(&mut self, statement: Statement) -> Result<ExecResult, DbErr> {
+    pub(super) async fn execute_raw(&mut self, statement: Statement) -> Result<ExecResult, DbErr> {
         let measured = Metrics::measure(&statement.sql);
         let executed = on!(&mut self.driver, connection => {
             let executed = query(statement).execute(connection).await;
@@ -75,7 +75,7 @@ impl Connection {
         executed.map_err(|error| DbErr::Exec(driver_error(error)))
     }
 
-    pub(super) async fn query_one(
+    pub(super) async fn query_one_raw(
         &mut self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, DbErr> {
@@ -88,7 +88,7 @@ impl Connection {
         row.map_err(|error| DbErr::Query(driver_error(error)))
     }
 
-    pub(super) async fn query_all(
+    pub(super) async fn query_all_raw(
         &mut self,
         statement: Statement,
     ) -> Result<Vec<QueryResult>, DbErr> {
@@ -101,14 +101,15 @@ impl Connection {
         rows.map_err(|error| DbErr::Query(driver_error(error)))
     }
 
-    /// Reads what earlier statements have left unread, and fails unless the database responds.
+    /// Reads what earlier statements have left unread, and fails unless `PostgreSQL` responds, or
+    /// the thread of an `SQLite` connection.
     pub(super) async fn ping(&mut self) -> Result<(), sqlx::Error> {
         on!(&mut self.driver, connection => connection.ping().await)
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
         let closed = on!(self.driver, connection => connection.close().await);
-        closed.map_err(connect_error)
+        closed.map_err(|error| connect_error(Arc::new(error)))
     }
 }
 
@@ -122,8 +123,8 @@ where
     sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values))
 }
 
-pub(super) fn connect_error(error: sqlx::Error) -> DbErr {
-    DbErr::Conn(driver_error(error))
+pub(super) fn connect_error(error: Arc<sqlx::Error>) -> DbErr {
+    DbErr::Conn(RuntimeErr::SqlxError(error))
 }
 
 fn driver_error(error: sqlx::Error) -> RuntimeErr {
@@ -149,7 +150,7 @@ impl Session {
         self.connection.into_inner()
     }
 
-    /// Begins a transaction, with `SQLite` one that writes.
+    /// Begins a transaction, on `SQLite` one that writes.
     pub(super) async fn begin(&self) -> Result<(), DbErr> {
         let begin = match self.backend {
             DbBackend::Sqlite => "BEGIN IMMEDIATE",
@@ -174,7 +175,7 @@ impl ConnectionTrait for Session {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        self.connection.lock().await.execute(statement).await
+        self.connection.lock().await.execute_raw(statement).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -183,10 +184,10 @@ impl ConnectionTrait for Session {
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.connection.lock().await.query_one(statement).await
+        self.connection.lock().await.query_one_raw(statement).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.connection.lock().await.query_all(statement).await
+        self.connection.lock().await.query_all_raw(statement).await
     }
 }

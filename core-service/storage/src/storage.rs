@@ -1,4 +1,4 @@
-//! The entry point: reads go to a pool, writes through [`Storage::write`].
+//! The entry point: reads by [`Storage::reader`], writes by [`Storage::write`].
 
 use std::time::Duration;
 
@@ -150,8 +150,8 @@ impl Storage {
     }
 
     /// As [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
-    /// is one statement, for which none but the driver begins a transaction, and only with
-    /// `statement-cache-capacity=0`: otherwise two round trips fewer.
+    /// is one statement, with a transaction of its own only with `statement-cache-capacity=0`:
+    /// otherwise two round trips fewer.
     pub async fn insert_delivery(
         &self,
         delivery: Delivery,
@@ -187,7 +187,8 @@ impl Storage {
         if let Writer::GroupCommit(group_commit) = self.writer {
             group_commit.close().await?;
         }
-        self.reader.close().await.map_err(Error::from)
+        self.reader.close().await;
+        Ok(())
     }
 }
 

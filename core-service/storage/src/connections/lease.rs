@@ -7,7 +7,10 @@ use sea_orm::{ConnAcquireErr, DbErr};
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{Shared, is_usable};
-use crate::session::{Connection, Session};
+use crate::{
+    error::is_serialization_failure,
+    session::{Connection, Session},
+};
 
 /// The permit to use one connection, and that connection.
 ///
@@ -47,7 +50,7 @@ impl Lease {
     pub(crate) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
         if !commits {
             if session.roll_back().await.is_ok() {
-                self.shared.keep(session.into_connection());
+                self.keep(session.into_connection());
             }
             return Ok(());
         }
@@ -56,8 +59,14 @@ impl Lease {
         let trace = TraceSpan::current();
         let metrics = &self.shared.metrics;
         metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
-        // A transaction whose commit fails is over, too.
-        self.connection = Some(session.into_connection());
+        // After another error, the transaction may still be open.
+        if committed
+            .as_ref()
+            .err()
+            .is_none_or(is_serialization_failure)
+        {
+            self.connection = Some(session.into_connection());
+        }
         self.finish(committed)
     }
 
@@ -66,9 +75,13 @@ impl Lease {
         if result.is_ok()
             && let Some(connection) = self.connection.take()
         {
-            self.shared.keep(connection);
+            self.keep(connection);
         }
         result
+    }
+
+    fn keep(mut self, connection: Connection) {
+        self.shared.keep(connection, self.permit.take());
     }
 }
 
@@ -81,9 +94,8 @@ impl Drop for Lease {
         let (shared, permit) = (Arc::clone(&self.shared), self.permit.take());
         runtime.spawn(async move {
             if is_usable(&mut connection).await {
-                shared.keep(connection);
+                shared.keep(connection, permit);
             }
-            drop(permit);
         });
     }
 }

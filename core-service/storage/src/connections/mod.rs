@@ -21,7 +21,7 @@ use std::{
 use process::metrics::{Registry, Sample, Sampled};
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
-    prelude::async_trait,
+    prelude::async_trait, sqlx,
 };
 use tokio::{
     runtime::Handle,
@@ -51,7 +51,7 @@ const TEST_AFTER: Duration = Duration::from_secs(10);
 /// How long a test may take.
 const TEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Connections that were idle for longer are closed.
+/// Connections that were idle for longer are closed, one for each operation.
 const MAX_IDLE: Duration = Duration::from_mins(10);
 
 /// Connections that were opened earlier are closed after their operation: new ones are distributed
@@ -111,17 +111,19 @@ impl Connections {
         Ok((session, lease))
     }
 
-    /// Waits for the operations in progress and closes the connections. All later operations fail.
-    pub(super) async fn close(self) -> Result<(), DbErr> {
+    /// Waits for the operations in progress, up to the timeout of a read, and closes the
+    /// connections. All later operations fail.
+    pub(super) async fn close(self) {
         let in_use = self.0.max.saturating_sub(self.0.refusals.withheld());
         let in_use = u32::try_from(in_use).unwrap_or(u32::MAX);
-        let _ = timeout(READ_TIMEOUT, self.0.permits.acquire_many(in_use)).await;
+        // Until the semaphore is closed: otherwise operations that wait would get the permits.
+        let _permits = timeout(READ_TIMEOUT, self.0.permits.acquire_many(in_use)).await;
         self.0.permits.close();
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
-            connection.close().await?;
+            // Fails for a connection that is lost.
+            let _ = connection.close().await;
         }
-        Ok(())
     }
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
@@ -157,10 +159,12 @@ impl Connections {
         let lease = timeout_at(deadline, shared.lease(&mut failure)).await;
         shared.metrics.waited(asked_at.elapsed());
         lease.unwrap_or_else(|_| {
-            Err(failure.unwrap_or_else(|| {
-                shared.metrics.timeouts.inc(shared.metrics.pool);
-                DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
-            }))
+            shared.metrics.timeouts.inc(shared.metrics.pool);
+            let reason = failure.or_else(|| shared.refusals.reason());
+            Err(reason.map_or(
+                DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
+                connect_error,
+            ))
         })
     }
 
@@ -189,30 +193,39 @@ impl Connections {
 }
 
 impl Shared {
-    /// Waits until there is a connection. Sets the reason why one could not be opened so far.
-    async fn lease(self: &Arc<Self>, failure: &mut Option<DbErr>) -> Result<Lease, DbErr> {
+    /// Waits until there is a connection. Sets the reason why the server accepts none, if it starts.
+    async fn lease(
+        self: &Arc<Self>,
+        starting: &mut Option<Arc<sqlx::Error>>,
+    ) -> Result<Lease, DbErr> {
         let mut pause = Duration::from_millis(10);
         loop {
             let permit = self.permit().await?;
             if let Some(connection) = self.take_idle().await {
                 return Ok(Lease::new(connection, self, permit));
             }
+            // While connections are refused, one operation at a time tries to open another one.
+            let _trial = self.refusals.trial().await;
+            if self.refusals.is_certain() {
+                self.refusals.withhold(permit);
+                continue;
+            }
             match self.target.connect(&self.metrics).await {
                 Ok(connection) => {
-                    self.refusals.end();
+                    self.refusals.opened();
                     return Ok(Lease::new(connection, self, permit));
                 }
                 Err(error) if refusals::is_refusal(&error) => {
                     self.metrics.refused.inc();
-                    self.refusals.begin(&error, permit);
-                    *failure = Some(connect_error(error));
+                    self.refusals.refused(error);
+                    self.refusals.withhold(permit);
                 }
                 Err(error) if refusals::is_starting(&error) => {
-                    *failure = Some(connect_error(error));
+                    *starting = Some(Arc::new(error));
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
                 }
-                Err(error) => return Err(connect_error(error)),
+                Err(error) => return Err(connect_error(Arc::new(error))),
             }
         }
     }
@@ -226,37 +239,39 @@ impl Shared {
         permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
     }
 
-    /// The idle connection that was used last. Tests it if that was some time ago.
+    /// The idle connection that was used last. Tests it if that was some time ago; if it is lost, so
+    /// are those that were idle for longer.
     async fn take_idle(&self) -> Option<Connection> {
-        loop {
-            let Idle {
-                mut connection,
-                since,
-            } = self.idle().pop_back()?;
-            if since.elapsed() < TEST_AFTER || Box::pin(is_usable(&mut connection)).await {
-                return Some(connection);
-            }
+        let Idle {
+            mut connection,
+            since,
+        } = self.idle().pop_back()?;
+        if since.elapsed() < TEST_AFTER || Box::pin(is_usable(&mut connection)).await {
+            return Some(connection);
         }
+        self.idle().clear();
+        None
     }
 
-    /// Makes a connection idle. Closes those that were idle or open for too long.
-    fn keep(&self, connection: Connection) {
+    /// Makes a connection idle, and closes it or another one that was idle or open for too long. A
+    /// permit is for another connection once this one is idle or closed.
+    fn keep(&self, connection: Connection, permit: Option<OwnedSemaphorePermit>) {
         let is_current = !self.permits.is_closed() && connection.opened_at.elapsed() < MAX_LIFETIME;
-        let expired = {
+        let (closing, permit) = if is_current {
             let mut idle = self.idle();
-            let is_expired = |idle: &Idle| idle.since.elapsed() >= MAX_IDLE;
-            let longest = idle.front().is_some_and(is_expired);
-            let expired = longest.then(|| idle.pop_front()).flatten();
+            let longest = idle.pop_front_if(|idle| idle.since.elapsed() >= MAX_IDLE);
             let since = Instant::now();
-            if is_current {
-                idle.push_back(Idle { connection, since });
-                expired
-            } else {
-                Some(Idle { connection, since })
-            }
+            idle.push_back(Idle { connection, since });
+            (longest.map(|longest| longest.connection), None)
+        } else {
+            (Some(connection), permit)
         };
-        if let (Some(Idle { connection, .. }), Ok(runtime)) = (expired, Handle::try_current()) {
-            runtime.spawn(connection.close());
+        if let (Some(connection), Ok(runtime)) = (closing, Handle::try_current()) {
+            runtime.spawn(async move {
+                // Fails for a connection that is lost.
+                let _ = timeout(TEST_TIMEOUT, connection.close()).await;
+                drop(permit);
+            });
         }
     }
 
@@ -303,16 +318,16 @@ impl Drop for Pending<'_> {
 /// Runs one statement on a connection, in a transaction of its own where sessions keep no prepared
 /// statements.
 macro_rules! run {
-    ($connections:expr, $in_transaction:ident, $on_connection:ident, $statement:expr) => {
+    ($connections:expr, $execute:ident, $statement:expr) => {
         async {
             if $connections.0.target.is_without_prepared_statements() {
                 let (session, lease) = $connections.begin().await?;
-                let result = session.$in_transaction($statement).await;
+                let result = session.$execute($statement).await;
                 lease.end(session, result.is_ok()).await?;
                 return result;
             }
             let mut lease = $connections.acquire().await?;
-            let result = lease.connection()?.$on_connection($statement).await;
+            let result = lease.connection()?.$execute($statement).await;
             lease.finish(result)
         }
     };
@@ -326,7 +341,7 @@ impl ConnectionTrait for Connections {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        run!(self, execute_raw, execute, statement).await
+        run!(self, execute_raw, statement).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -336,12 +351,12 @@ impl ConnectionTrait for Connections {
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.read(|| run!(self, query_one_raw, query_one, statement.clone()))
+        self.read(|| run!(self, query_one_raw, statement.clone()))
             .await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.read(|| run!(self, query_all_raw, query_all, statement.clone()))
+        self.read(|| run!(self, query_all_raw, statement.clone()))
             .await
     }
 }

@@ -22,25 +22,30 @@ const TOO_MANY_CONNECTIONS: &str = "53300";
 /// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// How long after a refusal as many connections as are open must do.
-const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// How long after a refusal no other connection is tried.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How often the refusal is logged, and how long after the last one the end of it is.
+/// How long a refusal explains that an operation got no connection: longer than any waits.
+const EXPLAINS_FOR: Duration = Duration::from_secs(10);
+
+/// How often refusals are logged, and how long after the last one their end is.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The permits that are withheld because `PostgreSQL` refused the connection of each. Operations
-/// wait for the other permits, and so for the connections that are open.
+/// Operations that find no idle connection while more are refused leave their permits here for a
+/// second, and wait for others: for the connections that are open.
 #[derive(Debug)]
 pub(super) struct Refusals {
     max: usize,
     withheld: Arc<AtomicUsize>,
     last: Mutex<Last>,
+    trial: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Last {
     refused_at: Option<Instant>,
     logged_at: Option<Instant>,
+    reason: Option<Arc<sqlx::Error>>,
 }
 
 impl Refusals {
@@ -49,11 +54,50 @@ impl Refusals {
             max,
             withheld: Arc::default(),
             last: Mutex::default(),
+            trial: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Withholds a permit for some seconds.
-    pub(super) fn begin(&self, reason: &sqlx::Error, permit: OwnedSemaphorePermit) {
+    /// Waits for the trials of other operations, unless connections are not refused.
+    pub(super) async fn trial(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let is_likely = self.lock().refused_at.is_some();
+        if is_likely {
+            Some(self.trial.lock().await)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a connection was refused just now.
+    pub(super) fn is_certain(&self) -> bool {
+        self.lock().is_refused_within(RETRY_AFTER)
+    }
+
+    /// The reason of the last refusal, unless it was some time ago.
+    pub(super) fn reason(&self) -> Option<Arc<sqlx::Error>> {
+        let last = self.lock();
+        let is_recent = last.is_refused_within(EXPLAINS_FOR);
+        last.reason.clone().filter(|_| is_recent)
+    }
+
+    pub(super) fn refused(&self, reason: sqlx::Error) {
+        let mut last = self.lock();
+        let now = Instant::now();
+        let is_past = |logged_at: Instant| logged_at.elapsed() >= LOG_INTERVAL;
+        if last.logged_at.is_none_or(is_past) {
+            last.logged_at = Some(now);
+            tracing::warn!(
+                reason = %message(&reason),
+                connections = self.max,
+                "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
+            );
+        }
+        last.refused_at = Some(now);
+        last.reason = Some(Arc::new(reason));
+    }
+
+    /// Withholds a permit for [`RETRY_AFTER`].
+    pub(super) fn withhold(&self, permit: OwnedSemaphorePermit) {
         let withheld = Arc::clone(&self.withheld);
         withheld.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
@@ -61,23 +105,13 @@ impl Refusals {
             withheld.fetch_sub(1, Ordering::Relaxed);
             drop(permit);
         });
-        let mut last = self.lock();
-        last.refused_at = Some(Instant::now());
-        if last.logged_at.is_none_or(is_past) {
-            last.logged_at = last.refused_at;
-            tracing::warn!(
-                reason = %message(reason),
-                connections = self.max,
-                "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
-            );
-        }
     }
 
     /// Reports that a connection was opened.
-    pub(super) fn end(&self) {
+    pub(super) fn opened(&self) {
         let mut last = self.lock();
-        if last.refused_at.is_some_and(is_past) {
-            last.refused_at = None;
+        if last.refused_at.is_some() && !last.is_refused_within(LOG_INTERVAL) {
+            *last = Last::default();
             tracing::info!("PostgreSQL permits more connections again");
         }
     }
@@ -91,8 +125,10 @@ impl Refusals {
     }
 }
 
-fn is_past(instant: Instant) -> bool {
-    instant.elapsed() >= LOG_INTERVAL
+impl Last {
+    fn is_refused_within(&self, duration: Duration) -> bool {
+        self.refused_at.is_some_and(|at| at.elapsed() < duration)
+    }
 }
 
 pub(super) fn is_refusal(error: &sqlx::Error) -> bool {

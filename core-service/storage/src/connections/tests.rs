@@ -1,6 +1,7 @@
 use std::{path::Path, pin::pin};
 
 use futures_util::poll;
+use process::metrics::Exposition;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{UnixListener, UnixStream},
@@ -33,17 +34,15 @@ async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
     let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
     let create = "CREATE TABLE inserted (number BIGINT)";
     other.execute_unprepared(create).await.unwrap();
+    // Opens the connection.
+    number(&tested, "SELECT 1::bigint").await;
     {
         let mut begin = pin!(tested.begin());
+        // Sends the statement.
+        assert!(poll!(begin.as_mut()).is_pending());
         let open = "SELECT count(*) FROM pg_stat_activity
             WHERE datname = current_database() AND state = 'idle in transaction'";
-        loop {
-            // The transaction may begin between the two.
-            assert!(poll!(begin.as_mut()).is_pending());
-            if number(&other, open).await > 0 {
-                break;
-            }
-        }
+        while number(&other, open).await == 0 {}
     }
 
     let insert = "INSERT INTO inserted VALUES (1)";
@@ -122,13 +121,83 @@ async fn operations_in_progress_end_before_the_connections_are_closed() {
     let (session, lease) = connections.begin().await.unwrap();
     let mut closing = pin!(connections.clone().close());
     assert!(poll!(closing.as_mut()).is_pending());
+    // After those in progress, and before the end of `close`.
+    let mut waiting = pin!(connections.execute_unprepared("SELECT 1"));
+    assert!(poll!(waiting.as_mut()).is_pending());
 
     lease.end(session, true).await.unwrap();
-    closing.await.unwrap();
+    closing.await;
+
+    assert_eq!(waiting.await.unwrap_err(), CLOSED);
 
     let failed = connections.execute_unprepared("SELECT 1").await;
-    let closed = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
-    assert_eq!(failed.unwrap_err(), closed);
+    assert_eq!(failed.unwrap_err(), CLOSED);
+}
+
+const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
+
+/// Connections of a role that may open one.
+async fn limited_connections(url: &str, max: u32) -> Connections {
+    let role = format!("limited_{}", uuid::Uuid::now_v7().simple());
+    let create = format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 1");
+    let other = connections(url, 1).await;
+    other.execute_unprepared(&create).await.unwrap();
+    let url = url.replace("//delivery@", &format!("//{role}@"));
+    let metrics = Metrics::new(DbBackend::Postgres);
+    Connections::new(Target::of(&url).unwrap(), max, metrics)
+}
+
+#[tokio::test]
+async fn operations_wait_for_an_open_connection_while_others_are_refused() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = limited_connections(&url, 4).await;
+    let started = Instant::now();
+    let (session, lease) = connections.begin().await.unwrap();
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let connections = connections.clone();
+            tokio::spawn(async move { connections.execute_unprepared("SELECT 1").await })
+        })
+        .collect();
+    while connections.0.refusals.withheld() < 3 {
+        tokio::task::yield_now().await;
+    }
+
+    lease.end(session, true).await.unwrap();
+
+    for waiting in waiting {
+        waiting.await.unwrap().unwrap();
+    }
+    // At first three at once, then one each second.
+    let refused = connections.0.metrics.refused.get();
+    assert!(
+        (1..=3 + started.elapsed().as_secs()).contains(&refused),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn an_operation_without_a_connection_fails_with_the_reason_of_the_refusal() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = limited_connections(&url, 2).await;
+    let (_session, _lease) = connections.begin().await.unwrap();
+
+    let failed = connections
+        .execute_unprepared("SELECT 1")
+        .await
+        .unwrap_err();
+
+    let reason = "too many connections for role";
+    assert!(failed.to_string().contains(reason), "{failed}");
+    let mut exposition = Exposition::new();
+    connections.register_metrics(exposition.registry());
+    let exposition = exposition.render().await;
+    let timeouts = "timeouts_total{db_client_connection_pool_name=\"postgresql\"} 1";
+    assert!(exposition.contains(timeouts), "{exposition}");
 }
 
 /// The name of a server's socket in its directory.

@@ -298,8 +298,8 @@ impl Writer {
             self.session = Some(session);
             return;
         }
-        // The transaction may still be open. Or it may not: after a full disk or an I/O error,
-        // SQLite ends a transaction by itself.
+        // It is not known whether the transaction is still open: after a full disk or an I/O error,
+        // SQLite ends it by itself.
         if let Err(error) = session.into_connection().close().await {
             tracing::warn!(%error, "cannot close the connection of a failed transaction");
         }
