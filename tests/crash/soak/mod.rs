@@ -15,8 +15,8 @@ use self::{platform::Platform, samples::Samples, traffic::Traffic};
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    checker,
     cluster::{Cluster, EXPIRE_LEASES},
-    oracle,
     postgres::Postgres,
     random::configured_duration,
     receiver::Receiver,
@@ -114,10 +114,10 @@ async fn run<P: Platform>(platform: &mut P) {
     if duration < LONG {
         platform.query(EXPIRE_LEASES);
     }
-    oracle::settle(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
+    checker::settle(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
     let shop = access.shop().await;
     log.read_new(&shop).await.unwrap();
-    let figures = oracle::read_back(&acknowledged, &shop, &receiver, &log).await;
+    let figures = checker::read_back(&acknowledged, &shop, &receiver, &log).await;
     crate::report(&format!(
         "{}: {} s, {faults} faults; requests that succeeded+failed: {}; notifications refused: {}; \
          {figures}; samples: {}",

@@ -1,8 +1,8 @@
-//! Named parts of the rules: numbers, dates, times, zones. The byte `\x00` represents the end of
+//! Named parts of the rules: numbers, dates, times, time zones. The byte `\x00` represents the end of
 //! the text.
 
 use crate::before::word_tables::{
-    MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKDAYS,
+    MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKING_DAYS,
 };
 
 /// A part's name and regular expression, which may refer to the parts above it as `{NAME}`.
@@ -33,7 +33,7 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "MONTH_ABBREVIATIONS" => r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)";
     "ROMAN_MONTH" => r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII";
     "MONTH_TEXT" => r"{MONTHS}|{ROMAN_MONTH}";
-    "DAY_NAME" => r"{WEEKDAYS}|{WORKDAYS}";
+    "DAY_NAME" => r"{WEEKDAYS}|{WORKING_DAYS}";
     "DATE_SEPARATORS" => r"[ \t.-]*";
     // After a day; includes the letters of `st`, `nd`, `rd` and `th`.
     "DAY_SEPARATORS" => r"[,.stndrh\t ]+";
@@ -64,7 +64,7 @@ const FRAGMENTS: &[(&str, &str)] = table! {
 const WORDS: &[(&str, &[&str])] = table! {
     "MONTHS" => MONTHS;
     "WEEKDAYS" => WEEKDAYS;
-    "WORKDAYS" => WORKDAYS;
+    "WORKING_DAYS" => WORKING_DAYS;
     "ORDINALS" => ORDINALS;
     "RELATIVE_WORDS" => RELATIVE_WORDS;
     "WEEK" => WEEK;

@@ -6,7 +6,7 @@ use super::super::grammar::TokenKind;
 use super::super::instant::date_of;
 use super::super::lexer::{Cursor, Token};
 use super::super::relative::WeekdaySearch;
-use super::super::word_tables::{Unit, WEEKDAYS, WORKDAYS, value_of};
+use super::super::word_tables::{Unit, WEEKDAYS, WORKING_DAYS, value_of};
 use super::ParsedTime;
 use jiff::civil::Date;
 
@@ -74,7 +74,7 @@ impl ParsedTime<'_> {
             // `tomorrow next day` is the day after tomorrow.
             Some(Unit::Day) => {}
             Some(unit) if unit.is_time_based() => {}
-            None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
+            None if value_of(cursor.remainder(), WORKING_DAYS).is_none() => {
                 self.count_weekday(token)?;
             }
             _ => self.days.shift = Some(token.start),
