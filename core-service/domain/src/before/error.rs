@@ -19,6 +19,7 @@ pub enum Error {
     },
     #[error("understood {understood:?}, but {rejected:?} is a second {kind}: write only one")]
     Duplicate {
+        /// `date`, `day`, `time` or `time zone`.
         kind: &'static str,
         understood: String,
         rejected: String,

@@ -259,7 +259,7 @@ impl<'a> ParsedTime<'a> {
     /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
     fn set_timestamp(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.zone_count > 0 {
-            return Err(self.context.duplicate("zone", token.start));
+            return Err(self.context.duplicate("time zone", token.start));
         }
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();

@@ -35,9 +35,9 @@ impl ParsedTime<'_> {
             2 if time_zone::parse(token.text).is_none() => {
                 Err(self.context.unrecognized(token.start))
             }
-            // PHP ignores a second zone and rejects a third.
+            // PHP ignores a second time zone and rejects a third.
             2 => Ok(()),
-            _ => Err(self.context.duplicate("zone", token.start)),
+            _ => Err(self.context.duplicate("time zone", token.start)),
         }
     }
 
