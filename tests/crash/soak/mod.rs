@@ -84,7 +84,7 @@ async fn run<P: Platform>(platform: &mut P) {
     receiver.refuse_one_in(REFUSED_INTERVAL);
     access.shop().await.subscribe(receiver.url()).await;
     let mut traffic = Traffic::start(&access).await;
-    let mut samples = Samples::create(P::SAMPLES);
+    let mut samples = Samples::create(P::SAMPLES_FILE);
     let started = Instant::now();
 
     let mut ticks = tokio::time::interval((duration / SAMPLES).max(Duration::from_millis(500)));
@@ -146,7 +146,7 @@ fn limited_columns<P: Platform>() -> Vec<String> {
             .collect()
     };
     let of_processes = name(P::NEVER_KILLED, &["rss KiB", "descriptors", "threads"]);
-    [of_processes, name(&RETAINED_TABLES, P::OF_TABLES)].concat()
+    [of_processes, name(&RETAINED_TABLES, P::LIMITED_COLUMNS)].concat()
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {

@@ -74,7 +74,7 @@ fn is_in_second(now: &Zoned, local: DateTime) -> bool {
 /// Which instant is meant by a local time that a clock change repeats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatedTime {
-    /// The earlier one, because the text names the zone.
+    /// The earlier one, because the text names the time zone.
     Earlier,
     /// The later one east of Greenwich, the earlier one west of it.
     AsInPhp,
@@ -130,9 +130,9 @@ fn split_days(seconds: i64) -> (i64, i64) {
     )
 }
 
-/// If weekdays of a month are counted, moves to the first day of the month, or of the next one to
-/// count back, after the relative months, which choose that month. Then moves to the month's
-/// boundary.
+/// Moves to the day from which weekdays of a month are counted, if they are: the first day of the
+/// month, or of the next month to count back. Relative months are added before, because they select
+/// the month. Then moves to the month boundary, if there is one.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let mut take_months = || month + std::mem::take(&mut relative.months);
     let (month, day) = match relative.day_count {

@@ -10,8 +10,8 @@ use super::{
     placeholders::Placeholders,
 };
 
-/// A checked condition: all names are known, and its value for the placeholder
-/// deliveries is boolean.
+/// A checked condition: all names are known, and its value for the placeholder deliveries is
+/// boolean.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(IdedExpr);
 
@@ -29,8 +29,8 @@ const MAX_LENGTH: usize = 4096;
 /// Maximum nesting of brackets, where each `?` counts as a bracket that is never closed. The
 /// parser's stack grows fast with it.
 const MAX_NESTING: usize = 12;
-/// Maximum number of characters of operators, opening brackets and `?` without an `&`, `|` or `,`
-/// between them: at least the number of operators that nest to the left, as in `1 + 1 + 1`.
+/// Maximum number of operator characters, opening brackets and `?` in a sequence that `&`, `|` and
+/// `,` end. Limits how deep operators nest to the left, as in `1 + 1 + 1`.
 const MAX_CHAIN: usize = 64;
 /// Maximum depth of the parsed expression.
 const MAX_DEPTH: usize = 32;

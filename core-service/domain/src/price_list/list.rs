@@ -40,14 +40,14 @@ pub struct PriceList {
 
 impl PriceList {
     /// Whether packages of a type may be sent. A list that names no packages allows all.
-    pub fn allows_package(&self, kind: &str) -> bool {
+    pub fn allows_package(&self, package_type: &str) -> bool {
         self.packages
             .as_ref()
-            .is_none_or(|packages| packages.contains(kind))
+            .is_none_or(|packages| packages.contains(package_type))
     }
 
     /// The types of packages that the list names.
-    pub fn package_kinds(&self) -> impl Iterator<Item = &str> {
+    pub fn package_types(&self) -> impl Iterator<Item = &str> {
         self.packages.iter().flatten().map(String::as_str)
     }
 

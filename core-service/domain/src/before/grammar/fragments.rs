@@ -10,8 +10,8 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "SPACES" => r"[ \t]+";
     "DIGITS" => r"[0-9]+";
     "FRACTION" => r"\.{DIGITS}";
-    // Numbers. Those called `PADDED` always have two digits; in their namesakes without it, a
-    // leading zero is optional.
+    // Numbers. Those called `…_PADDED` always have two digits; in the others, a leading zero is
+    // optional.
     "HOUR24" => r"2[0-4]|[01]?[0-9]";
     "HOUR24_PADDED" => r"2[0-4]|[01][0-9]";
     "HOUR12" => r"1[0-2]|0?[1-9]";
@@ -52,10 +52,10 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     // parts, because a number before a dot is a year there.
     "COLON_TIME24" => r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?";
     "COLON_TIME12" => r"{HOUR12}:{MINUTE_PADDED}(:{SECOND_PADDED})?{SPACES}?{MERIDIEM}";
-    // Zones.
+    // Time zones.
     "OFFSET" =>
         r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})";
-    "ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
+    "TIME_ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
     // Relative times.
     "ORDINAL" => r"{ORDINALS}|{RELATIVE_WORDS}";
 };

@@ -30,7 +30,7 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     TokenKind::CalendarWeek => r"{RELATIVE_WORDS}{SPACES}{WEEK}";
     TokenKind::OrdinalUnit => r"{ORDINAL}{SPACES}({UNITS}|{DAY_NAME})";
     TokenKind::Month => r"{MONTHS}";
-    TokenKind::TimeZone => r"{ZONE}";
+    TokenKind::TimeZone => r"{TIME_ZONE}";
     TokenKind::Amount => r"[+-]*[ \t]*[0-9]{1,13}{SPACES}?({UNITS}|{WEEK}|{DAY_NAME})";
     TokenKind::Separator => r"{SPACES}|[.,\n]";
     // Times of day. `back of 7pm` is 19:15, `front of 7pm` is 18:45.
@@ -72,7 +72,7 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     Fields(&[MonthName, Day, Hour, Minute, Second, Meridiem]) =>
         r"{MONTH_NAME_DAY}({TIME12_HOUR}|{TIME12})";
     Fields(&[MonthName, Day, Hour, Minute, Second, TimeZone]) =>
-        r"{MONTH_NAME_DAY}({TIME24_SECONDS}|{TIME24_MINUTES}|{TIME24_MINUTES}[:.]{SECOND_PADDED}{SPACES}?{ZONE})";
+        r"{MONTH_NAME_DAY}({TIME24_SECONDS}|{TIME24_MINUTES}|{TIME24_MINUTES}[:.]{SECOND_PADDED}{SPACES}?{TIME_ZONE})";
     // A day, a month and a time, without a year. Without these rules, the hour would be read as
     // the year.
     Fields(&[Day, MonthName, Hour, Minute, Second, Meridiem]) =>

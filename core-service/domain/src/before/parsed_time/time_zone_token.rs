@@ -41,8 +41,8 @@ impl ParsedTime<'_> {
         }
     }
 
-    /// Sets the zone called `name`, a suffix of the token. A signed number is a UTC offset only
-    /// directly after a time of day and in the notation of an offset; otherwise it may be a
+    /// Sets the time zone called `name`, a suffix of the token. A signed number is a UTC offset
+    /// only directly after a time of day and in the notation of an offset; otherwise it may be a
     /// duration.
     pub(super) fn set_zone(
         &mut self,
@@ -68,7 +68,8 @@ impl ParsedTime<'_> {
         if number.is_some_and(|number| !is_after_time || !time_zone::is_written_as_offset(number)) {
             return Err(unrecognized());
         }
-        if matches!(zone, TimeZoneDesignator::Fixed(seconds) if !time_zone::UTC_OFFSETS.contains(&seconds))
+        if let TimeZoneDesignator::Fixed(seconds) = zone
+            && !time_zone::UTC_OFFSETS.contains(&seconds)
         {
             return Err(Error::NoSuchOffset {
                 offset: name.to_owned(),
