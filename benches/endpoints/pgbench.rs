@@ -10,8 +10,8 @@ pub(crate) struct Pgbench {
 }
 
 impl Pgbench {
-    /// Copies the tables of deliveries and tasks, with their indexes, and the rows of one delivery as
-    /// a template.
+    /// Creates the tables that pgbench fills, `reference_…`: empty copies of those of deliveries and
+    /// tasks, with their indexes. Copies the rows of one delivery into tables `template_…`.
     pub(crate) fn prepare(postgres: &Postgres) -> Self {
         postgres.sql(
             "CREATE TABLE template_deliveries AS SELECT * FROM deliveries LIMIT 1;
@@ -60,7 +60,8 @@ impl Pgbench {
     }
 }
 
-/// A statement that inserts the rows of a template, with other values in some columns.
+/// A statement that inserts the template's rows into the reference table, with other values in some
+/// columns.
 fn insert(postgres: &Postgres, table: &str, values: &[(&str, &str)]) -> String {
     let columns = postgres.query(&format!(
         "SELECT attname FROM pg_attribute WHERE attrelid = '{table}'::regclass

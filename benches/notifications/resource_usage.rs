@@ -10,12 +10,16 @@ const STATISTICS_DELAY: Duration = Duration::from_secs(12);
 /// Usage since the start of the processes; processor times in seconds.
 #[derive(Clone, Copy)]
 pub(super) struct ResourceUsage {
-    cores: f64,
+    /// Processor time of the core services.
+    core_services: f64,
+    /// Processor time of the dispatchers.
     dispatchers: f64,
+    /// Processor time of PostgreSQL's processes.
     postgres: f64,
     /// Time spent runnable while waiting for a processor.
     run_queue: f64,
     transactions: f64,
+    /// Flushes of the write-ahead log.
     flushes: f64,
 }
 
@@ -29,7 +33,7 @@ impl ResourceUsage {
         let query_number = |statement| cluster.postgres.query(statement).parse().unwrap();
         Self {
             run_queue: all.map(|process| run_queue_time(*process)).sum(),
-            cores: cores.into_iter().map(processor_time).sum(),
+            core_services: cores.into_iter().map(processor_time).sum(),
             dispatchers: dispatchers.into_iter().map(processor_time).sum(),
             postgres: postgres.into_iter().map(processor_time).sum(),
             transactions: query_number("SELECT sum(xact_commit) FROM pg_stat_database"),
@@ -39,7 +43,7 @@ impl ResourceUsage {
 
     fn combine(self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
-            cores: f(self.cores, other.cores),
+            core_services: f(self.core_services, other.core_services),
             dispatchers: f(self.dispatchers, other.dispatchers),
             postgres: f(self.postgres, other.postgres),
             run_queue: f(self.run_queue, other.run_queue),
@@ -66,10 +70,10 @@ impl std::fmt::Display for ResourceUsage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:.2} CPU-s (cores {:.2}, dispatchers {:.2}, PostgreSQL {:.2}), \
+            "{:.2} CPU-s (core services {:.2}, dispatchers {:.2}, PostgreSQL {:.2}), \
              {:.2} s waiting for a CPU, {:.0} transactions, {:.0} flushes",
-            self.cores + self.dispatchers + self.postgres,
-            self.cores,
+            self.core_services + self.dispatchers + self.postgres,
+            self.core_services,
             self.dispatchers,
             self.postgres,
             self.run_queue,

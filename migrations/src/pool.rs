@@ -1,6 +1,6 @@
-//! The connections to a database, and how they do without prepared statements: `PgBouncer` in
-//! transaction mode gives a server session to another client after each transaction, and before
-//! version 1.21 it does not know which statements a client has prepared.
+//! The connections to a database. On request they keep no prepared statement after its transaction:
+//! `PgBouncer` in transaction mode gives a server session to another client after each transaction,
+//! and before version 1.21 it does not know which statements a client has prepared.
 
 use std::str::FromStr as _;
 
@@ -36,7 +36,8 @@ pub fn without_prepared_statements(url: &str) -> bool {
 /// other clients; `None` for any other error.
 pub fn explain_pooler(error: &DbErr) -> Option<String> {
     let error = driver_error(error)?.as_database_error()?;
-    // A statement that exists, does not exist, or has the parameters of another client's.
+    // A prepared statement that exists already, that does not exist, or with the parameters of
+    // another client's statement.
     let is_of_session = matches!(error.code()?.as_ref(), "42P05" | "26000" | "08P01");
     let message = error.message();
     (is_of_session && message.contains(STATEMENT_NAME)).then(|| {
@@ -71,7 +72,7 @@ impl Pool {
         })
     }
 
-    /// For what is not a statement.
+    /// The driver, to close it.
     pub fn into_driver(self) -> DatabaseConnection {
         self.driver
     }

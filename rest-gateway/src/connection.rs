@@ -25,7 +25,8 @@ use crate::{
     stack::Stack,
 };
 
-/// Twice what is accepted: h2 answers a larger one itself, without a body.
+/// The maximum size of an HTTP/2 header list in bytes, above which h2 itself responds, without a
+/// body. Twice [`MAX_HEAD`], above which [`check_http2`] rejects a request with an error body.
 const MAX_HEADER_LIST: u32 = 128 * 1024;
 const MAX_STREAMS: u32 = 200;
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);

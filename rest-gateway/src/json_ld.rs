@@ -52,7 +52,8 @@ pub(crate) fn no_content() -> Response<Bytes> {
     response
 }
 
-/// The leading members of an object with an `@id`, which a preview lacks.
+/// The leading members of an object that is identified by an `@id`. A preview has no `@id` and no
+/// `id`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Node {
     #[serde(rename = "@id", skip_serializing_if = "Option::is_none")]
@@ -102,7 +103,8 @@ impl StoreTimeZone {
     pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {
         let instant = timestamp(instant)?;
         let mut offset = self.0.to_offset(instant);
-        // Offsets before standard time have seconds, which RFC 3339 cannot represent.
+        // Offsets from before the introduction of standard time have seconds, which RFC 3339 cannot
+        // represent.
         if offset.seconds() % 60 != 0 {
             offset = Offset::UTC;
         }
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_written_with_the_offset_it_has_in_its_zone() {
+    fn an_instant_is_written_with_the_offset_it_has_in_its_time_zone() {
         let instant = |seconds| prost_types::Timestamp {
             seconds,
             nanos: 999_000_000,

@@ -14,8 +14,8 @@ use crate::{
     request_id::REQUEST_ID,
 };
 
-/// Health checks arrive every few seconds.
-const NOT_LOGGED: [&str; 2] = ["/healthz", "/readyz"];
+/// The routes of health checks, which arrive every few seconds: neither traced nor logged.
+const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Middleware: measures and logs a request.
 pub(crate) async fn observe<S, B, R>(
@@ -28,32 +28,32 @@ where
 {
     let metrics = &pipeline.metrics;
     let series = pipeline.series(request.method(), request.uri().path());
-    let trace = trace(series, &request, &pipeline.gateway.public_url);
-    let span = span(&request, trace.as_ref());
+    let trace_span = trace_span(series, &request, &pipeline.gateway.public_url);
+    let log_span = log_span(&request, trace_span.as_ref());
     let started = Instant::now();
     let active = Active::new(metrics);
-    let served = inner.oneshot(request).instrument(span.clone());
-    let response = traces::within(trace.as_ref(), served).await?;
+    let served = inner.oneshot(request).instrument(log_span.clone());
+    let response = traces::within(trace_span.as_ref(), served).await?;
     drop(active);
 
     let duration = started.elapsed();
     metrics.record(series, response.status(), duration);
-    span.in_scope(|| log(series, &response, duration));
-    if let Some(trace) = trace {
-        end(trace, response.status());
+    log_span.in_scope(|| log(series, &response, duration));
+    if let Some(span) = trace_span {
+        end(span, response.status());
     }
     Ok(response)
 }
 
-/// The trace's span of a request, unless it is a health check. It has the route and not the path,
+/// The span of a request in its trace, unless it is a health check. It has the route and not the path,
 /// which the client chooses.
-fn trace<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<TraceSpan> {
-    if NOT_LOGGED.contains(&series.route) {
+fn trace_span<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<TraceSpan> {
+    if HEALTH_CHECKS.contains(&series.route) {
         return None;
     }
     let name = format_args!("{} {}", series.method, series.route);
-    let trace = TraceSpan::of_client_request(name, request.headers())?;
-    trace.set(|| {
+    let span = TraceSpan::of_client_request(name, request.headers())?;
+    span.set(|| {
         let (scheme, _) = public_url.split_once(':').unwrap_or_default();
         [
             KeyValue::new("http.request.method", series.method),
@@ -61,33 +61,33 @@ fn trace<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<Tr
             KeyValue::new("url.scheme", scheme.to_owned()),
         ]
     });
-    Some(trace)
+    Some(span)
 }
 
-fn end(trace: TraceSpan, status: StatusCode) {
-    trace.set(|| {
+fn end(span: TraceSpan, status: StatusCode) {
+    span.set(|| {
         let status = i64::from(status.as_u16());
         [KeyValue::new("http.response.status_code", status)]
     });
     if status.is_server_error() {
-        trace.set_failed();
+        span.set_failed();
     }
-    trace.end();
+    span.end();
 }
 
-/// What all log lines of a request have.
-fn span<B>(request: &Request<B>, trace: Option<&TraceSpan>) -> Span {
+/// The fields that all log lines of a request have.
+fn log_span<B>(request: &Request<B>, trace_span: Option<&TraceSpan>) -> Span {
     let request_id = request.headers().get(&REQUEST_ID);
     tracing::info_span!(
         "request",
         request.id = request_id.and_then(|id| id.to_str().ok()),
-        trace.id = trace.map(|trace| tracing::field::display(trace.trace_id())),
+        trace.id = trace_span.map(|span| tracing::field::display(span.trace_id())),
         client.key = tracing::field::Empty,
     )
 }
 
 fn log<R>(series: Series, response: &Response<R>, duration: Duration) {
-    if NOT_LOGGED.contains(&series.route) {
+    if HEALTH_CHECKS.contains(&series.route) {
         return;
     }
     tracing::info!(

@@ -150,12 +150,12 @@ fn print(json: bool, backup: &Summary) -> anyhow::Result<()> {
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     let view = View::default()
-        .shown("file", backup.file.display().to_string())
-        .shown("bytes", backup.bytes.to_string())
-        .shown("taken at", &*backup.taken_at)
-        .shown("program", &*backup.program)
-        .shown("schema", &*backup.schema)
-        .shown("master key", format!("{master_key}, {included}"))
-        .shown("rows", counts.join(", "));
+        .text("file", backup.file.display().to_string())
+        .text("bytes", backup.bytes.to_string())
+        .text("taken at", &*backup.taken_at)
+        .text("program", &*backup.program)
+        .text("schema", &*backup.schema)
+        .text("master key", format!("{master_key}, {included}"))
+        .text("rows", counts.join(", "));
     output::one(false, &view)
 }

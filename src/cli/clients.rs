@@ -103,7 +103,7 @@ impl CoreCommand<Command> {
                 let webhooks = disabled.disabled_webhooks;
                 let client = view(disabled)
                     .json("disabled_webhooks", webhooks)
-                    .shown("webhooks", format!("{webhooks} disabled"));
+                    .text("webhooks", format!("{webhooks} disabled"));
                 return output::one(json, &client);
             }
             Command::RotateSecret { id, overlap } => {

@@ -80,7 +80,7 @@ async fn exchange(
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut response = Vec::new();
-    // A peer that closes TLS without saying so has still responded.
+    // A server that closes the connection without a TLS `close_notify` has still responded.
     let read = stream.take(MAX_RESPONSE).read_to_end(&mut response).await;
     let response = String::from_utf8_lossy(&response);
     let Some((head, body)) = response.split_once("\r\n\r\n") else {

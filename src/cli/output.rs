@@ -7,11 +7,11 @@ use process::logs::printable;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A result of a command: its fields in JSON, and those that the text shows with their names there.
+/// A result of a command: its fields in JSON, and in the text for people, with their names there.
 #[derive(Default)]
 pub(crate) struct View {
     json: Vec<(&'static str, Value)>,
-    shown: Vec<(String, String)>,
+    text: Vec<(String, String)>,
 }
 
 impl View {
@@ -30,7 +30,7 @@ impl View {
     ) -> Self {
         let value = value.into();
         let text = text_of(&value);
-        self.json(key, value).shown(name, text)
+        self.json(key, value).text(name, text)
     }
 
     /// Adds a field to both, if it has a value.
@@ -48,10 +48,10 @@ impl View {
     }
 
     /// Adds a field to the text only.
-    pub(crate) fn shown(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         let one_line = printable(&text.into());
         let one_line = one_line.replace('\n', "\\n").replace('\t', "\\t");
-        self.shown.push((name.into(), one_line));
+        self.text.push((name.into(), one_line));
         self
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn one(json: bool, view: &View) -> anyhow::Result<()> {
     if json {
         return document(view);
     }
-    let fields = view.shown.iter().filter(|(_, value)| !value.is_empty());
+    let fields = view.text.iter().filter(|(_, value)| !value.is_empty());
     let width = fields.clone().map(|(name, _)| name.len()).max();
     let width = width.unwrap_or(0);
     let mut out = io::stdout().lock();
@@ -101,8 +101,8 @@ pub(crate) fn many(json: bool, views: impl IntoIterator<Item = View>) -> anyhow:
     let Some(first) = views.first() else {
         return text("none\n");
     };
-    let header = first.shown.iter().map(|(name, _)| name.clone()).collect();
-    let cells = |view: View| view.shown.into_iter().map(|(_, text)| text).collect();
+    let header = first.text.iter().map(|(name, _)| name.clone()).collect();
+    let cells = |view: View| view.text.into_iter().map(|(_, text)| text).collect();
     let mut rows = vec![header];
     rows.extend(views.into_iter().map(cells));
     text(&table(&rows))

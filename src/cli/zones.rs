@@ -104,6 +104,6 @@ fn view(zone: Zone) -> View {
         .field("name", zone.display_name)
         .field("positions", zone.positions)
         .json("bounds", [south, west, north, east])
-        .shown("latitude", format!("{south} to {north}"))
-        .shown("longitude", format!("{west} to {east}"))
+        .text("latitude", format!("{south} to {north}"))
+        .text("longitude", format!("{west} to {east}"))
 }

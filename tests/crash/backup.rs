@@ -14,9 +14,9 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::{Caller, Failure, iri},
+    checker::{self, RECOVERY_TIMEOUT},
     event_log::EventLog,
     load::{Acknowledged, Load},
-    oracle::{self, RECOVERY_TIMEOUT},
     program::{self, PROGRAMS},
     receiver::Receiver,
 };
@@ -118,7 +118,7 @@ pub(crate) async fn verify_restored(
         received.missing(&completed).is_empty()
     });
     assert!(is_notified.await, "not all completions are notified");
-    oracle::settle(query, RECOVERY_TIMEOUT).await;
+    checker::settle(query, RECOVERY_TIMEOUT).await;
     let twice = receiver.received();
     let twice = twice.completed_twice();
     assert!(

@@ -5,9 +5,9 @@ use std::time::Instant;
 use crate::{
     ONE_AT_A_TIME,
     backup::{REQUESTS, WORKERS, text, verify_restored},
+    checker::RECOVERY_TIMEOUT,
     cluster::{Cluster, EXPIRE_LEASES},
     load::Load,
-    oracle::RECOVERY_TIMEOUT,
     postgres::Postgres,
     program,
     receiver::Receiver,

@@ -10,9 +10,9 @@ use uuid::Uuid;
 use crate::{
     ONE_AT_A_TIME, SLACK,
     caller::{Caller, Failure, iri},
+    checker,
     cluster::{Cluster, EXPIRE_LEASES},
     load::Load,
-    oracle,
     postgres::Postgres,
     postgres_proxy::PostgresProxy,
     receiver::Receiver,
@@ -123,12 +123,12 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     }
     let query = |statement: &str| cluster.postgres.query(statement);
     query(EXPIRE_LEASES);
-    let figures = oracle::verify(
+    let figures = checker::verify(
         &acknowledged,
         &callers.0,
         &receiver,
         query,
-        oracle::RECOVERY_TIMEOUT,
+        checker::RECOVERY_TIMEOUT,
     )
     .await;
     crate::report(&format!(

@@ -7,10 +7,11 @@ use crate::{
     ONE_AT_A_TIME, SLACK,
     all_in_one::AllInOne,
     caller::{Caller, Failure, iri},
+    checker,
     cluster::{EXPIRE_LEASES, credentials},
     disk::Disk,
     load::Load,
-    oracle, program,
+    program,
     receiver::Receiver,
 };
 
@@ -152,8 +153,8 @@ async fn run_fault(
     acknowledged.created(DURING, retried);
     platform.sql(EXPIRE_LEASES);
     let query = |statement: &str| platform.sql(statement);
-    let timeout = oracle::RECOVERY_TIMEOUT;
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, query, timeout).await;
+    let timeout = checker::RECOVERY_TIMEOUT;
+    let figures = checker::verify(&acknowledged, &shop, &receiver, query, timeout).await;
     figures.assert_nothing_lost();
     assert!(platform.server.terminate().await.success());
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");

@@ -12,11 +12,11 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::Caller,
+    checker::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
     cluster::{Cluster, EXPIRE_LEASES},
     event_log::{EventLog, Follower},
     fault::{Fault, Faults},
     load::Load,
-    oracle::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
     random::{Random, configured_duration},
     receiver::Receiver,
 };
@@ -162,7 +162,7 @@ impl KillTest {
         }
         let timeout = configured_duration().map_or(RECOVERY_TIMEOUT, |_| LEASE_TIMEOUT);
         let verify = async |timeout| {
-            oracle::verify(&acknowledged, &self.shop, &self.receiver, &query, timeout).await
+            checker::verify(&acknowledged, &self.shop, &self.receiver, &query, timeout).await
         };
         let figures = verify(timeout).await;
         crate::report(&format!(

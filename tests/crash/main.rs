@@ -9,6 +9,7 @@
 mod all_in_one;
 mod audit;
 mod caller;
+mod checker;
 mod cluster;
 mod collector;
 mod disk;
@@ -19,7 +20,6 @@ mod fault;
 mod files;
 mod health;
 mod load;
-mod oracle;
 mod postgres;
 mod postgres_proxy;
 mod program;

@@ -4,10 +4,9 @@
 use std::process::Command;
 
 use crate::{
-    ONE_AT_A_TIME,
+    ONE_AT_A_TIME, checker,
     cluster::Cluster,
     load::Load,
-    oracle,
     pgbouncer::PgBouncer,
     postgres::Postgres,
     program,
@@ -42,8 +41,8 @@ async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
     );
     let (acknowledged, failures) = load.finish().await;
     let query = |statement: &str| cluster.postgres.query(statement);
-    let timeout = oracle::RECOVERY_TIMEOUT;
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, query, timeout).await;
+    let timeout = checker::RECOVERY_TIMEOUT;
+    let figures = checker::verify(&acknowledged, &shop, &receiver, query, timeout).await;
 
     crate::report(&format!(
         "two cores that share two sessions: failed requests: {}; {figures}",

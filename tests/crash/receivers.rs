@@ -242,7 +242,8 @@ async fn check_platform_signatures(command: Command) {
     assert_eq!(receiver.processed(), 1, "{}", receiver.printed());
 }
 
-/// With an empty key, a forged signature would be genuine. PHP's server runs all the same.
+/// A receiver without a secret accepts nothing: anyone can sign with an empty key. It exits, except
+/// in PHP, whose server runs without it and responds with 500.
 async fn check_missing_secret(mut command: Command) {
     command.env("WEBHOOK_SECRET", "");
     if command.get_program() == "php" {

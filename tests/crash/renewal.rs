@@ -17,7 +17,8 @@ use crate::{
     webhook_receiver::WebhookReceiver,
 };
 
-/// Four seconds before their end, a dispatcher renews tokens of this lifetime: enough on a busy host.
+/// A dispatcher renews a token of this lifetime four seconds before it expires: enough time on a
+/// busy host.
 const TOKEN_LIFETIME: &str = "--token-lifetime=8s";
 
 /// Far longer than a renewal, or the report of an outcome, takes.
@@ -123,7 +124,7 @@ async fn wait_until_delivered(platform: &Platform) {
     }
 }
 
-/// Without a restart.
+/// The dispatcher runs on without a restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispatcher_reads_its_renewed_secret_file() {
     let _one = ONE_AT_A_TIME.lock().await;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::{
     ONE_AT_A_TIME,
     caller::Caller,
+    checker::{self, LEASE_TIMEOUT},
     cluster::Cluster,
     load::Load,
-    oracle::{self, LEASE_TIMEOUT},
     receiver::{Received, Receiver},
 };
 
@@ -42,7 +42,7 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     let (acknowledged, failures) = load.finish().await;
 
     let query = |statement: &str| cluster.postgres.query(statement);
-    let verify = async || oracle::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
+    let verify = async || checker::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
     verify().await;
     // A notification whose outcome was lost is repeated once its lease has expired. Another test may
     // run in that time.
@@ -97,7 +97,7 @@ async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_no
     let (acknowledged, _) = load.finish().await;
 
     let query = |statement: &str| cluster.postgres.query(statement);
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
+    let figures = checker::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
     crate::report(&format!("a core shut down for good: {figures}"));
     figures.assert_nothing_lost();
     assert_eq!(figures.repeats, 0);

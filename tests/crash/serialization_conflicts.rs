@@ -3,9 +3,9 @@
 use crate::{
     ONE_AT_A_TIME,
     caller::iri,
+    checker::{self, RECOVERY_TIMEOUT},
     cluster::Cluster,
     load::Load,
-    oracle::{self, RECOVERY_TIMEOUT},
     postgres::Postgres,
     receiver::{Received, Receiver},
 };
@@ -35,7 +35,7 @@ async fn serialization_failures_are_retried() {
     let (acknowledged, failures) = load.finish().await;
 
     let query = |statement: &str| cluster.postgres.query(statement);
-    let figures = oracle::verify(&acknowledged, &shop, &receiver, query, RECOVERY_TIMEOUT).await;
+    let figures = checker::verify(&acknowledged, &shop, &receiver, query, RECOVERY_TIMEOUT).await;
     let conflicts = cluster.postgres.count_logged("could not serialize access");
     crate::report(&format!(
         "serializable: {conflicts} transactions failed and were retried; failed requests: {}; {figures}",

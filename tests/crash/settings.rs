@@ -10,7 +10,8 @@ use crate::{
     startup_errors::migrations_program,
 };
 
-/// A core that listens on any interface with this permission, and cannot open its database.
+/// A core that listens on all interfaces, with this value of `DELIVERY_ALLOW_PLAINTEXT`. It always
+/// exits, because it cannot open its database.
 fn core(allow_plaintext: &str) -> Command {
     let mut command = program::command(&PROGRAMS.core);
     command
@@ -26,7 +27,7 @@ fn errors(command: &mut Command) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_boolean_variable_is_1_0_yes_or_no() {
+fn a_boolean_variable_is_1_or_0_yes_or_no_true_or_false() {
     for (text, is_allowed) in [
         ("1", true),
         ("yes", true),
@@ -120,7 +121,7 @@ fn every_program_prints_its_version_and_commit() {
     }
 }
 
-/// In its help. The program accepts the example.
+/// The help of each flag has all three, and the program accepts the example.
 #[test]
 fn every_flag_names_its_variable_its_default_and_a_valid_example() {
     for command in [

@@ -10,9 +10,9 @@ use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::{Caller, Failure},
+    checker::{self, Figures},
     cluster::Cluster,
     load::Load,
-    oracle::{self, Figures},
     postgres::Postgres,
     program::{PROGRAMS, Programs},
     receiver::Receiver,
@@ -179,7 +179,7 @@ impl UpgradeTest {
     ) -> (Figures, Vec<Failure>) {
         let (acknowledged, failures) = self.load.finish().await;
         let figures =
-            oracle::verify(&acknowledged, &self.shop, &self.receiver, query, TIMEOUT).await;
+            checker::verify(&acknowledged, &self.shop, &self.receiver, query, TIMEOUT).await;
         let from = match &*PREVIOUS {
             Some(programs) => programs.delivery.display().to_string(),
             None => "the present programs (DELIVERY_TEST_PREVIOUS names no others)".to_owned(),

@@ -1,4 +1,5 @@
-//! Connects to receivers: through the address guard, over TLS for https, and within a timeout.
+//! Connects to receivers: at permitted addresses only (by the address guard), over TLS for https,
+//! and within a timeout.
 
 use std::{
     pin::{Pin, pin},

@@ -155,16 +155,16 @@ impl Sender {
 
     /// Makes one attempt. Completes within the deadline.
     pub(crate) async fn send(&self, notification: Notification) -> Outcome {
-        let trace = trace(&notification);
+        let span = trace_span(&notification);
         let is_test = notification.test;
         let started = Instant::now();
-        let outcome = traces::within(trace.as_ref(), self.attempt(notification)).await;
+        let outcome = traces::within(span.as_ref(), self.attempt(notification)).await;
         if !is_test {
             self.metrics
                 .count_attempt(outcome.failure(), started.elapsed());
         }
-        if let Some(trace) = trace {
-            end(trace, &outcome);
+        if let Some(span) = span {
+            end(span, &outcome);
         }
         outcome
     }
@@ -292,21 +292,21 @@ fn was_used(connection: &CaptureConnection) -> bool {
 }
 
 /// The span of an attempt. Not the webhook's URL, which may contain a secret.
-fn trace(notification: &Notification) -> Option<TraceSpan> {
-    let trace = TraceSpan::of_stored(format_args!("POST"), &notification.traceparent)?;
-    trace.set(|| {
+fn trace_span(notification: &Notification) -> Option<TraceSpan> {
+    let span = TraceSpan::of_stored(format_args!("POST"), &notification.traceparent)?;
+    span.set(|| {
         [
             KeyValue::new("http.request.method", "POST"),
             KeyValue::new("notification.name", notification.name.clone()),
             KeyValue::new("notification.attempt", i64::from(notification.attempt)),
         ]
     });
-    Some(trace)
+    Some(span)
 }
 
-fn end(trace: TraceSpan, outcome: &Outcome) {
+fn end(span: TraceSpan, outcome: &Outcome) {
     if let Some(status) = outcome.status {
-        trace.set(|| {
+        span.set(|| {
             [KeyValue::new(
                 "http.response.status_code",
                 i64::from(status),
@@ -315,17 +315,17 @@ fn end(trace: TraceSpan, outcome: &Outcome) {
     }
     let failure = outcome.failure();
     if failure != Failure::Unspecified {
-        trace.set(|| [KeyValue::new("error.type", failure.as_str_name())]);
-        trace.set_failed();
+        span.set(|| [KeyValue::new("error.type", failure.as_str_name())]);
+        span.set_failed();
     }
-    trace.end();
+    span.end();
 }
 
 fn log(notification: &Notification, error: &Error) {
-    let trace = TraceSpan::current();
+    let span = TraceSpan::current();
     let trace_id = || {
-        let trace = trace.as_ref();
-        trace.map(|trace| tracing::field::display(trace.trace_id()))
+        let span = span.as_ref();
+        span.map(|span| tracing::field::display(span.trace_id()))
     };
     let name = notification.name.as_str();
     let attempt = notification.attempt;

@@ -1,4 +1,4 @@
-//! The body of a notification, and its platform and Standard Webhooks signatures. Pure.
+//! The body of a notification, and its platform and Standard Webhooks signatures.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};

@@ -15,7 +15,7 @@ pub struct LatLng {
     longitude: f64,
 }
 
-/// Of a latitude and a longitude.
+/// Why a latitude and a longitude are not a point.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LatLngError {
     #[error("latitude {0} and longitude {1} seem swapped: swap them, latitude is from -90 to 90")]

@@ -1,12 +1,14 @@
-//! Coverage: which points a store delivers to, and near which point address texts are searched.
+//! Coverage: a store's service area, with the points and zones that it refers to. Decides which
+//! points a store delivers to, and near which point address texts are searched.
 
 use crate::{address::LatLng, zone::Zones};
 
 /// Where a store delivers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coverage {
-    /// No service area is configured; the store's address may be known.
+    /// No service area is configured.
     Unlimited {
+        /// The point of the store's address, if known.
         store: Option<LatLng>,
     },
     Circle {
@@ -16,6 +18,7 @@ pub enum Coverage {
     Zone {
         name: String,
         zones: Zones,
+        /// The point of the store's address, if known.
         store: Option<LatLng>,
     },
 }
@@ -82,6 +85,7 @@ impl Coverage {
         })
     }
 
+    /// Whether a point is in the service area or, without one, in the assumed range of the store.
     fn covers(&self, point: LatLng) -> bool {
         let is_within =
             |center: LatLng, meters: u32| center.distance_meters(point) <= f64::from(meters);

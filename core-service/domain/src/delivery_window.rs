@@ -13,13 +13,13 @@ pub struct TaskTimes {
     pub slot: Option<TimeWindow>,
     pub before: Option<Timestamp>,
     pub after: Option<Timestamp>,
-    /// Whether the request has a slot or an end, valid or not.
-    pub given: bool,
+    /// Whether the request has a slot or a `before`, valid or not.
+    pub is_end_requested: bool,
 }
 
 /// The windows of the pickup and the dropoff; `None` if one is unknown or empty. A pickup without a
 /// requested slot or end ends one route duration before the dropoff's window ends. Violations show
-/// times in `zone`, the store's.
+/// times in `zone`, the store's time zone.
 pub fn task_windows(
     pickup: &TaskTimes,
     dropoff: &TaskTimes,
@@ -35,13 +35,13 @@ pub fn task_windows(
             SignedDuration::from_secs(route.duration_seconds.into()),
         )
     });
-    let end = if pickup.given {
+    let end = if pickup.is_end_requested {
         pickup.before
     } else {
         departure
     };
     let pickup_window = task_window("pickup", pickup, end, zone, violations);
-    if pickup.given
+    if pickup.is_end_requested
         && let (Some(first), Some(second)) = (pickup_window, dropoff_window)
         && first.before > second.before
     {
@@ -86,8 +86,8 @@ fn task_window(
     Some(TimeWindow { after, before: end })
 }
 
-/// Warns of requested times that are past: a shop may create a delivery that has already been made, or
-/// have the date wrong. Times that were not requested cause no warning.
+/// Warns of requested times that are past: a store may create a delivery that has already been
+/// made, or have the date wrong. Times that were not requested cause no warning.
 pub fn warn_of_past_times(task: &str, times: &TaskTimes, now: &Zoned, violations: &mut Violations) {
     let (start, end, end_field) = match times.slot {
         Some(slot) => (Some(slot.after), Some(slot.before), "time_slot"),

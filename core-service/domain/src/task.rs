@@ -32,6 +32,7 @@ pub struct TimeWindow {
 /// Packages of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
+    /// Its type, such as `XL`.
     pub kind: String,
     /// At least 1.
     pub quantity: u32,

@@ -167,7 +167,7 @@ impl Planner {
             route,
         };
         let given = GivenTimes {
-            pickup: pickup.times.given,
+            pickup: pickup.times.is_end_requested,
             pickup_slot: pickup.times.slot.is_some(),
             dropoff_slot: dropoff.times.slot.is_some(),
         };
@@ -218,7 +218,7 @@ fn task_inputs(
     let has_invalid_time = ["dropoff.before", "dropoff.time_slot"]
         .iter()
         .any(|field| violations.has_violation_in(field));
-    if !dropoff.times.given && !has_invalid_time {
+    if !dropoff.times.is_end_requested && !has_invalid_time {
         violations.add(
             "dropoff.before",
             "REQUIRED",
@@ -258,7 +258,7 @@ fn check_packages(
 ) {
     for (index, package) in details.packages.iter().enumerate() {
         if !price_list.allows_package(&package.kind) {
-            let known: Vec<_> = price_list.package_kinds().collect();
+            let known: Vec<_> = price_list.package_types().collect();
             let known = match known.as_slice() {
                 [] => "the store has none".to_owned(),
                 known => format!("the store has {}", known.join(", ")),

@@ -59,7 +59,8 @@ impl CircuitBreaker {
         })
     }
 
-    /// Whether calls are admitted: all, none, or one. The names of the states are in [`STATES`].
+    /// The name of the state, one of [`STATES`]. A closed circuit admits all calls, an open one
+    /// none, a half-open one a single call.
     pub(super) fn current(&self, now: Instant) -> &'static str {
         match self.0.lock().open_until {
             None => "closed",

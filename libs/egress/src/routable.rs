@@ -4,12 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::Network;
 
+/// The networks that the registries list as not globally reachable, and the address of Azure's
+/// platform services.
 const NOT_GLOBAL: [Network; 19] = [
     Network::v4([0, 0, 0, 0], 8),        // this network
     Network::v4([10, 0, 0, 0], 8),       // private
     Network::v4([100, 64, 0, 0], 10),    // carrier-grade NAT
     Network::v4([127, 0, 0, 0], 8),      // loopback
-    Network::v4([168, 63, 129, 16], 32), // Azure's platform
+    Network::v4([168, 63, 129, 16], 32), // Azure's platform services
     Network::v4([169, 254, 0, 0], 16),   // link-local, cloud metadata
     Network::v4([172, 16, 0, 0], 12),    // private
     Network::v4([192, 0, 0, 0], 24),     // protocol assignments
@@ -26,6 +28,7 @@ const NOT_GLOBAL: [Network; 19] = [
     Network::v6([0x3fff, 0], 20),        // documentation
 ];
 
+/// The IPv6 addresses that are allocated for global unicast.
 const GLOBAL_V6: Network = Network::v6([0x2000, 0], 3);
 
 /// Whether an address is on the public internet.

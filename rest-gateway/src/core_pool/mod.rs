@@ -83,10 +83,10 @@ impl CorePool {
         let mut last_status = None;
         let mut candidates = self.candidates(&options).await.into_iter().peekable();
         while let Some(member) = candidates.next() {
-            let trace = tracing_channel::span();
+            let span = tracing_channel::trace_span();
             // Boxed to keep the futures of handlers small.
             let response = Box::pin(traces::within(
-                trace.as_ref(),
+                span.as_ref(),
                 rpc(member.channel(), options.request(message.clone())),
             ));
             let result = if options.is_idempotent && candidates.peek().is_some() {
@@ -97,8 +97,8 @@ impl CorePool {
                 // ends the wait for the response.
                 Some(response.await)
             };
-            if let Some(trace) = trace {
-                tracing_channel::end(trace, result.as_ref());
+            if let Some(span) = span {
+                tracing_channel::end(span, result.as_ref());
             }
             match result {
                 None => {}

@@ -16,11 +16,11 @@ pub(crate) struct TraceHeaders;
 
 impl Interceptor for TraceHeaders {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(trace) = TraceSpan::current() {
+        if let Some(span) = TraceSpan::current() {
             if let Some(method) = request.extensions().get::<GrpcMethod<'_>>() {
                 let name = format!("{}/{}", method.service(), method.method());
-                trace.rename(format_args!("{name}"));
-                trace.set(|| [KeyValue::new("rpc.method", name)]);
+                span.rename(format_args!("{name}"));
+                span.set(|| [KeyValue::new("rpc.method", name)]);
             }
             traces::inject(request.metadata_mut().as_mut());
         }
@@ -29,10 +29,10 @@ impl Interceptor for TraceHeaders {
 }
 
 /// The span of a call that begins now; the channel names it.
-pub(super) fn span() -> Option<TraceSpan> {
-    let trace = TraceSpan::of_call(format_args!("call"))?;
-    trace.set(|| [KeyValue::new("rpc.system.name", "grpc")]);
-    Some(trace)
+pub(super) fn trace_span() -> Option<TraceSpan> {
+    let span = TraceSpan::of_call(format_args!("call"))?;
+    span.set(|| [KeyValue::new("rpc.system.name", "grpc")]);
+    Some(span)
 }
 
 fn code_name(code: Code) -> &'static str {
@@ -40,16 +40,16 @@ fn code_name(code: Code) -> &'static str {
     name.copied().unwrap_or("UNKNOWN")
 }
 
-/// Ends a span with the result of its call; none if it was abandoned because the core went down.
-pub(super) fn end<T>(trace: TraceSpan, result: Option<&Result<Response<T>, Status>>) {
+/// Ends a span with the result of its call; `None` if it was abandoned because the core went down.
+pub(super) fn end<T>(span: TraceSpan, result: Option<&Result<Response<T>, Status>>) {
     let code = match result {
         Some(Ok(_)) => Code::Ok,
         Some(Err(status)) => status.code(),
         None => Code::Unavailable,
     };
-    trace.set(|| [KeyValue::new("rpc.response.status_code", code_name(code))]);
+    span.set(|| [KeyValue::new("rpc.response.status_code", code_name(code))]);
     if code != Code::Ok {
-        trace.set_failed();
+        span.set_failed();
     }
-    trace.end();
+    span.end();
 }

@@ -13,7 +13,7 @@ const MAX_TOKENS: u64 = 100_000;
 /// About the lifetime of tokens.
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 
-/// The clients of accepted tokens, by the SHA-256 of the `Authorization` header.
+/// The API keys of the clients of accepted tokens, by the SHA-256 of the `Authorization` header.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenClients(moka::sync::Cache<[u8; 32], Arc<str>>);
 
@@ -52,7 +52,7 @@ fn key(authorization: &[u8]) -> [u8; 32] {
     Sha256::digest(authorization).into()
 }
 
-/// The subject of a JWT.
+/// The subject of a JWT: the key of its API client.
 fn client(authorization: &[u8]) -> Option<Arc<str>> {
     let text = str::from_utf8(authorization).ok()?;
     let mut parts = text.rsplit(' ').next()?.split('.');

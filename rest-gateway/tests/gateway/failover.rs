@@ -7,7 +7,7 @@ use rest_gateway::CoreUrl;
 use tokio::net::TcpListener;
 
 use crate::harness::{
-    Client, FakeCore, Gateway, Platform, UnreliableNetwork,
+    Client, FakeCore, Gateway, Platform, StallingProxy,
     samples::{ID, task},
 };
 
@@ -114,9 +114,9 @@ fn webhook() -> proto::Webhook {
 #[tokio::test]
 async fn calls_fail_over_from_a_core_that_stops_responding() {
     let (stalled, other) = (FakeCore::start().await, FakeCore::start().await);
-    let network = UnreliableNetwork::in_front_of(&stalled.url()).await;
+    let proxy = StallingProxy::in_front_of(&stalled.url()).await;
     let gateway = Gateway::start(|config| {
-        config.core_url = vec![network.url(), other.url()];
+        config.core_url = vec![proxy.url(), other.url()];
         config.request_timeout = Duration::from_hours(1);
     })
     .await;
@@ -127,7 +127,7 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
         assert_eq!(client.get(&task_path).await.status, 200);
     }
 
-    network.stall();
+    proxy.stall();
     // One of them is sent to the stalled core, and retried when the health check fails.
     for _ in 0..2 {
         other.will_respond(task(task::Kind::Pickup));
@@ -145,7 +145,7 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
         );
     }
 
-    network.resume();
+    proxy.resume();
     stalled.will_respond(task(task::Kind::Pickup));
     // The call from before the stall.
     stalled.received::<GetTaskRequest>();

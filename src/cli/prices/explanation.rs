@@ -47,10 +47,10 @@ pub(crate) fn print(json: bool, explained: PriceExplanation) -> anyhow::Result<(
     }
     let rule = |rule: &proto::RuleOutcome| {
         View::default()
-            .shown("rule", &*rule.rule)
-            .shown("matched", if rule.matched { "yes" } else { "no" })
-            .shown("amount", decimal(rule.amount))
-            .shown("reason", &*rule.reason)
+            .text("rule", &*rule.rule)
+            .text("matched", if rule.matched { "yes" } else { "no" })
+            .text("amount", decimal(rule.amount))
+            .text("reason", &*rule.reason)
     };
     output::many(false, rules.iter().map(rule))?;
     let price = match price {

@@ -146,12 +146,12 @@ fn view(store: proto::Store) -> View {
         .field("name", store.display_name)
         .field("address", address.map(|address| address.street_address))
         .json("lat_lng", location.map(|at| [at.latitude, at.longitude]))
-        .shown("location", location.map(located).unwrap_or_default())
+        .text("location", location.map(located).unwrap_or_default())
         .field("timezone", &*store.time_zone)
         .field("currency", store.currency_code)
         .field("country", store.country_code)
         // Null: anywhere.
         .json("service_area", area_json)
-        .shown("service area", area_text.unwrap_or_default())
+        .text("service area", area_text.unwrap_or_default())
         .field("created_at", instant(store.create_time, &store.time_zone))
 }

@@ -13,7 +13,7 @@ pub(super) fn print(json: bool, test: WebhookTest) -> anyhow::Result<()> {
     let duration = |view: View, name: &'static str, phase: Option<prost_types::Duration>| {
         let microseconds = phase.map(microseconds);
         view.json(name, microseconds)
-            .shown(name, microseconds.map(to_milliseconds).unwrap_or_default())
+            .text(name, microseconds.map(to_milliseconds).unwrap_or_default())
     };
     let mut view = View::default()
         // The ID of the webhook.
@@ -25,7 +25,7 @@ pub(super) fn print(json: bool, test: WebhookTest) -> anyhow::Result<()> {
         .json("delivered", failure.is_none())
         // Null if delivered.
         .json("failure", failure.clone())
-        .shown("result", failure.as_deref().unwrap_or("delivered"))
+        .text("result", failure.as_deref().unwrap_or("delivered"))
         .field("failure_detail", detail.clone());
     // Microseconds; null if not reached.
     view = duration(view, "dns", test.dns);

@@ -36,7 +36,7 @@ pub(super) fn webhook(webhook: Webhook) -> View {
         .json("enabled", disabled_at.is_none())
         .json("disabled_at", disabled_at)
         .json("disabled_reason", reason)
-        .shown("disabled", disabled)
+        .text("disabled", disabled)
         .json("created_at", instant(webhook.create_time))
         .named(
             "secret_overlap_ends_at",
@@ -80,7 +80,7 @@ pub(super) fn notification(notification: &WebhookNotification) -> View {
         .field("next_attempt_at", instant(notification.next_attempt_time))
         .field("finished_at", instant(notification.finish_time))
         .json("attempts", attempts.collect::<Vec<_>>())
-        .shown("attempts", results.join(" "))
+        .text("attempts", results.join(" "))
 }
 
 /// The response's status, or the name of the failure.

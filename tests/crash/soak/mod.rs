@@ -15,8 +15,8 @@ use self::{platform::Platform, samples::Samples, traffic::Traffic};
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    checker,
     cluster::{Cluster, EXPIRE_LEASES},
-    oracle,
     postgres::Postgres,
     random::configured_duration,
     receiver::Receiver,
@@ -84,7 +84,7 @@ async fn run<P: Platform>(platform: &mut P) {
     receiver.refuse_one_in(REFUSED_INTERVAL);
     access.shop().await.subscribe(receiver.url()).await;
     let mut traffic = Traffic::start(&access).await;
-    let mut samples = Samples::create(P::SAMPLES);
+    let mut samples = Samples::create(P::SAMPLES_FILE);
     let started = Instant::now();
 
     let mut ticks = tokio::time::interval((duration / SAMPLES).max(Duration::from_millis(500)));
@@ -114,10 +114,10 @@ async fn run<P: Platform>(platform: &mut P) {
     if duration < LONG {
         platform.query(EXPIRE_LEASES);
     }
-    oracle::settle(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
+    checker::settle(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
     let shop = access.shop().await;
     log.read_new(&shop).await.unwrap();
-    let figures = oracle::read_back(&acknowledged, &shop, &receiver, &log).await;
+    let figures = checker::read_back(&acknowledged, &shop, &receiver, &log).await;
     crate::report(&format!(
         "{}: {} s, {faults} faults; requests that succeeded+failed: {}; notifications refused: {}; \
          {figures}; samples: {}",
@@ -146,7 +146,7 @@ fn limited_columns<P: Platform>() -> Vec<String> {
             .collect()
     };
     let of_processes = name(P::NEVER_KILLED, &["rss KiB", "descriptors", "threads"]);
-    [of_processes, name(&RETAINED_TABLES, P::OF_TABLES)].concat()
+    [of_processes, name(&RETAINED_TABLES, P::LIMITED_COLUMNS)].concat()
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {

@@ -42,13 +42,13 @@ const FAULTS: [Option<Fault>; 7] = [
 
 pub(super) trait Platform {
     const NAME: &str;
-    /// The name of the file of samples.
-    const SAMPLES: &str;
+    /// The name of the CSV file with the samples of the processes and the storage.
+    const SAMPLES_FILE: &str;
     const KINDS_OF_FAULTS: u32;
     /// The processes whose growth is asserted.
     const NEVER_KILLED: &[&str];
-    /// What of each table is limited.
-    const OF_TABLES: &[&str];
+    /// The columns of each table whose growth is limited.
+    const LIMITED_COLUMNS: &[&str];
 
     fn access(&self) -> Access;
 
@@ -57,11 +57,11 @@ pub(super) trait Platform {
     /// The result of a statement of one row and one column.
     fn query(&self, statement: &str) -> String;
 
-    /// What the database occupies, and what it did about it.
+    /// Names and values of what the database occupies, and of the work of autovacuum.
     fn storage(&self) -> Vec<(String, u64)>;
 
     /// Injects a fault, by its number and whether a quarter of the run is over, and repairs it;
-    /// returns its name. A receiver that does not respond is left so.
+    /// returns its name. The caller lets a receiver respond again.
     async fn inject(
         &mut self,
         fault: (u32, bool),
@@ -70,13 +70,13 @@ pub(super) trait Platform {
     ) -> String;
 }
 
-/// Killed in the first quarter only, so that its growth is seen afterwards.
+/// The process is killed in the first quarter of a run only, so that its growth is seen afterwards.
 impl Platform for AllInOne {
     const NAME: &str = "SQLite";
-    const SAMPLES: &str = "soak-sqlite.csv";
+    const SAMPLES_FILE: &str = "soak-sqlite.csv";
     const KINDS_OF_FAULTS: u32 = 3;
     const NEVER_KILLED: &[&str] = &["delivery"];
-    const OF_TABLES: &[&str] = &["rows"];
+    const LIMITED_COLUMNS: &[&str] = &["rows"];
 
     fn access(&self) -> Access {
         let ready = self.ready();
@@ -150,10 +150,10 @@ impl Platform for AllInOne {
 
 impl Platform for Cluster {
     const NAME: &str = "PostgreSQL";
-    const SAMPLES: &str = "soak-postgresql.csv";
+    const SAMPLES_FILE: &str = "soak-postgresql.csv";
     const KINDS_OF_FAULTS: u32 = 7;
     const NEVER_KILLED: &[&str] = &["core 0", "gateway 0", "dispatcher 0"];
-    const OF_TABLES: &[&str] = &["rows", "bytes"];
+    const LIMITED_COLUMNS: &[&str] = &["rows", "bytes"];
 
     fn access(&self) -> Access {
         Access {

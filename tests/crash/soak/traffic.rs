@@ -48,7 +48,7 @@ pub(super) struct Traffic {
     running: JoinSet<()>,
     finish: CancellationToken,
     journal: Arc<Journal>,
-    /// The event log as a shop copies it.
+    /// The copy of the event log by the [`Follower`].
     log: Arc<tokio::sync::Mutex<EventLog>>,
 }
 
@@ -149,12 +149,13 @@ impl Journal {
         change(&mut self.acknowledged.lock().unwrap())
     }
 
-    /// Counts a request over REST; returns its success.
+    /// Counts a request over REST. Returns its result if it succeeded.
     pub(super) fn rest<T>(&self, kind: &'static str, result: Result<T, Failure>) -> Option<T> {
         let expected = Failure::is_expected_after_a_kill;
         self.count(kind, result, expected)
     }
 
+    /// Counts a request, and records an unexpected failure. Returns its result if it succeeded.
     pub(super) fn count<T, E: ToString>(
         &self,
         kind: &'static str,

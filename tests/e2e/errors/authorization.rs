@@ -15,7 +15,7 @@ use crate::harness::{
 };
 
 /// An Ed25519 private key (PKCS #8) that the platform does not have.
-const FOREIGN_KEY: &str = "MC4CAQAwBQYDK2VwBCIEINgqiyae80Q6kQsfs52OSa/iXn2tww/Zd0Xp450Fv/kX";
+const OTHER_KEY: &str = "MC4CAQAwBQYDK2VwBCIEINgqiyae80Q6kQsfs52OSa/iXn2tww/Zd0Xp450Fv/kX";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_token_an_endpoint_that_is_not_public_is_401() {
@@ -234,7 +234,7 @@ fn forged_tokens(valid: &str) -> Vec<(&'static str, String)> {
         };
         jsonwebtoken::encode(&header, &claims_json, key).unwrap()
     };
-    let foreign = EncodingKey::from_ed_der(&STANDARD.decode(FOREIGN_KEY).unwrap());
+    let other_key = EncodingKey::from_ed_der(&STANDARD.decode(OTHER_KEY).unwrap());
     let half = &signature[..signature.len() / 2];
 
     vec![
@@ -247,20 +247,20 @@ fn forged_tokens(valid: &str) -> Vec<(&'static str, String)> {
         ("alg EdDSA without signature", unsigned("EdDSA")),
         ("an unknown alg", unsigned("XX999")),
         (
-            "a foreign key",
-            signed(Algorithm::EdDSA, Some(&kid), &foreign),
+            "another key",
+            signed(Algorithm::EdDSA, Some(&kid), &other_key),
         ),
         (
-            "a foreign key with another key id",
-            signed(Algorithm::EdDSA, Some("theirs"), &foreign),
+            "another key with another key id",
+            signed(Algorithm::EdDSA, Some("theirs"), &other_key),
         ),
         (
-            "a foreign key without a key id",
-            signed(Algorithm::EdDSA, None, &foreign),
+            "another key without a key id",
+            signed(Algorithm::EdDSA, None, &other_key),
         ),
         (
             "a path as key id",
-            signed(Algorithm::EdDSA, Some("../../dev/null"), &foreign),
+            signed(Algorithm::EdDSA, Some("../../dev/null"), &other_key),
         ),
         (
             "HS256 with an empty key",

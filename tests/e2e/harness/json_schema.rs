@@ -1,11 +1,12 @@
-//! The keywords of JSON Schema (2020-12) that the platform's documentation uses. An unknown keyword
-//! fails the test, because it would not be checked.
+//! Validates JSON by a JSON Schema (2020-12), with the keywords that the platform's documentation
+//! uses. Any other keyword fails the test, because it would not be checked.
 
 use jiff::Timestamp;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-/// The errors of a value by a schema of this document; empty if the value is valid.
+/// The errors of a value by a schema; empty if the value is valid. References in the schema have
+/// their targets in `document`.
 pub(crate) fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     Check {
@@ -177,11 +178,10 @@ impl Check<'_, '_> {
                     }
                 }
             }
-            _ => {
-                if members.len() as u64 > argument.as_u64().unwrap() {
-                    self.fail(path, "has too many members");
-                }
+            "maxProperties" if members.len() as u64 > argument.as_u64().unwrap() => {
+                self.fail(path, "has too many members");
             }
+            _ => {}
         }
     }
 
@@ -205,11 +205,11 @@ impl Check<'_, '_> {
                 }
             }
             "items" => {
-                let before = keywords
+                let prefix_length = keywords
                     .get("prefixItems")
                     .and_then(Value::as_array)
                     .map_or(0, Vec::len);
-                for (index, element) in elements.iter().enumerate().skip(before) {
+                for (index, element) in elements.iter().enumerate().skip(prefix_length) {
                     self.schema(argument, element, &format!("{path}/{index}"));
                 }
             }

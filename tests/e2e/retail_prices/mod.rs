@@ -13,7 +13,7 @@ use crate::harness::{Response, assertions::json_ld};
 
 const CALCULATE: &str = "/api/retail_prices/calculate";
 
-/// A draft over about 230 m.
+/// A draft of a delivery over about 230 m.
 fn draft() -> Value {
     json!({
         "pickup": {
@@ -26,7 +26,7 @@ fn draft() -> Value {
     })
 }
 
-/// A draft over about 12 km.
+/// A draft of a delivery over about 12 km.
 fn far_draft() -> Value {
     let mut draft = draft();
     draft["dropoff"]["address"]["latLng"] = json!([48.9362, 2.3574]);
@@ -37,7 +37,8 @@ fn calculate_excluding_tax() -> String {
     format!("{CALCULATE}?tax=excluded")
 }
 
-/// A price list with one rule, which matches every delivery.
+/// A price list with one rule, which matches every delivery. `rate` is that of the tax, in basis
+/// points.
 fn fixed_price(currency: &str, rate: u32, price: i64) -> String {
     let rule = format!("[[rule]]\nname = \"All\"\nwhen = \"distance >= 0\"\nprice = {price}\n");
     price_list(currency, rate, "first", &rule)
@@ -50,8 +51,8 @@ fn price_list(currency: &str, rate: u32, strategy: &str, rules: &str) -> String 
     )
 }
 
-/// The specified members of a price, with the token in its `@id` replaced. Checks the additional
-/// members, such as the distance, and removes them.
+/// The members of a price that the specification names, with the token in its `@id` replaced.
+/// Checks the platform's additional members, such as the distance, and removes them.
 #[track_caller]
 fn price(response: &Response) -> Value {
     let mut document = json_ld(response, 200);

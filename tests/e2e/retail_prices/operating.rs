@@ -172,7 +172,7 @@ fn a_list_is_checked_before_it_is_applied() {
     );
 }
 
-/// A list in another currency would charge shops in a currency that they do not take.
+/// A list in another currency would charge a store in a currency that is not its own.
 #[test]
 fn a_list_in_another_currency_than_the_stores_is_refused() {
     let running = AllInOne::start_new(&[]);

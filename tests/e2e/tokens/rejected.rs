@@ -8,7 +8,8 @@ use serde_json::json;
 use super::{FORM, GRANT, check_json, expand, post};
 use crate::harness::{Database, Mismatches, Platform, Response};
 
-/// Error, Basic credentials, form.
+/// Rows of the error, the Basic credentials (`-` for none) and the form, with the placeholders of
+/// [`expand`].
 const REJECTED: &str = "
 invalid_client         -             GRANT
 invalid_client         -             GRANT&client_id=KEY

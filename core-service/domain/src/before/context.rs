@@ -55,7 +55,7 @@ impl Context<'_> {
         }
     }
 
-    /// Rejects a second date, day, time or zone at a position.
+    /// Rejects a second date, day, time or time zone at a position.
     pub(super) fn duplicate(&self, kind: &'static str, position: usize) -> Error {
         let (understood, rejected) = self.split(position);
         Error::Duplicate {

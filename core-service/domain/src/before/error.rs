@@ -19,6 +19,7 @@ pub enum Error {
     },
     #[error("understood {understood:?}, but {rejected:?} is a second {kind}: write only one")]
     Duplicate {
+        /// `date`, `day`, `time` or `time zone`.
         kind: &'static str,
         understood: String,
         rejected: String,
@@ -71,7 +72,7 @@ impl From<jiff::Error> for Error {
 }
 
 fn unrecognized_message(understood: &str, rejected: &str) -> String {
-    let offset = match super::zone::signed_number(rejected) {
+    let offset = match super::time_zone::signed_number(rejected) {
         Some(number) if number == rejected => "; a UTC offset is written +02:00",
         _ => "",
     };

@@ -1,10 +1,10 @@
 //! Resolves a parsed time into an instant, in this order: month boundaries, weekday, relative
-//! offsets, month boundaries of the new month, working days, zone.
+//! offsets, month boundaries of the new month, working days, time zone.
 
 use super::error::Error;
 use super::parsed_time::{ParsedTime, TimeOfDay};
 use super::relative::{DayCount, MonthBoundary, RelativeOffset, WeekdaySearch};
-use super::zone::Zone;
+use super::time_zone::TimeZoneDesignator;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Span, Timestamp, Zoned};
@@ -42,7 +42,7 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
     let (days, seconds) = split_days(seconds + added);
     let date = apply_offsets(relative, date, days)?;
     let date = match relative.day_count {
-        Some(DayCount::Workdays(count)) => add_days(date, days_for_workdays(count, date))?,
+        Some(DayCount::WorkingDays(count)) => add_days(date, calendar_days(count, date))?,
         _ => date,
     };
 
@@ -50,14 +50,14 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
         .at(0, 0, 0, 0)
         .checked_add(Span::new().try_seconds(seconds)?)?;
     let offset = match &parsed.zone {
-        Some(Zone::Fixed(seconds)) => {
+        Some(TimeZoneDesignator::Fixed(seconds)) => {
             let utc = Offset::UTC.to_timestamp(local)?;
             return Ok(Timestamp::from_second(utc.as_second() - seconds)?);
         }
-        Some(Zone::Named(zone)) if parsed.has_zone() => {
+        Some(TimeZoneDesignator::Named(zone)) if parsed.has_zone() => {
             offset_at(zone, local, RepeatedTime::Earlier)?
         }
-        Some(Zone::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
+        Some(TimeZoneDesignator::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
         // The current time is never ambiguous.
         None if is_from_now && is_in_second(now, local) => now.offset(),
         None => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
@@ -74,7 +74,7 @@ fn is_in_second(now: &Zoned, local: DateTime) -> bool {
 /// Which instant is meant by a local time that a clock change repeats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatedTime {
-    /// The earlier one, because the text names the zone.
+    /// The earlier one, because the text names the time zone.
     Earlier,
     /// The later one east of Greenwich, the earlier one west of it.
     AsInPhp,
@@ -130,15 +130,15 @@ fn split_days(seconds: i64) -> (i64, i64) {
     )
 }
 
-/// If weekdays of a month are counted, moves to the first day of the month, or of the next one to
-/// count back, after the relative months, which choose that month. Then moves to the month's
-/// boundary.
+/// Moves to the day from which weekdays of a month are counted, if they are: the first day of the
+/// month, or of the next month to count back. Relative months are added before, because they select
+/// the month. Then moves to the month boundary, if there is one.
 fn move_to_count_start(relative: &mut RelativeOffset, month: i64, day: i64) -> (i64, i64) {
     let mut take_months = || month + std::mem::take(&mut relative.months);
     let (month, day) = match relative.day_count {
         Some(DayCount::WeekdaysFromMonthStart) => (take_months(), 1),
         Some(DayCount::WeekdaysFromMonthEnd) => (take_months() + 1, 1),
-        Some(DayCount::Workdays(_)) | None => (month, day),
+        Some(DayCount::WorkingDays(_)) | None => (month, day),
     };
     move_to_boundary(relative, month, day)
 }
@@ -186,17 +186,17 @@ fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Dat
     date_of(i64::from(date.year()) + relative.years, month, day + days)
 }
 
-/// The calendar days spanned by `count` working days, Monday to Friday: whole weeks, the rest,
+/// The calendar days spanned by a number of working days, Monday to Friday: whole weeks, the rest,
 /// and a correction for weekends. Weekday 0 is Sunday, 6 is Saturday.
-fn days_for_workdays(count: i64, date: Date) -> i64 {
+fn calendar_days(working_days: i64, date: Date) -> i64 {
     let weekday = i64::from(date.weekday().to_sunday_zero_offset());
-    let (weeks, rest) = (count / 5 * 7, count % 5);
+    let (weeks, rest) = (working_days / 5 * 7, working_days % 5);
     let weekend_days = match weekday {
-        0 if count > 0 && rest == 0 => -2,
-        0 if count <= 0 && rest == 0 => 1,
-        0 if count <= 0 => -1,
-        6 if count > 0 && rest == 0 => -1,
-        6 if count > 0 => 1,
+        0 if working_days > 0 && rest == 0 => -2,
+        0 if working_days <= 0 && rest == 0 => 1,
+        0 if working_days <= 0 => -1,
+        6 if working_days > 0 && rest == 0 => -1,
+        6 if working_days > 0 => 1,
         6 if rest == 0 => 2,
         _ if rest > 0 && weekday + rest > 5 => 2,
         _ if rest < 0 && weekday + rest < 1 => -2,

@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether another number of a time follows, not a meridiem or a zone.
+    /// Whether another number of a time follows, not a meridiem or a time zone.
     pub(super) fn is_before_number(&self) -> bool {
         self.peek()
             .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))

@@ -19,8 +19,8 @@ mod natural_language;
 mod parsed_time;
 mod relative;
 mod slash_dates;
+mod time_zone;
 mod word_tables;
-mod zone;
 
 pub use context::DateOrder;
 pub use error::Error;
@@ -32,7 +32,7 @@ use parsed_time::ParsedTime;
 /// The maximum length of a text in bytes.
 const MAX_LENGTH: usize = 128;
 
-/// The instant that a text means, in whole seconds. Local times are in the zone of `now`.
+/// The instant that a text means, in whole seconds. Local times are in the time zone of `now`.
 pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp, Error> {
     if text.len() > MAX_LENGTH {
         return Err(Error::TooLong {

@@ -41,7 +41,7 @@ pub(super) enum DayCount {
     /// Occurrences of the weekday, back from the end of the month.
     WeekdaysFromMonthEnd,
     /// Working days from the date.
-    Workdays(i64),
+    WorkingDays(i64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl RelativeOffset {
         self.weekday = self
             .weekday
             .map(|weekday| if weekday == 0 { -7 } else { -weekday });
-        if let Some(DayCount::Workdays(count)) = &mut self.day_count {
+        if let Some(DayCount::WorkingDays(count)) = &mut self.day_count {
             *count = -*count;
         }
     }
@@ -149,7 +149,7 @@ impl RelativeOffset {
         }
         // The grammar accepts one other word: `weekday`, for working days.
         let Some(unit) = Unit::parse(unit) else {
-            self.day_count = Some(DayCount::Workdays(amount));
+            self.day_count = Some(DayCount::WorkingDays(amount));
             return true;
         };
         match unit {

@@ -34,7 +34,7 @@ pub(super) const WEEKDAYS: &[&str] = &[
 ];
 
 /// The words for working days, Monday to Friday.
-pub(super) const WORKDAYS: &[&str] = &["weekday weekdays"];
+pub(super) const WORKING_DAYS: &[&str] = &["weekday weekdays"];
 
 /// Ordinal numbers: `first` is 1.
 pub(super) const ORDINALS: &[&str] = &[

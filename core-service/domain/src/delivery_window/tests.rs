@@ -19,7 +19,7 @@ fn window(after: i64, before: i64) -> TimeWindow {
 fn before(minutes: i64) -> TaskTimes {
     TaskTimes {
         before: Some(at(minutes)),
-        given: true,
+        is_end_requested: true,
         ..TaskTimes::default()
     }
 }
@@ -35,7 +35,7 @@ fn route(minutes: u32) -> Route {
 fn slot(after: i64, before: i64) -> TaskTimes {
     TaskTimes {
         slot: Some(window(after, before)),
-        given: true,
+        is_end_requested: true,
         ..TaskTimes::default()
     }
 }
@@ -51,12 +51,12 @@ const NO_TIMES: TaskTimes = TaskTimes {
     slot: None,
     before: None,
     after: None,
-    given: false,
+    is_end_requested: false,
 };
 
 /// A time that cannot be parsed: its violation is already reported.
 const UNREADABLE: TaskTimes = TaskTimes {
-    given: true,
+    is_end_requested: true,
     ..NO_TIMES
 };
 
@@ -202,7 +202,7 @@ fn without_an_end_or_a_route_windows_are_unknown_without_a_further_violation() {
 fn windows_before_the_first_instant_are_unknown() {
     let first = TaskTimes {
         before: Some(Timestamp::MIN),
-        given: true,
+        is_end_requested: true,
         ..NO_TIMES
     };
     assert_windows(first, before(100), None, (None, &[]));

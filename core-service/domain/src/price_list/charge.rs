@@ -17,7 +17,7 @@ pub(super) enum Charge {
         every: i64,
         above: i64,
     },
-    /// `amount` for each package of a kind; with a discount, another amount for later packages.
+    /// `amount` for each package of a type; with a discount, another amount for later packages.
     Package {
         kind: String,
         amount: i64,

@@ -1,4 +1,4 @@
-//! The condition of a rule, in CEL. Parsing checks it with sample deliveries.
+//! The condition of a rule, in CEL. Parsing checks it with placeholder deliveries.
 
 use cel::{
     Context, Env, ExecutionError, Value,
@@ -7,10 +7,11 @@ use cel::{
 
 use super::{
     check::{Checker, ConditionError, KnownNames},
-    sample_inputs::SampleInputs,
+    placeholders::Placeholders,
 };
 
-/// A checked condition: all names are known, and its value for the sample inputs is boolean.
+/// A checked condition: all names are known, and its value for the placeholder deliveries is
+/// boolean.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(IdedExpr);
 
@@ -28,8 +29,8 @@ const MAX_LENGTH: usize = 4096;
 /// Maximum nesting of brackets, where each `?` counts as a bracket that is never closed. The
 /// parser's stack grows fast with it.
 const MAX_NESTING: usize = 12;
-/// Maximum number of characters of operators, opening brackets and `?` without an `&`, `|` or `,`
-/// between them: at least the number of operators that nest to the left, as in `1 + 1 + 1`.
+/// Maximum number of operator characters, opening brackets and `?` in a sequence that `&`, `|` and
+/// `,` end. Limits how deep operators nest to the left, as in `1 + 1 + 1`.
 const MAX_CHAIN: usize = 64;
 /// Maximum depth of the parsed expression.
 const MAX_DEPTH: usize = 32;
@@ -45,7 +46,7 @@ impl Condition {
         text: &str,
         env: &Env,
         names: KnownNames<'_>,
-        samples: &SampleInputs<'_>,
+        placeholders: &Placeholders<'_>,
     ) -> Result<Self, Vec<ConditionError>> {
         check_text(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
@@ -64,7 +65,7 @@ impl Condition {
         };
         checker.check_expression(&mut expression);
         if checker.errors.is_empty() {
-            samples.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
+            placeholders.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
         }
         if checker.errors.is_empty() {
             Ok(Self(expression))

@@ -11,7 +11,7 @@ use toml::{
 
 use crate::definition::Mistake;
 
-/// Keeps the error response short.
+/// The maximum number of reported mistakes, so that the error response is short.
 pub(super) const MAX_MISTAKES: usize = 100;
 
 /// How rules combine into a price.
@@ -113,7 +113,7 @@ impl<'a, 't> Fields<'a, 't> {
         value
     }
 
-    /// A value of this table; `None` if it has the wrong type.
+    /// Deserializes a value of this table; `None` if it has the wrong type.
     pub(super) fn value<T: DeserializeOwned>(&mut self, value: Spanned<DeValue<'t>>) -> Option<T> {
         T::deserialize(ValueDeserializer::from(value))
             .map_err(|error| {
@@ -150,8 +150,8 @@ impl<'a, 't> Fields<'a, 't> {
         }
     }
 
-    /// Adds a mistake. Each position costs a pass over the text, so their number is limited here
-    /// too.
+    /// Adds a mistake, up to [`MAX_MISTAKES`]: to find its line and column costs a pass over the
+    /// text.
     pub(super) fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {
         if self.mistakes.len() < MAX_MISTAKES {
             self.mistakes.push(Mistake::at(self.text, span, message));

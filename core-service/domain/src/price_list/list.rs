@@ -27,7 +27,7 @@ pub struct PriceList {
     pub quote_expiry: SignedDuration,
     /// `None` if the list does not restrict packages.
     pub(super) packages: Option<BTreeSet<String>>,
-    /// By kind of package.
+    /// By type of package.
     pub(super) volumes: BTreeMap<String, i64>,
     pub(super) rules: Vec<Rule>,
     /// False only if no rule refers to a zone.
@@ -39,15 +39,15 @@ pub struct PriceList {
 }
 
 impl PriceList {
-    /// Whether packages of a kind may be sent. A list that names no packages allows all.
-    pub fn allows_package(&self, kind: &str) -> bool {
+    /// Whether packages of a type may be sent. A list that names no packages allows all.
+    pub fn allows_package(&self, package_type: &str) -> bool {
         self.packages
             .as_ref()
-            .is_none_or(|packages| packages.contains(kind))
+            .is_none_or(|packages| packages.contains(package_type))
     }
 
-    /// The kinds of packages that the list names.
-    pub fn package_kinds(&self) -> impl Iterator<Item = &str> {
+    /// The types of packages that the list names.
+    pub fn package_types(&self) -> impl Iterator<Item = &str> {
         self.packages.iter().flatten().map(String::as_str)
     }
 

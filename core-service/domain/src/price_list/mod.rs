@@ -6,14 +6,14 @@ mod check;
 mod condition;
 mod definition;
 mod functions;
-mod lints;
 mod list;
 mod parse;
-mod sample_inputs;
+mod placeholders;
 #[cfg(test)]
 mod tests;
 mod totals;
 mod variables;
+mod warnings;
 
 pub use calculation::{Calculation, RuleOutcome};
 pub use list::PriceList;

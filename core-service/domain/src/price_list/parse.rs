@@ -17,9 +17,10 @@ use super::{
     check::KnownNames,
     condition::Condition,
     definition::{Fields, Strategy, Target},
-    functions, lints,
+    functions,
     list::PriceList,
-    sample_inputs::SampleInputs,
+    placeholders::Placeholders,
+    warnings,
 };
 use crate::{definition::Mistake, money::TaxRate, zone::Zones};
 
@@ -114,7 +115,7 @@ fn read_list(
             zones,
             strategy,
             is_package: &|kind| packages.as_ref().is_some_and(|kinds| kinds.contains(kind)),
-            samples: SampleInputs::new(&functions, packages.as_ref(), &volumes),
+            placeholders: Placeholders::new(&functions, packages.as_ref(), &volumes),
         };
         reader.rules(&mut fields)
     };
@@ -127,7 +128,7 @@ fn read_list(
         tax_rate: tax_rate?,
         strategy,
         quote_expiry,
-        warnings: lints::warnings(&rules, strategy),
+        warnings: warnings::of_rules(&rules, strategy),
         packages,
         volumes,
         rules,
@@ -191,7 +192,7 @@ fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
         })
 }
 
-/// The kinds of packages, and the volumes of those that have one.
+/// The types of packages, and the volumes of those that have one.
 fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<String, i64>)> {
     let value = fields.table.remove("packages")?;
     let mut table = fields.fields(value, "packages")?;
@@ -223,8 +224,8 @@ struct RuleReader<'a> {
     zones: &'a Zones,
     strategy: Strategy,
     is_package: &'a dyn Fn(&str) -> bool,
-    /// Deliveries with which each condition is checked.
-    samples: SampleInputs<'a>,
+    /// The deliveries with which each condition is evaluated, to check it.
+    placeholders: Placeholders<'a>,
 }
 
 impl RuleReader<'_> {
@@ -284,7 +285,7 @@ impl RuleReader<'_> {
             is_package: self.is_package,
             is_zone: &|zone| self.zones.has(zone),
         };
-        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.samples) {
+        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.placeholders) {
             Ok(condition) => return Some(condition),
             Err(errors) => errors,
         };

@@ -1,4 +1,5 @@
-//! Tokens of places in the full-text index: towns, postcodes, map cells, countries.
+//! Tokens for the places of a street in the full-text index: its locality, postcodes, map cell and
+//! country. The first letter of a token is the kind of place.
 
 use crate::tokenizer::fold;
 

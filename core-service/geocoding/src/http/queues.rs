@@ -1,5 +1,5 @@
-//! Shares a service among stores: the requests of one store wait for each other and do not delay
-//! those of others.
+//! Shares a geocoding service among stores: the requests of one store wait for each other and do
+//! not delay those of others.
 
 use std::{sync::Arc, time::Duration};
 

@@ -92,7 +92,7 @@ pub(super) fn times(
         given(&draft.after),
     );
     let mut times = TaskTimes {
-        given: slot.is_some() || before.is_some(),
+        is_end_requested: slot.is_some() || before.is_some(),
         ..TaskTimes::default()
     };
     if let Some(text) = slot {

@@ -63,7 +63,7 @@ pub(super) fn traceparent(context: &Context) -> Option<String> {
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {
-    /// None if the header is repeated.
+    /// `None` if the header is absent, repeated or longer than [`MAX_TRACESTATE`].
     fn get(&self, key: &str) -> Option<&str> {
         let mut values = self.0.get_all(key).iter();
         let value = values.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! What every part of the document has: a description, examples, closed sets and bounds.
+//! What every part of the OpenAPI document has: a description, examples, enums and bounds.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn every_operation_parameter_and_response_is_described() {
     }
 }
 
-/// Pages and files have none: they are not JSON.
+/// Pages and files are not JSON and have no examples.
 #[test]
 fn every_json_response_and_request_has_an_example() {
     let document = document();
@@ -114,7 +114,7 @@ fn every_number_in_a_request_has_bounds_and_every_page_size_a_default() {
 }
 
 /// A member whose values the description names is an enum; a member with a schema of its own is described
-/// there.
+/// in that schema.
 #[test]
 fn every_member_is_described_and_every_closed_set_is_an_enum() {
     let handwritten: Value = parse_json(include_str!("schemas.json"));

@@ -2,12 +2,12 @@
 
 pub(crate) mod client;
 mod fake_core;
-mod network;
 pub(crate) mod samples;
+mod stalling_proxy;
 
 pub(crate) use client::{Client, Reply};
 pub(crate) use fake_core::FakeCore;
-pub(crate) use network::UnreliableNetwork;
+pub(crate) use stalling_proxy::StallingProxy;
 
 use rest_gateway::{Config, RestGateway};
 use tokio::task::JoinHandle;

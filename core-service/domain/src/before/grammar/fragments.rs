@@ -1,8 +1,8 @@
-//! Named parts of the rules: numbers, dates, times, zones. The byte `\x00` represents the end of
+//! Named parts of the rules: numbers, dates, times, time zones. The byte `\x00` represents the end of
 //! the text.
 
 use crate::before::word_tables::{
-    MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKDAYS,
+    MONTHS, ORDINALS, RELATIVE_WORDS, UNITS, WEEK, WEEKDAYS, WORKING_DAYS,
 };
 
 /// A part's name and regular expression, which may refer to the parts above it as `{NAME}`.
@@ -10,8 +10,8 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "SPACES" => r"[ \t]+";
     "DIGITS" => r"[0-9]+";
     "FRACTION" => r"\.{DIGITS}";
-    // Numbers. Those called `PADDED` always have two digits; in their namesakes without it, a
-    // leading zero is optional.
+    // Numbers. Those called `…_PADDED` always have two digits; in the others, a leading zero is
+    // optional.
     "HOUR24" => r"2[0-4]|[01]?[0-9]";
     "HOUR24_PADDED" => r"2[0-4]|[01][0-9]";
     "HOUR12" => r"1[0-2]|0?[1-9]";
@@ -33,7 +33,7 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "MONTH_ABBREVIATIONS" => r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)";
     "ROMAN_MONTH" => r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII";
     "MONTH_TEXT" => r"{MONTHS}|{ROMAN_MONTH}";
-    "DAY_NAME" => r"{WEEKDAYS}|{WORKDAYS}";
+    "DAY_NAME" => r"{WEEKDAYS}|{WORKING_DAYS}";
     "DATE_SEPARATORS" => r"[ \t.-]*";
     // After a day; includes the letters of `st`, `nd`, `rd` and `th`.
     "DAY_SEPARATORS" => r"[,.stndrh\t ]+";
@@ -52,10 +52,10 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     // parts, because a number before a dot is a year there.
     "COLON_TIME24" => r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?";
     "COLON_TIME12" => r"{HOUR12}:{MINUTE_PADDED}(:{SECOND_PADDED})?{SPACES}?{MERIDIEM}";
-    // Zones.
+    // Time zones.
     "OFFSET" =>
         r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})";
-    "ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
+    "TIME_ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
     // Relative times.
     "ORDINAL" => r"{ORDINALS}|{RELATIVE_WORDS}";
 };
@@ -64,7 +64,7 @@ const FRAGMENTS: &[(&str, &str)] = table! {
 const WORDS: &[(&str, &[&str])] = table! {
     "MONTHS" => MONTHS;
     "WEEKDAYS" => WEEKDAYS;
-    "WORKDAYS" => WORKDAYS;
+    "WORKING_DAYS" => WORKING_DAYS;
     "ORDINALS" => ORDINALS;
     "RELATIVE_WORDS" => RELATIVE_WORDS;
     "WEEK" => WEEK;

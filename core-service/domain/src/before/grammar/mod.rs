@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_longest_match_wins() {
-        assert_eq!(longest_match(b"second"), Some((6, TokenKind::Zone)));
+        assert_eq!(longest_match(b"second"), Some((6, TokenKind::TimeZone)));
         assert_eq!(
             longest_match(b"second day"),
             Some((10, TokenKind::OrdinalUnit))
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn of_two_equally_long_matches_the_earlier_rule_wins() {
         assert_eq!(longest_match(b"MAY"), Some((3, TokenKind::Month)));
-        assert_eq!(longest_match(b"xyz"), Some((3, TokenKind::Zone)));
+        assert_eq!(longest_match(b"xyz"), Some((3, TokenKind::TimeZone)));
         assert_eq!(longest_match(b"2026"), Some((4, TokenKind::TimeOrYear)));
         assert_eq!(longest_match(b"2699"), Some((4, TokenKind::Year)));
     }

@@ -3,14 +3,14 @@
 use super::token_kind::{Field, TokenKind};
 use Field::{
     Day, DayOfWeek, DayOfYear, FirstOfMonth, Fraction, Hour, Meridiem, Minute, Month, MonthName,
-    Second, Week, Year, Zone,
+    Second, TimeZone, Week, Year,
 };
 use TokenKind::Fields;
 
 const TIME12: TokenKind = Fields(&[Hour, Minute, Second, Fraction, Meridiem]);
-const TIME24: TokenKind = Fields(&[Hour, Minute, Second, Fraction, Zone]);
+const TIME24: TokenKind = Fields(&[Hour, Minute, Second, Fraction, TimeZone]);
 const DATE: TokenKind = Fields(&[Year, Month, Day]);
-const DATE_TIME: TokenKind = Fields(&[Year, Month, Day, Hour, Minute, Second, Fraction, Zone]);
+const DATE_TIME: TokenKind = Fields(&[Year, Month, Day, Hour, Minute, Second, Fraction, TimeZone]);
 const DAY_MONTH_YEAR: TokenKind = Fields(&[Day, Month, Year]);
 const MONTH_NAME_DAY_YEAR: TokenKind = Fields(&[MonthName, Day, Year]);
 
@@ -30,7 +30,7 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     TokenKind::CalendarWeek => r"{RELATIVE_WORDS}{SPACES}{WEEK}";
     TokenKind::OrdinalUnit => r"{ORDINAL}{SPACES}({UNITS}|{DAY_NAME})";
     TokenKind::Month => r"{MONTHS}";
-    TokenKind::Zone => r"{ZONE}";
+    TokenKind::TimeZone => r"{TIME_ZONE}";
     TokenKind::Amount => r"[+-]*[ \t]*[0-9]{1,13}{SPACES}?({UNITS}|{WEEK}|{DAY_NAME})";
     TokenKind::Separator => r"{SPACES}|[.,\n]";
     // Times of day. `back of 7pm` is 19:15, `front of 7pm` is 18:45.
@@ -66,13 +66,13 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     Fields(&[Year, Week, DayOfWeek]) => r"{YEAR4}-?W{WEEK_OF_YEAR}(-?[0-7])?";
     MONTH_NAME_DAY_YEAR => r"{MONTH_ABBREVIATIONS}-{DAY_PADDED}-{YEAR}";
     Fields(&[Year, MonthName, Day]) => r"{YEAR}-{MONTH_ABBREVIATIONS}-{DAY_PADDED}";
-    Fields(&[Day, MonthName, Year, Hour, Minute, Second, Zone]) =>
+    Fields(&[Day, MonthName, Year, Hour, Minute, Second, TimeZone]) =>
         r"{DAY}/{MONTH_ABBREVIATIONS}/{YEAR4}:{TIME_PADDED}{SPACES}{OFFSET}";
     TokenKind::Year => r"{YEAR4}";
     Fields(&[MonthName, Day, Hour, Minute, Second, Meridiem]) =>
         r"{MONTH_NAME_DAY}({TIME12_HOUR}|{TIME12})";
-    Fields(&[MonthName, Day, Hour, Minute, Second, Zone]) =>
-        r"{MONTH_NAME_DAY}({TIME24_SECONDS}|{TIME24_MINUTES}|{TIME24_MINUTES}[:.]{SECOND_PADDED}{SPACES}?{ZONE})";
+    Fields(&[MonthName, Day, Hour, Minute, Second, TimeZone]) =>
+        r"{MONTH_NAME_DAY}({TIME24_SECONDS}|{TIME24_MINUTES}|{TIME24_MINUTES}[:.]{SECOND_PADDED}{SPACES}?{TIME_ZONE})";
     // A day, a month and a time, without a year. Without these rules, the hour would be read as
     // the year.
     Fields(&[Day, MonthName, Hour, Minute, Second, Meridiem]) =>

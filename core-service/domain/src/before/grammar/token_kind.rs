@@ -35,7 +35,7 @@ pub(in crate::before) enum TokenKind {
     /// `+2 hours`, `3 weekdays`.
     Amount,
     Month,
-    Zone,
+    TimeZone,
 }
 
 /// One number or word of a date or time. The fields of a time after the hour are optional.
@@ -55,5 +55,5 @@ pub(in crate::before) enum Field {
     Second,
     Fraction,
     Meridiem,
-    Zone,
+    TimeZone,
 }

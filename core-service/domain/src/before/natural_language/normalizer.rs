@@ -46,8 +46,8 @@ impl PartOfDay {
     }
 }
 
-/// The hours accepted with an evening phrase: `tonight 8:00` is rejected as ambiguous.
-const EVENING_HOURS: RangeInclusive<i64> = 12..=23;
+/// The hours accepted with [`PhraseKind::ThisEvening`]: `tonight 8:00` is rejected as ambiguous.
+const THIS_EVENING_HOURS: RangeInclusive<i64> = 12..=23;
 
 /// Expectations set by the preceding words.
 #[derive(Default)]
@@ -253,7 +253,9 @@ impl<'a> NormalizedText<'a> {
             | PhraseKind::WithinOrBeforeAt => return None,
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
-            PhraseKind::Evening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TomorrowOrMorning => {
+            PhraseKind::ThisEvening(_)
+            | PhraseKind::PartOfDay(..)
+            | PhraseKind::TomorrowOrMorning => {
                 let text = self.words.slice(index, phrase.len())?;
                 self.push_part_of_day(kind, text, position);
             }
@@ -267,7 +269,7 @@ impl<'a> NormalizedText<'a> {
             kind => kind,
         };
         let (hours, default) = match kind {
-            PhraseKind::Evening(hour) => (EVENING_HOURS, Some(hour)),
+            PhraseKind::ThisEvening(hour) => (THIS_EVENING_HOURS, Some(hour)),
             PhraseKind::PartOfDay(first, last) => (first..=last, None),
             _ => return self.push("tomorrow", position),
         };

@@ -3,9 +3,9 @@
 //! names equal the English ones are absent.
 
 use PhraseKind::{
-    Ago, AgoOrBefore, AgoPrefix, And, At, Before, BeforeAt, Evening, Filler,
-    FillerUnlessAfterDuration, FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix,
-    Number, OClock, Replacement, TomorrowOrMorning, Unit, Within, WithinOrBefore, WithinOrBeforeAt,
+    Ago, AgoOrBefore, AgoPrefix, And, At, Before, BeforeAt, Filler, FillerUnlessAfterDuration,
+    FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix, Number, OClock,
+    Replacement, ThisEvening, TomorrowOrMorning, Unit, Within, WithinOrBefore, WithinOrBeforeAt,
 };
 
 /// What a phrase means.
@@ -54,8 +54,8 @@ pub(super) enum PhraseKind {
     NextSuffix,
     /// The weekday or unit before it is the last one.
     LastSuffix,
-    /// Today, at this hour unless a time is given.
-    Evening(i64),
+    /// The evening of today, at this hour unless a time of day is given: `tonight`.
+    ThisEvening(i64),
     /// A part of the day; a time of day from the one hour to the other must be given.
     PartOfDay(i64, i64),
     /// German `morgen`: the morning of a day just named, otherwise tomorrow.
@@ -71,8 +71,8 @@ const NIGHT: PhraseKind = PhraseKind::PartOfDay(18, 23);
 const DAY_AFTER_TOMORROW: PhraseKind = PhraseKind::Replacement("tomorrow next day");
 const DAY_BEFORE_YESTERDAY: PhraseKind = PhraseKind::Replacement("yesterday last day");
 
-/// Each phrase is folded, with one space between words. A phrase may occur twice only if one of the
-/// two is a number.
+/// The words of each phrase are as `dictionary::fold` returns them, in lower case without accents,
+/// with one space between them. A phrase may occur twice only if one of the two is a number.
 pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "the";
     Filler => "le, la, les, du, de, ce, cette";
@@ -129,8 +129,8 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     EVENING => "evening, in the evening, soir, le soir, du soir, dans la soiree";
     EVENING => "abend, abends, am abend, sera, di sera, della sera";
     NIGHT => "night, at night, nacht, nachts, noche, por la noche, de la noche, notte, di notte";
-    Evening(20) => "this evening, d'ici ce soir, ce soir, heute abend, questa sera, stasera";
-    Evening(22) => "tonight, cette nuit, heute nacht, esta noche, stanotte";
+    ThisEvening(20) => "this evening, d'ici ce soir, ce soir, heute abend, questa sera, stasera";
+    ThisEvening(22) => "tonight, cette nuit, heute nacht, esta noche, stanotte";
 
     OClock => "o'clock, uhr";
     Hour => "heure, heures, hora, horas, ora, ore";

@@ -6,16 +6,17 @@ use super::super::grammar::TokenKind;
 use super::super::instant::date_of;
 use super::super::lexer::{Cursor, Token};
 use super::super::relative::WeekdaySearch;
-use super::super::word_tables::{Unit, WEEKDAYS, WORKDAYS, value_of};
+use super::super::word_tables::{Unit, WEEKDAYS, WORKING_DAYS, value_of};
 use super::ParsedTime;
 use jiff::civil::Date;
 
-/// The days and durations that a text names in addition to a date, as positions of their tokens.
+/// The days and durations that a text names in addition to a date. A `usize` is the position of a
+/// token.
 #[derive(Debug, Default)]
 pub(super) struct NamedDays {
-    /// `yesterday`, `today` or `tomorrow`, and its days from today.
+    /// The day word: `yesterday`, `today` or `tomorrow`. Its days from today, and its position.
     word: Option<(i64, usize)>,
-    /// A weekday without `next`, `last` or an amount, and its number.
+    /// A weekday without `next`, `last` or an amount: its number, 0 for Sunday, and its position.
     weekday: Option<(i64, usize)>,
     /// `next monday`, `2 mondays`, `first monday of`.
     counted_weekday: Option<usize>,
@@ -26,12 +27,12 @@ pub(super) struct NamedDays {
     /// The days from 1 January to an ISO week or a day of it.
     pub(super) iso_days: Option<i64>,
     pub(super) has_day_of_year: bool,
-    /// Years, months, weeks, working days, or days with an amount.
-    shift: Option<usize>,
+    /// An amount of years, months, weeks, working days or days, or `next month`.
+    calendar_units: Option<usize>,
     /// Hours, minutes or seconds without a sign.
     unsigned_clock_units: Option<usize>,
-    /// Years to days without a sign.
-    unsigned_days: Option<usize>,
+    /// An amount of years, months, weeks, working days or days, without a sign.
+    unsigned_calendar_units: Option<usize>,
     /// The previous token is an amount with a sign, which applies to the next one too.
     is_after_signed_amount: bool,
 }
@@ -74,10 +75,10 @@ impl ParsedTime<'_> {
             // `tomorrow next day` is the day after tomorrow.
             Some(Unit::Day) => {}
             Some(unit) if unit.is_time_based() => {}
-            None if value_of(cursor.remainder(), WORKDAYS).is_none() => {
+            None if value_of(cursor.remainder(), WORKING_DAYS).is_none() => {
                 self.count_weekday(token)?;
             }
-            _ => self.days.shift = Some(token.start),
+            _ => self.days.calendar_units = Some(token.start),
         }
         Ok(())
     }
@@ -96,8 +97,8 @@ impl ParsedTime<'_> {
         let unsigned = if is_time_based {
             &mut self.days.unsigned_clock_units
         } else {
-            self.days.shift = Some(start);
-            &mut self.days.unsigned_days
+            self.days.calendar_units = Some(start);
+            &mut self.days.unsigned_calendar_units
         };
         if !self.days.is_after_signed_amount {
             unsigned.get_or_insert(start);
@@ -110,7 +111,10 @@ impl ParsedTime<'_> {
         if self.days.word.is_some_and(|(days, _)| days != 0) {
             return Err(self.context.unrecognized(token.start));
         }
-        (self.days.unsigned_clock_units, self.days.unsigned_days) = (None, None);
+        (
+            self.days.unsigned_clock_units,
+            self.days.unsigned_calendar_units,
+        ) = (None, None);
         Ok(())
     }
 
@@ -139,7 +143,7 @@ impl ParsedTime<'_> {
             || days.has_weekday()
             || days.never_compared.is_some();
         // `in 2 days, friday`: the day in two days is a friday, or the friday within or after them.
-        if let Some(start) = days.shift
+        if let Some(start) = days.calendar_units
             && self.context.is_from_now
             && has_day
         {
@@ -148,7 +152,7 @@ impl ParsedTime<'_> {
         let clock_units = days.unsigned_clock_units;
         let unsigned = clock_units
             .filter(|_| !self.counts_from_now())
-            .or(days.unsigned_days.filter(|_| has_day));
+            .or(days.unsigned_calendar_units.filter(|_| has_day));
         match unsigned {
             Some(start) if !self.context.is_from_now => Err(self.context.unrecognized(start)),
             _ => Ok(()),
@@ -187,7 +191,7 @@ impl ParsedTime<'_> {
             .never_compared
             .or(days.not_compared_with_day_word)
             .or(days.counted_weekday)
-            .or(days.shift.filter(|_| is_beside_day));
+            .or(days.calendar_units.filter(|_| is_beside_day));
         if let Some(other) = other {
             let weekday = days.weekday.map_or(start, |(_, weekday)| weekday);
             return Err(self.context.duplicate("day", start.max(other).max(weekday)));

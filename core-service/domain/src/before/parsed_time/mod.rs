@@ -1,7 +1,7 @@
-//! The date, time, zone and relative offset that a text of the strict grammar names.
+//! The date, time, time zone and relative offset that a text of the strict grammar names.
 
 mod agreement;
-mod zone_token;
+mod time_zone_token;
 
 use super::context::Context;
 use super::error::Error;
@@ -9,10 +9,10 @@ use super::grammar::{Field, TokenKind};
 use super::lexer::{self, Cursor, Token};
 use super::relative::RelativeOffset;
 use super::slash_dates;
+use super::time_zone::TimeZoneDesignator;
 use super::word_tables;
-use super::zone::Zone;
 use agreement::NamedDays;
-use zone_token::ShortTime;
+use time_zone_token::ShortTime;
 
 /// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,14 @@ pub(super) struct ParsedTime<'a> {
     pub(super) month: Option<i64>,
     pub(super) day: Option<i64>,
     pub(super) time: Option<TimeOfDay>,
-    pub(super) zone: Option<Zone>,
+    pub(super) zone: Option<TimeZoneDesignator>,
     pub(super) relative: RelativeOffset,
     time_state: TimeState,
     has_date: bool,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,
     days: NamedDays,
-    /// The number of zone tokens. A second one is ignored, as in PHP.
+    /// The number of time zone tokens. A second one is ignored, as in PHP.
     zone_count: u8,
     /// The previous token is a time of day, so that a UTC offset may follow.
     is_after_time: bool,
@@ -88,7 +88,7 @@ impl<'a> ParsedTime<'a> {
             start = token.end();
             match token.kind {
                 TokenKind::Separator => continue,
-                TokenKind::Zone => zone_start = zone_start.or(Some(token.start)),
+                TokenKind::TimeZone => zone_start = zone_start.or(Some(token.start)),
                 _ => {}
             }
             is_empty = false;
@@ -137,7 +137,7 @@ impl<'a> ParsedTime<'a> {
         self.has_date && self.has_day
     }
 
-    /// Whether the text contains a zone token.
+    /// Whether the text contains a time zone token.
     pub(super) fn has_zone(&self) -> bool {
         self.zone_count > 0
     }
@@ -167,7 +167,7 @@ impl<'a> ParsedTime<'a> {
                 self.mark_date(token)?;
                 self.month = word_tables::month(Cursor::new(token.text).word());
             }
-            TokenKind::Zone => self.apply_zone(token)?,
+            TokenKind::TimeZone => self.apply_zone(token)?,
             TokenKind::Ago => {
                 if self.relative.has_clock_units() {
                     self.clock_units_ago = Some(token.start);
@@ -259,7 +259,7 @@ impl<'a> ParsedTime<'a> {
     /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
     fn set_timestamp(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.zone_count > 0 {
-            return Err(self.context.duplicate("zone", token.start));
+            return Err(self.context.duplicate("time zone", token.start));
         }
         let mut cursor = Cursor::new(token.text);
         let sign = cursor.sign();
@@ -272,7 +272,7 @@ impl<'a> ParsedTime<'a> {
         self.has_date = false;
         self.days.never_compared = Some(token.start);
         self.set_time(TimeOfDay::default(), TimeState::Implied);
-        self.zone = Some(Zone::Fixed(0));
+        self.zone = Some(TimeZoneDesignator::Fixed(0));
         self.zone_count = 1;
         Ok(())
     }
@@ -325,8 +325,8 @@ impl<'a> ParsedTime<'a> {
                 Field::Minute | Field::Second => {}
                 Field::Fraction => time.microsecond = cursor.microseconds(),
                 Field::Meridiem => time.hour += cursor.meridiem_hours(time.hour),
-                Field::Zone if cursor.remainder().is_empty() => {}
-                Field::Zone => self.set_zone(cursor.remainder(), true, token)?,
+                Field::TimeZone if cursor.remainder().is_empty() => {}
+                Field::TimeZone => self.set_zone(cursor.remainder(), true, token)?,
                 Field::Year => {
                     let (sign, width) = match token.text.bytes().next() {
                         Some(b'-') => (-1, usize::MAX),

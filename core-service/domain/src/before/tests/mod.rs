@@ -205,7 +205,7 @@ fn clock_changes_are_resolved_as_in_php() {
             "2026-04-05 01:45",
             "2026-04-04T15:15:00Z",
         ),
-        // The earlier one if the zone is named.
+        // The earlier one if the text names the time zone.
         (
             "Asia/Kolkata",
             "2026-10-25 02:30 Europe/Paris",

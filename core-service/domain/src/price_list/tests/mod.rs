@@ -3,9 +3,9 @@
 mod conditions;
 mod errors;
 mod limits;
-mod lints;
 mod prices;
 mod properties;
+mod warnings;
 
 use std::collections::BTreeMap;
 

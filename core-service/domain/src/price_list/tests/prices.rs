@@ -63,7 +63,7 @@ fn omitted_settings_have_defaults() {
     assert_eq!(list.quote_expiry, SignedDuration::from_mins(15));
     assert!(list.warnings.is_empty(), "{:?}", list.warnings);
     assert!(list.allows_package("anything"), "no packages are named");
-    assert_eq!(list.package_kinds().count(), 0);
+    assert_eq!(list.package_types().count(), 0);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_list_with_a_rule_about_a_zone_references_zones() {
 fn only_named_packages_are_allowed() {
     let list = list("first", &rule("true", "1"));
 
-    assert_eq!(list.package_kinds().collect::<Vec<_>>(), ["S", "XL"]);
+    assert_eq!(list.package_types().collect::<Vec<_>>(), ["S", "XL"]);
     assert!(list.allows_package("XL"));
     assert!(!list.allows_package("XXL"));
 }

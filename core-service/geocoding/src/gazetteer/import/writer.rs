@@ -20,21 +20,21 @@ use crate::{
 /// An unfinished index.
 pub(super) struct Writer {
     connection: Connection,
-    /// Ids of towns by country and normalized name.
+    /// Ids of localities by country and normalized name.
     localities: HashMap<(String, String), i64>,
     /// A cache of `localities` and `streets` by the names in the data, so that each name is
     /// normalized only once.
-    towns: HashMap<(String, String), CachedTown>,
-    /// Streets by town and normalized name.
+    cached_localities: HashMap<(String, String), CachedLocality>,
+    /// Streets by locality and normalized name.
     streets: HashMap<(i64, String), Street>,
     postcodes: BTreeSet<(String, i64)>,
-    /// Normalized names of towns, with the number of towns of each name.
+    /// Normalized names of localities, with the number of localities of each name.
     locality_keys: BTreeMap<String, u64>,
 }
 
-/// A town with its streets by their names in the data.
-struct CachedTown {
-    locality: i64,
+/// A locality with its streets by their names in the data.
+struct CachedLocality {
+    id: i64,
     streets: HashMap<String, Street>,
 }
 
@@ -51,7 +51,8 @@ const INSERT_LOCALITY: &str =
 const INSERT_STREET: &str =
     "INSERT INTO streets (id, locality, name, postcode) VALUES (?1, ?2, ?3, ?4)";
 const INSERT_NAME: &str = "INSERT INTO names (id, street, words) VALUES (?1, ?2, ?3)";
-const INDEX_NAME: &str = "INSERT INTO names_index (rowid, words, place) VALUES (?1, ?2, ?3)";
+const INSERT_INDEXED_NAME: &str =
+    "INSERT INTO names_index (rowid, words, place) VALUES (?1, ?2, ?3)";
 const INSERT_POSTCODE: &str = "INSERT INTO postcodes VALUES (?1, ?2)";
 const INSERT_DICTIONARY: &str = "INSERT INTO dictionaries VALUES (?1, ?2)";
 const STREETS: &str = "SELECT streets.id, locality, streets.name, postcode, country FROM streets
@@ -60,8 +61,8 @@ const MIDDLE_HOUSE: &str =
     "SELECT latitude, longitude FROM houses WHERE street = ?1 ORDER BY number
     LIMIT 1 OFFSET (SELECT count(*) / 2 FROM houses WHERE street = ?1)";
 const POSTCODES: &str = "SELECT DISTINCT postcode FROM houses WHERE street = ?1 AND postcode <> ''";
-const SET_POINT: &str = "UPDATE streets SET latitude = ?2, longitude = ?3 WHERE id = ?1";
-const SET_TOWN_POINTS: &str = "UPDATE localities SET (latitude, longitude) =
+const SET_STREET_POINT: &str = "UPDATE streets SET latitude = ?2, longitude = ?3 WHERE id = ?1";
+const SET_LOCALITY_POINTS: &str = "UPDATE localities SET (latitude, longitude) =
     (SELECT CAST(avg(latitude) AS INTEGER), CAST(avg(longitude) AS INTEGER) FROM streets WHERE locality = localities.id)";
 
 impl Writer {
@@ -73,7 +74,7 @@ impl Writer {
         Ok(Self {
             connection,
             localities: HashMap::new(),
-            towns: HashMap::new(),
+            cached_localities: HashMap::new(),
             streets: HashMap::new(),
             postcodes: BTreeSet::new(),
             locality_keys: BTreeMap::new(),
@@ -104,29 +105,33 @@ impl Writer {
 
     fn street(&mut self, address: &FileAddress<'_>) -> rusqlite::Result<Street> {
         // Normalization is slow, and consecutive addresses are mostly in the same street.
-        let town_name = (address.country.to_owned(), address.town.to_owned());
-        if let Some(town) = self.towns.get(&town_name)
-            && let Some(street) = town.streets.get(address.street)
+        let name_in_data = (address.country.to_owned(), address.town.to_owned());
+        if let Some(cached) = self.cached_localities.get(&name_in_data)
+            && let Some(street) = cached.streets.get(address.street)
         {
             if street.postcode != address.postcode {
                 self.postcodes
-                    .insert((normalize_postcode(address.postcode), town.locality));
+                    .insert((normalize_postcode(address.postcode), cached.id));
             }
             return Ok(street.clone());
         }
         let country = Country::of(address.country);
-        let locality = match self.towns.get(&town_name) {
-            Some(town) => town.locality,
+        let locality = match self.cached_localities.get(&name_in_data) {
+            Some(cached) => cached.id,
             None => self.locality(address, country)?,
         };
         self.postcodes
             .insert((normalize_postcode(address.postcode), locality));
         let street = self.insert_street(address, locality, country)?;
-        let town = self.towns.entry(town_name).or_insert_with(|| CachedTown {
-            locality,
-            streets: HashMap::new(),
-        });
-        town.streets
+        let cached = self
+            .cached_localities
+            .entry(name_in_data)
+            .or_insert_with(|| CachedLocality {
+                id: locality,
+                streets: HashMap::new(),
+            });
+        cached
+            .streets
             .insert(address.street.to_owned(), street.clone());
         Ok(street)
     }
@@ -178,7 +183,7 @@ impl Writer {
         }
         drop(insert);
         let words = index_names(&connection)?;
-        connection.execute(SET_TOWN_POINTS, [])?;
+        connection.execute(SET_LOCALITY_POINTS, [])?;
         let mut insert = connection.prepare(INSERT_DICTIONARY)?;
         insert.execute(params!["words", Dictionary::encode(&words)?])?;
         insert.execute(params![
@@ -198,9 +203,9 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
     let mut streets = connection.prepare(STREETS)?;
     let mut middle_house = connection.prepare(MIDDLE_HOUSE)?;
     let mut postcodes = connection.prepare(POSTCODES)?;
-    let mut set_point = connection.prepare(SET_POINT)?;
-    let mut insert = connection.prepare(INSERT_NAME)?;
-    let mut index = connection.prepare(INDEX_NAME)?;
+    let mut set_point = connection.prepare(SET_STREET_POINT)?;
+    let mut insert_name = connection.prepare(INSERT_NAME)?;
+    let mut insert_indexed_name = connection.prepare(INSERT_INDEXED_NAME)?;
     let mut words = BTreeMap::<String, u64>::new();
     let mut name_id = 0_i64;
     let mut rows = streets.query([])?;
@@ -229,8 +234,8 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         let country = Country::of(&country);
         for name in [Some(name.as_str()), short].into_iter().flatten() {
             let key = tokenizer::key(name, country);
-            insert.execute(params![name_id, id, key])?;
-            index.execute(params![name_id, key, place])?;
+            insert_name.execute(params![name_id, id, key])?;
+            insert_indexed_name.execute(params![name_id, key, place])?;
             name_id += 1;
             for word in key.split(' ') {
                 *words.entry(word.to_owned()).or_default() += 1;

@@ -4,9 +4,9 @@ use super::word_tables::has_word;
 use jiff::tz::TimeZone;
 use std::ops::RangeInclusive;
 
-/// The time zone of a local time.
+/// The time zone that a text names for its local time.
 #[derive(Clone, Debug)]
-pub(super) enum Zone {
+pub(super) enum TimeZoneDesignator {
     /// Seconds east of UTC.
     Fixed(i64),
     Named(TimeZone),
@@ -32,9 +32,9 @@ pub(super) fn is_written_as_offset(number: &str) -> bool {
     }
 }
 
-/// Parses a zone that the grammar has matched. `Z` is the only single letter accepted: `A` rarely
+/// Parses a time zone that the grammar has matched. `Z` is the only single letter accepted: `A` rarely
 /// means the military zone an hour east of UTC.
-pub(super) fn parse(text: &str) -> Option<Zone> {
+pub(super) fn parse(text: &str) -> Option<TimeZoneDesignator> {
     let text = text
         .trim_start_matches([' ', '\t', '('])
         .trim_end_matches(')');
@@ -43,20 +43,20 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
         .filter(|rest| rest.starts_with(['+', '-']))
         .unwrap_or(text);
     if let Some(digits) = offset.strip_prefix('+') {
-        return offset_seconds(digits).map(Zone::Fixed);
+        return offset_seconds(digits).map(TimeZoneDesignator::Fixed);
     }
     if let Some(digits) = offset.strip_prefix('-') {
-        return offset_seconds(digits).map(|seconds| Zone::Fixed(-seconds));
+        return offset_seconds(digits).map(|seconds| TimeZoneDesignator::Fixed(-seconds));
     }
     if text.eq_ignore_ascii_case("z") {
-        return Some(Zone::Fixed(0));
+        return Some(TimeZoneDesignator::Fixed(0));
     }
     if text.len() == 1 {
         return None;
     }
     offset_of_abbreviation(text)
-        .map(Zone::Fixed)
-        .or_else(|| TimeZone::get(text).ok().map(Zone::Named))
+        .map(TimeZoneDesignator::Fixed)
+        .or_else(|| TimeZone::get(text).ok().map(TimeZoneDesignator::Named))
 }
 
 /// Parses `H`, `HH`, `HMM`, `HHMM`, `H:M`, `HH:MM`, `HHMMSS` or `HH:MM:SS`.
@@ -162,8 +162,8 @@ mod tests {
 
     fn fixed(text: &str) -> Option<i64> {
         match parse(text)? {
-            Zone::Fixed(seconds) => Some(seconds),
-            Zone::Named(_) => None,
+            TimeZoneDesignator::Fixed(seconds) => Some(seconds),
+            TimeZoneDesignator::Named(_) => None,
         }
     }
 
@@ -186,8 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_tz_database_are_zones_and_single_letters_are_not() {
-        assert!(matches!(parse("Europe/Paris"), Some(Zone::Named(_))));
+    fn names_of_the_tz_database_are_time_zones_and_single_letters_are_not() {
+        assert!(matches!(
+            parse("Europe/Paris"),
+            Some(TimeZoneDesignator::Named(_))
+        ));
         for text in ["A", "t", "Europe/Lutetia", "foo"] {
             assert!(parse(text).is_none(), "{text}");
         }

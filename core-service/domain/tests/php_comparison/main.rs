@@ -1,5 +1,5 @@
 //! Compares our parser with PHP's `strtotime` on random expressions. Skipped if `php` is not
-//! installed. `BEFORE_ORACLE_COUNT` sets the number of expressions, `BEFORE_ORACLE_SEED` the seed.
+//! installed. `PHP_COMPARISON_COUNT` sets the number of expressions, `PHP_COMPARISON_SEED` the seed.
 
 mod expression;
 mod php;
@@ -68,8 +68,8 @@ enum Outcome {
 
 #[test]
 fn results_equal_those_of_php_except_for_known_differences() {
-    let count = env_var("BEFORE_ORACLE_COUNT").unwrap_or(DEFAULT_COUNT);
-    let seed = env_var("BEFORE_ORACLE_SEED").unwrap_or(DEFAULT_SEED);
+    let count = env_var("PHP_COMPARISON_COUNT").unwrap_or(DEFAULT_COUNT);
+    let seed = env_var("PHP_COMPARISON_SEED").unwrap_or(DEFAULT_SEED);
     let mut random = Random::new(seed);
     let expressions: Vec<Expression> = (0..count)
         .map(|_| Expression::random(&mut random))
@@ -185,5 +185,5 @@ fn env_var<T: std::str::FromStr>(name: &str) -> Option<T> {
 
 /// Prints to the terminal, past the test runner's capture.
 fn log(line: &str) {
-    let _ = writeln!(std::io::stderr(), "before_oracle: {line}");
+    let _ = writeln!(std::io::stderr(), "php_comparison: {line}");
 }

@@ -1,9 +1,9 @@
-//! The zone of a local time: which numbers are UTC offsets, and which are ranges or durations.
+//! The time zone of a local time: which numbers are UTC offsets, and which are ranges or durations.
 
 use super::super::error::Error;
 use super::super::lexer::Token;
+use super::super::time_zone::{self, TimeZoneDesignator};
 use super::super::word_tables::abbreviated_unit;
-use super::super::zone::{self, Zone};
 use super::ParsedTime;
 use std::ops::Range;
 
@@ -32,15 +32,17 @@ impl ParsedTime<'_> {
         match self.zone_count {
             1 => self.set_zone(token.text, self.is_after_time, token),
             _ if token.text.starts_with(['+', '-']) => Err(self.context.unrecognized(token.start)),
-            2 if zone::parse(token.text).is_none() => Err(self.context.unrecognized(token.start)),
-            // PHP ignores a second zone and rejects a third.
+            2 if time_zone::parse(token.text).is_none() => {
+                Err(self.context.unrecognized(token.start))
+            }
+            // PHP ignores a second time zone and rejects a third.
             2 => Ok(()),
-            _ => Err(self.context.duplicate("zone", token.start)),
+            _ => Err(self.context.duplicate("time zone", token.start)),
         }
     }
 
-    /// Sets the zone called `name`, a suffix of the token. A signed number is a UTC offset only
-    /// directly after a time of day and in the notation of an offset; otherwise it may be a
+    /// Sets the time zone called `name`, a suffix of the token. A signed number is a UTC offset
+    /// only directly after a time of day and in the notation of an offset; otherwise it may be a
     /// duration.
     pub(super) fn set_zone(
         &mut self,
@@ -53,20 +55,22 @@ impl ParsedTime<'_> {
         let unrecognized = || context.unrecognized(start);
         // The token may end inside a longer number, where it exceeds the limits of an offset.
         let text = token.source_from(name);
-        let number = zone::signed_number(text);
+        let number = time_zone::signed_number(text);
         let rest = number.and_then(|number| text.strip_prefix(number));
         if rest.is_some_and(starts_with_unit_or_fraction) {
             return Err(unrecognized());
         }
         let name = number.unwrap_or(name);
-        let zone = zone::parse(name).ok_or_else(unrecognized)?;
+        let zone = time_zone::parse(name).ok_or_else(unrecognized)?;
         if let Some(range) = self.range(&zone, name, start) {
             return Err(self.context.range(range));
         }
-        if number.is_some_and(|number| !is_after_time || !zone::is_written_as_offset(number)) {
+        if number.is_some_and(|number| !is_after_time || !time_zone::is_written_as_offset(number)) {
             return Err(unrecognized());
         }
-        if matches!(zone, Zone::Fixed(seconds) if !zone::UTC_OFFSETS.contains(&seconds)) {
+        if let TimeZoneDesignator::Fixed(seconds) = zone
+            && !time_zone::UTC_OFFSETS.contains(&seconds)
+        {
             return Err(Error::NoSuchOffset {
                 offset: name.to_owned(),
             });
@@ -78,9 +82,9 @@ impl ParsedTime<'_> {
     /// `10:00-11:00` is a range, not a time eleven hours west of UTC, and so is `10:00 -11:00`.
     /// After a `T`, the number is a UTC offset if such an offset exists; so is the `-0300` of
     /// a full date in RFC 5322, which may omit the seconds.
-    fn range(&self, zone: &Zone, name: &str, start: usize) -> Option<Range<usize>> {
+    fn range(&self, zone: &TimeZoneDesignator, name: &str, start: usize) -> Option<Range<usize>> {
         let time = self.last_short_time.as_ref()?;
-        let Zone::Fixed(seconds) = zone else {
+        let TimeZoneDesignator::Fixed(seconds) = zone else {
             return None;
         };
         let is_rfc_5322 = self.has_date
@@ -89,7 +93,7 @@ impl ParsedTime<'_> {
             && time.span.end < start
             && name.len() == "-0300".len();
         let is_range = !time.is_after_t && !is_rfc_5322;
-        (name.starts_with('-') && (is_range || seconds < zone::UTC_OFFSETS.start()))
+        (name.starts_with('-') && (is_range || seconds < time_zone::UTC_OFFSETS.start()))
             .then(|| time.span.start..start + name.len())
     }
 }

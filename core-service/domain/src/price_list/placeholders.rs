@@ -1,4 +1,5 @@
-//! Sample deliveries for checking conditions when a price list is parsed.
+//! Placeholder deliveries, with which conditions are evaluated to check them when a price list is
+//! parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,18 +16,18 @@ use crate::{
 };
 
 /// A delivery with every optional value that conditions can read, and one with none.
-pub(super) struct SampleInputs<'a> {
+pub(super) struct Placeholders<'a> {
     functions: &'a Context<'static, 'static>,
-    samples: [Sample; 2],
+    deliveries: [Placeholder; 2],
 }
 
-struct Sample {
+struct Placeholder {
     plan: DeliveryPlan,
     totals: Totals,
     now: Zoned,
 }
 
-impl<'a> SampleInputs<'a> {
+impl<'a> Placeholders<'a> {
     pub(super) fn new(
         functions: &'a Context<'static, 'static>,
         packages: Option<&BTreeSet<String>>,
@@ -36,29 +37,33 @@ impl<'a> SampleInputs<'a> {
             kind: kind.clone(),
             quantity: 1,
         });
-        let mut full = Sample::new(plan(Some(1), packages.collect(), Some("sample")), volumes);
+        let mut full = Placeholder::new(
+            plan(Some(1), packages.collect(), Some("placeholder")),
+            volumes,
+        );
         full.totals.volume = Some(1);
-        let minimal = Sample::new(plan(None, Vec::new(), None), volumes);
+        let minimal = Placeholder::new(plan(None, Vec::new(), None), volumes);
         Self {
             functions,
-            samples: [full, minimal],
+            deliveries: [full, minimal],
         }
     }
 
-    /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per sample.
+    /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per
+    /// placeholder.
     /// They contain all variables of delivery rules, so that these can be checked with them too.
     pub(super) fn with_scopes(&self, check: impl FnOnce(&[Context<'_, '_>])) {
-        let variables = self.samples.each_ref().map(Sample::variables);
+        let variables = self.deliveries.each_ref().map(Placeholder::variables);
         let variables = variables.each_ref();
-        let deliveries = variables.map(|variables| variables.scope(self.functions));
+        let delivery_scopes = variables.map(|variables| variables.scope(self.functions));
         let tasks = variables.map(|variables| variables.task_variable(TaskKind::Dropoff));
-        let tasks = tasks.iter().zip(&deliveries);
+        let tasks = tasks.iter().zip(&delivery_scopes);
         let scopes: Vec<_> = tasks.map(|(task, delivery)| task.scope(delivery)).collect();
         check(&scopes);
     }
 }
 
-impl Sample {
+impl Placeholder {
     fn new(plan: DeliveryPlan, volumes: &BTreeMap<String, i64>) -> Self {
         Self {
             totals: Totals::of(&plan, volumes),
@@ -68,7 +73,7 @@ impl Sample {
     }
 
     fn variables(&self) -> Variables<'_> {
-        Variables::new(&self.plan, &self.totals, "sample", &self.now)
+        Variables::new(&self.plan, &self.totals, "placeholder", &self.now)
     }
 }
 

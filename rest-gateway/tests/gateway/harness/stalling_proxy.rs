@@ -1,4 +1,4 @@
-//! A TCP proxy in front of a core that can stall silently.
+//! A TCP proxy in front of a core, which can stop forwarding without closing its connections.
 
 use rest_gateway::CoreUrl;
 use tokio::{
@@ -11,12 +11,12 @@ use tokio::{
 };
 
 /// Forwards connections to a core. Stops with the runtime of its test.
-pub(crate) struct UnreliableNetwork {
+pub(crate) struct StallingProxy {
     url: CoreUrl,
     forwarding: watch::Sender<bool>,
 }
 
-impl UnreliableNetwork {
+impl StallingProxy {
     pub(crate) async fn in_front_of(core: &CoreUrl) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,7 +48,7 @@ impl UnreliableNetwork {
         self.forwarding.send_replace(false);
     }
 
-    /// Forwards again, first what was sent in the meantime.
+    /// Forwards bytes again, first those that were sent in the meantime.
     pub(crate) fn resume(&self) {
         self.forwarding.send_replace(true);
     }

@@ -9,14 +9,15 @@ use super::{
     definition::{Measure, Strategy, Target},
 };
 
-/// A range of whole numbers, both bounds included.
+/// The values of a measure that a condition matches, such as a distance band: a range of whole
+/// numbers, both bounds included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Band {
     low: i64,
     high: i64,
 }
 
-/// A rule whose condition only bounds one measure.
+/// A rule whose condition is a band of one measure.
 struct BandRule<'a> {
     rule: &'a Rule,
     measure: Measure,
@@ -28,7 +29,7 @@ const ALL: Band = Band {
     high: i64::MAX,
 };
 
-pub(super) fn warnings(rules: &[Rule], strategy: Strategy) -> Vec<String> {
+pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut always_matching: Option<&Rule> = None;
     let mut earlier: Vec<BandRule<'_>> = Vec::new();
