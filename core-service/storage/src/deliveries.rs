@@ -35,8 +35,8 @@ pub(super) async fn read(
     let is_of_delivery = of_task(task::Column::StoreId)
         .equals((delivery::Entity, delivery::Column::StoreId))
         .and(of_task(task::Column::DeliveryId).equals((delivery::Entity, delivery::Column::Id)));
-    // Joined to what the query has found: for `deliveries.id IN (…)`, PostgreSQL would have a plan
-    // that reads all deliveries of a store, if there were few of them when it was made.
+    // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
+    // while the store had few deliveries, and reads all of them.
     let with_tasks = Query::select()
         .exprs(delivery::Column::iter().map(of_delivery))
         .exprs(task::Column::iter().map(of_task))

@@ -150,8 +150,8 @@ impl Storage {
     }
 
     /// As [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
-    /// is one statement, with a transaction of its own only with `statement-cache-capacity=0`:
-    /// otherwise two round trips fewer.
+    /// is one statement without `BEGIN` and `COMMIT`, except with `statement-cache-capacity=0`: two
+    /// round trips fewer.
     pub async fn insert_delivery(
         &self,
         delivery: Delivery,

@@ -66,6 +66,9 @@ impl Lease {
             .is_none_or(is_serialization_failure)
         {
             self.connection = Some(session.into_connection());
+        } else {
+            // Before the permit.
+            drop(session);
         }
         self.finish(committed)
     }

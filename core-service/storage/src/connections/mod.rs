@@ -114,15 +114,14 @@ impl Connections {
     /// Waits for the operations in progress, up to the timeout of a read, and closes the
     /// connections. All later operations fail.
     pub(super) async fn close(self) {
-        let in_use = self.0.max.saturating_sub(self.0.refusals.withheld());
-        let in_use = u32::try_from(in_use).unwrap_or(u32::MAX);
-        // Until the semaphore is closed: otherwise operations that wait would get the permits.
-        let _permits = timeout(READ_TIMEOUT, self.0.permits.acquire_many(in_use)).await;
+        let all = u32::try_from(self.0.max).unwrap_or(u32::MAX);
+        // Held until the semaphore is closed: otherwise waiting operations would get the permits.
+        let _permits = timeout(READ_TIMEOUT, self.0.permits.acquire_many(all)).await;
         self.0.permits.close();
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
             // Fails for a connection that is lost.
-            let _ = connection.close().await;
+            let _ = timeout(TEST_TIMEOUT, connection.close()).await;
         }
     }
 
@@ -193,7 +192,8 @@ impl Connections {
 }
 
 impl Shared {
-    /// Waits until there is a connection. Sets the reason why the server accepts none, if it starts.
+    /// Waits until there is a connection. Stores the error in `starting` while the server starts or
+    /// does not listen.
     async fn lease(
         self: &Arc<Self>,
         starting: &mut Option<Arc<sqlx::Error>>,
@@ -204,12 +204,10 @@ impl Shared {
             if let Some(connection) = self.take_idle().await {
                 return Ok(Lease::new(connection, self, permit));
             }
-            // While connections are refused, one operation at a time tries to open another one.
-            let _trial = self.refusals.trial().await;
-            if self.refusals.is_certain() {
+            let Some(trial) = self.refusals.begin_trial() else {
                 self.refusals.withhold(permit);
                 continue;
-            }
+            };
             match self.target.connect(&self.metrics).await {
                 Ok(connection) => {
                     self.refusals.opened();
@@ -221,6 +219,7 @@ impl Shared {
                     self.refusals.withhold(permit);
                 }
                 Err(error) if refusals::is_starting(&error) => {
+                    drop(trial);
                     *starting = Some(Arc::new(error));
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
@@ -239,22 +238,20 @@ impl Shared {
         permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
     }
 
-    /// The idle connection that was used last. Tests it if that was some time ago; if it is lost, so
-    /// are those that were idle for longer.
+    /// The idle connection that was used last. Tests it if that was some time ago, and drops those
+    /// that were idle for longer if it fails: they are probably lost too, and each test takes time.
     async fn take_idle(&self) -> Option<Connection> {
-        let Idle {
-            mut connection,
-            since,
-        } = self.idle().pop_back()?;
+        let idle = self.idle().pop_back()?;
+        let (mut connection, since) = (idle.connection, idle.since);
         if since.elapsed() < TEST_AFTER || Box::pin(is_usable(&mut connection)).await {
             return Some(connection);
         }
-        self.idle().clear();
+        self.idle().retain(|idle| idle.since > since);
         None
     }
 
-    /// Makes a connection idle, and closes it or another one that was idle or open for too long. A
-    /// permit is for another connection once this one is idle or closed.
+    /// Makes a connection idle, and closes it or another one that was idle or open for too long.
+    /// Releases the permit once the connection is idle or closed.
     fn keep(&self, connection: Connection, permit: Option<OwnedSemaphorePermit>) {
         let is_current = !self.permits.is_closed() && connection.opened_at.elapsed() < MAX_LIFETIME;
         let (closing, permit) = if is_current {

@@ -25,14 +25,15 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 /// How long after a refusal no other connection is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a refusal explains that an operation got no connection: longer than any waits.
+/// How long after a refusal another one is likely, and the reason why an operation got no
+/// connection: longer than any operation waits.
 const EXPLAINS_FOR: Duration = Duration::from_secs(10);
 
 /// How often refusals are logged, and how long after the last one their end is.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Operations that find no idle connection while more are refused leave their permits here for a
-/// second, and wait for others: for the connections that are open.
+/// While connections are refused, an operation that finds no idle one leaves its permit here for a
+/// second, and waits at the end of the queue for a permit of an open connection.
 #[derive(Debug)]
 pub(super) struct Refusals {
     max: usize,
@@ -40,6 +41,9 @@ pub(super) struct Refusals {
     last: Mutex<Last>,
     trial: tokio::sync::Mutex<()>,
 }
+
+/// The attempt to open a connection. Others wait for its end if it is likely to be refused.
+type Trial<'a> = Option<tokio::sync::MutexGuard<'a, ()>>;
 
 #[derive(Debug, Default)]
 struct Last {
@@ -58,19 +62,18 @@ impl Refusals {
         }
     }
 
-    /// Waits for the trials of other operations, unless connections are not refused.
-    pub(super) async fn trial(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let is_likely = self.lock().refused_at.is_some();
-        if is_likely {
-            Some(self.trial.lock().await)
-        } else {
-            None
+    /// Permits to open a connection. While some are refused, one operation a second: `None` for the
+    /// others.
+    pub(super) fn begin_trial(&self) -> Option<Trial<'_>> {
+        let last = self.lock();
+        if last.is_refused_within(RETRY_AFTER) {
+            return None;
         }
-    }
-
-    /// Whether a connection was refused just now.
-    pub(super) fn is_certain(&self) -> bool {
-        self.lock().is_refused_within(RETRY_AFTER)
+        if last.is_refused_within(EXPLAINS_FOR) {
+            self.trial.try_lock().ok().map(Some)
+        } else {
+            Some(None)
+        }
     }
 
     /// The reason of the last refusal, unless it was some time ago.

@@ -121,7 +121,7 @@ async fn operations_in_progress_end_before_the_connections_are_closed() {
     let (session, lease) = connections.begin().await.unwrap();
     let mut closing = pin!(connections.clone().close());
     assert!(poll!(closing.as_mut()).is_pending());
-    // After those in progress, and before the end of `close`.
+    // Waits behind `close`.
     let mut waiting = pin!(connections.execute_unprepared("SELECT 1"));
     assert!(poll!(waiting.as_mut()).is_pending());
 
