@@ -23,7 +23,7 @@ pub mod tls;
 pub mod traces;
 pub mod version;
 
-/// Every program's allocator, with the feature `override` also that of `SQLite`: it serves 20 to
-/// 30 % more requests a second than the C library's (`docs/decisions.md`).
+/// Every program's allocator: it serves 20 to 30 % more requests a second than the C library's
+/// (`docs/decisions.md`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
