@@ -178,10 +178,12 @@ impl Check<'_, '_> {
                     }
                 }
             }
-            "maxProperties" if members.len() as u64 > argument.as_u64().unwrap() => {
-                self.fail(path, "has too many members");
+            "maxProperties" => {
+                if members.len() as u64 > argument.as_u64().unwrap() {
+                    self.fail(path, "has too many members");
+                }
             }
-            _ => {}
+            _ => unreachable!("{keyword}"),
         }
     }
 

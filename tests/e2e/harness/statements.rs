@@ -43,7 +43,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
         &[
             (
                 &["SELECT"],
-                r#"SELECT … FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
+                r#"SELECT $2 FROM "events" WHERE "events"."number" IS NULL LIMIT"#,
             ),
             (
                 &["SELECT"],
@@ -232,7 +232,11 @@ async fn executed(database_url: &str) -> Vec<String> {
         SELECT pg_stat_statements_reset(0, oid, 0) FROM pg_database WHERE datname = '{name}'"
     );
     let statements = run_sql(&url, &select).await;
-    statements.lines().map(str::to_owned).collect()
+    // A statement that was prepared before the last call has its constant.
+    let statements = statements.lines();
+    statements
+        .map(|statement| statement.replacen("SELECT 1 FROM", "SELECT $2 FROM", 1))
+        .collect()
 }
 
 fn matches(pattern: &str, statement: &str) -> bool {

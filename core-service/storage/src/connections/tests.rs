@@ -101,6 +101,67 @@ async fn a_lost_connection_is_replaced() {
     assert_ne!(process(&tested).await, lost);
 }
 
+/// Time passes for connections, and not for the database.
+async fn pass(duration: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(duration).await;
+    tokio::time::resume();
+}
+
+/// Two connections, both idle.
+async fn two_idle_connections(url: &str) -> Connections {
+    let connections = connections(url, 2).await;
+    let (first, second) = (connections.begin().await, connections.begin().await);
+    for (session, lease) in [first.unwrap(), second.unwrap()] {
+        lease.end(session, true).await.unwrap();
+    }
+    assert_eq!(connections.0.idle().len(), 2);
+    connections
+}
+
+#[tokio::test]
+async fn a_connection_that_was_open_for_too_long_is_replaced() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = connections(&url, 1).await;
+    let first = process(&connections).await;
+
+    pass(MAX_LIFETIME).await;
+
+    assert_eq!(process(&connections).await, first);
+    assert_ne!(process(&connections).await, first);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_idle_for_too_long_is_closed() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = two_idle_connections(&url).await;
+
+    pass(MAX_IDLE).await;
+    number(&connections, "SELECT 1::bigint").await;
+
+    assert_eq!(connections.0.idle().len(), 1);
+}
+
+#[tokio::test]
+async fn an_operation_finds_that_idle_connections_are_lost_and_opens_another() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let (tested, other) = (two_idle_connections(&url).await, connections(&url, 1).await);
+    let terminate = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND state = 'idle' AND pid <> pg_backend_pid()";
+    assert!(number(&other, terminate).await >= 2);
+
+    pass(TEST_AFTER).await;
+
+    assert_eq!(number(&tested, "SELECT 1::bigint").await, 1);
+    assert_eq!(tested.0.idle().len(), 1);
+}
+
 /// A deferred constraint is checked at the commit, after the row was sent.
 #[tokio::test]
 async fn a_commit_that_fails_after_a_row_fails_its_statement() {
