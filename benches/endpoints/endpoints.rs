@@ -81,6 +81,11 @@ pub(crate) fn create(platform: &Platform) -> Request<Body> {
     post(platform, "/api/deliveries", &body)
 }
 
+pub(crate) fn create_webhook(platform: &Platform) -> Request<Body> {
+    let body = json!({"event": "delivery.completed", "url": "http://127.0.0.1:9/"});
+    post(platform, "/api/webhooks", &body)
+}
+
 fn dropoff() -> Value {
     json!({"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"})
 }

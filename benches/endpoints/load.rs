@@ -4,18 +4,18 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-type Connection = http1::SendRequest<Full<Bytes>>;
+pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
 /// Where to send which requests, in turn.
 pub(crate) struct Load {
-    addr: String,
-    requests: Vec<Request<Full<Bytes>>>,
+    pub(crate) addr: String,
+    pub(crate) requests: Vec<Request<Full<Bytes>>>,
     connections: usize,
 }
 
@@ -42,18 +42,11 @@ impl Load {
         }
     }
 
-    async fn connect(&self) -> Connection {
-        let stream = TcpStream::connect(&self.addr).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
-        sender
-    }
-
     /// Sends requests for a while. Each must succeed.
     #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
     pub(crate) async fn run(&self, duration: Duration) -> Sample {
-        let connections = join_all((0..self.connections).map(|_| self.connect())).await;
+        let connections = (0..self.connections).map(|_| connect(&self.addr));
+        let connections = try_join_all(connections).await.unwrap();
         let started = Instant::now();
         let until = started + duration;
         let times = join_all(connections.into_iter().enumerate().map(
@@ -86,4 +79,14 @@ impl Load {
             p99: Some(times[times.len() * 99 / 100].as_secs_f64() * 1000.0),
         }
     }
+}
+
+pub(crate) async fn connect(
+    addr: &str,
+) -> Result<Connection, Box<dyn std::error::Error + Send + Sync>> {
+    let stream = TcpStream::connect(addr).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
 }

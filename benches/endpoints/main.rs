@@ -1,5 +1,8 @@
 //! Measures what requests cost, as ratios to references of the same run: an empty server with the
 //! platform's architecture, and pgbench with a create's rows. Takes minutes; asserts no times.
+//!
+//! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
+//! numbers of deliveries, platforms that store as many.
 #![expect(
     clippy::unwrap_used,
     reason = "a panic fails the benchmark and shows where"
@@ -8,7 +11,10 @@
 
 mod empty_server;
 mod endpoints;
+mod growth;
 mod load;
+mod open_loop;
+mod overload;
 mod pgbench;
 mod platform;
 mod table;
@@ -78,6 +84,14 @@ fn main() {
         let Some(postgres) = Postgres::start() else {
             return;
         };
+        let arguments: Vec<_> = std::env::args().collect();
+        if arguments.iter().any(|argument| argument == "overload") {
+            return overload::measure(&postgres).await;
+        }
+        if arguments.iter().any(|argument| argument == "growth") {
+            let sizes = arguments.iter().filter_map(|size| size.parse().ok());
+            return growth::measure(&postgres, &sizes.collect::<Vec<_>>()).await;
+        }
         let sqlite = Platform::start("SQLite", None).await;
         println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);
         let postgresql = Platform::start("PostgreSQL", Some(&postgres.url())).await;

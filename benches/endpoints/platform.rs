@@ -1,6 +1,9 @@
 //! The all-in-one over one of its databases.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
@@ -24,7 +27,7 @@ pub(crate) struct Platform {
     /// `Bearer` token of the demo's shop.
     pub(crate) authorization: String,
     server: Server,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Platform {
@@ -51,7 +54,7 @@ impl Platform {
             credentials: format!("Basic {}", STANDARD.encode(pair.join(":"))),
             authorization: String::new(),
             server,
-            _directory: directory,
+            directory,
         };
         let issued = platform.fetch(token(&platform)).await;
         platform.authorization = format!("Bearer {}", text(&issued["access_token"]));
@@ -71,6 +74,26 @@ impl Platform {
         serde_json::from_slice(&body).unwrap()
     }
 
+    pub(crate) async fn stop(&mut self) {
+        assert!(self.server.terminate().await.success());
+    }
+
+    pub(crate) async fn start_again(&mut self) {
+        self.server.start().await;
+    }
+
+    pub(crate) fn sqlite_file(&self) -> PathBuf {
+        self.directory.path().join("delivery.sqlite")
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.server.id()
+    }
+
+    pub(crate) fn resident_kib(&self) -> u64 {
+        self.server.status("VmRSS:")
+    }
+
     /// Processor time of the process in seconds.
     pub(crate) fn processor_time(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.server.id())).unwrap();
@@ -88,7 +111,7 @@ impl Platform {
         let before = self.processor_time();
         tokio::time::sleep(duration).await;
         let share = (self.processor_time() - before) / duration.as_secs_f64();
-        let resident = self.server.status("VmRSS:");
+        let resident = self.resident_kib();
         format!(
             "{resident} kB resident, {:.1} % of a processor",
             100.0 * share
