@@ -17,7 +17,7 @@ use super::{
 };
 use storage::{
     Session,
-    delivery_insertion::{self, DefinitionVersions},
+    delivery_insertion::{self, DefinitionVersions, NewDelivery},
     slot_bookings,
 };
 
@@ -127,7 +127,6 @@ impl Deliveries {
     ) -> Result<Response<proto::Delivery>, Error> {
         let booking = planned.booking;
         let quote_id = planned.quote.as_ref().map(|quote| quote.id);
-        let versions = versions.clone();
         let warnings = messages::warnings(&planned.warnings);
         let delivery = new_delivery(planned, store);
 
@@ -142,21 +141,25 @@ impl Deliveries {
         let bytes = reply.encoded_len() * copies;
         let is_single_insert =
             request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let new = NewDelivery {
+            delivery,
+            versions: versions.clone(),
+        };
         let created = if is_single_insert {
-            match self.storage.insert_delivery(delivery, versions).await {
+            match self.storage.insert_delivery(new).await {
                 Ok(true) => Ok(Response::new(reply)),
                 Ok(false) => Err(Error::DefinitionChanged),
                 Err(error) => Err(error.into()),
             }
         } else {
             let write = self.idempotency.write(request_key, move |transaction| {
-                let (delivery, reply) = (delivery.clone(), reply.clone());
-                let versions = versions.clone();
+                let (new, reply) = (new.clone(), reply.clone());
                 Box::pin(async move {
+                    let delivery = &new.delivery;
                     // Before the booking, so that a repeated request fails because of its quote,
                     // not because of the time slot.
                     if let Some(id) = quote_id {
-                        use_quote(transaction, id, &delivery).await?;
+                        use_quote(transaction, id, delivery).await?;
                     }
                     if let Some((booking, capacity)) = booking {
                         let store_id = delivery.store_id;
@@ -168,7 +171,7 @@ impl Deliveries {
                     }
                     let (store_id, now) = (delivery.store_id, delivery.created_at);
                     quotas.check(transaction, store_id, bytes, now).await?;
-                    if !delivery_insertion::insert(transaction, &delivery, &versions).await? {
+                    if !delivery_insertion::insert(transaction, &new).await? {
                         return Err(Error::DefinitionChanged);
                     }
                     quotas.count(transaction, store_id, bytes, now).await?;

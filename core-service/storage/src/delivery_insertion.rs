@@ -2,9 +2,12 @@
 //! statement inserts nothing unless they are still the current ones, which saves the statements
 //! that would read them. The only core of an `SQLite` file has the current ones.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
-use domain::{delivery::Delivery, id::StoreId};
+use domain::delivery::Delivery;
 use sea_orm::{ActiveModelTrait, DbBackend, EntityTrait, IdenStatic, Iterable, Statement, Value};
 
 use super::{
@@ -33,11 +36,10 @@ impl DefinitionVersions {
         self.zones = Some(oldest);
     }
 
-    /// The parameters of [`ARE_CURRENT`].
-    fn parameters(&self, store_id: StoreId) -> [Value; 5] {
+    /// The values that [`ARE_CURRENT`] compares.
+    fn values(&self) -> [Value; 4] {
         let time_slot = self.time_slot.as_ref();
         [
-            store_id.0.into(),
             self.price_list.into(),
             time_slot.map(|slot| slot.definition.clone()).into(),
             self.zones.is_none().into(),
@@ -46,67 +48,96 @@ impl DefinitionVersions {
     }
 }
 
+/// A new delivery, and the definitions that it was planned with.
+#[derive(Clone, Debug)]
+pub struct NewDelivery {
+    pub delivery: Delivery,
+    pub versions: DefinitionVersions,
+}
+
 /// Inserts a delivery with its tasks. Returns false, and inserts nothing, if a definition has
 /// changed.
-pub async fn insert(
-    connection: &impl ConnectionTrait,
-    delivery: &Delivery,
-    versions: &DefinitionVersions,
-) -> Result<bool, Error> {
-    let store_id = delivery.store_id;
-    let delivery_row = delivery_row(delivery);
-    let task_rows = [&delivery.pickup, &delivery.dropoff].map(|task| task_row(store_id, task));
+pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Result<bool, Error> {
     if connection.get_database_backend() == DbBackend::Postgres {
-        let mut values = Vec::from(versions.parameters(store_id));
-        values.extend(values_of(delivery_row));
-        values.extend(task_rows.into_iter().flat_map(values_of));
-        let statement =
-            Statement::from_sql_and_values(DbBackend::Postgres, &*INSERT_IF_CURRENT, values);
-        let inserted = connection.execute_raw(statement).await?;
-        return Ok(inserted.rows_affected() > 0);
+        return insert_together(connection, &[new]).await;
     }
-    delivery::Entity::insert(delivery_row)
+    let delivery = &new.delivery;
+    delivery::Entity::insert(delivery_row(delivery))
         .exec_without_returning(connection)
         .await?;
-    task::Entity::insert_many(task_rows)
+    task::Entity::insert_many(task_rows(delivery))
         .exec_without_returning(connection)
         .await?;
     Ok(true)
 }
 
-/// Whether the definitions are current.
-const ARE_CURRENT: &str = "\
-    (SELECT version FROM price_lists WHERE store_id = $1 ORDER BY version DESC LIMIT 1)
-        IS NOT DISTINCT FROM $2
-    AND (SELECT definition FROM time_slots WHERE store_id = $1 ORDER BY id LIMIT 1)
-        IS NOT DISTINCT FROM $3
-    AND ($4 OR (SELECT version FROM zone_sets ORDER BY version DESC LIMIT 1)
-        IS NOT DISTINCT FROM $5)";
+/// Inserts deliveries in one statement of `PostgreSQL`: one of [`COUNTS`]. Returns false, and inserts
+/// none, if a definition of one of them has changed.
+pub(super) async fn insert_together(
+    connection: &impl ConnectionTrait,
+    deliveries: &[&NewDelivery],
+) -> Result<bool, Error> {
+    let sql = INSERT_IF_CURRENT.get(&deliveries.len());
+    let sql = sql.expect("the number of deliveries is one of COUNTS");
+    let rows = deliveries.iter().flat_map(|new| {
+        let versions = new.versions.values().into_iter();
+        versions.chain(values_of(delivery_row(&new.delivery)))
+    });
+    let task_rows = deliveries.iter().flat_map(|new| task_rows(&new.delivery));
+    let values = rows.chain(task_rows.flat_map(values_of));
+    let statement = Statement::from_sql_and_values(DbBackend::Postgres, sql, values);
+    let inserted = connection.execute_raw(statement).await?;
+    Ok(inserted.rows_affected() > 0)
+}
 
-/// Its parameters: those of [`ARE_CURRENT`], then the values of the delivery, its pickup and its
-/// dropoff.
-static INSERT_IF_CURRENT: LazyLock<String> = LazyLock::new(|| {
-    let delivery_columns = names::<delivery::Entity>();
-    let task_columns = names::<task::Entity>();
-    let mut next = 6..;
-    let mut parameters = |columns: &[String]| {
-        let numbers: Vec<_> = columns.iter().zip(&mut next).collect();
-        let parameters = numbers.iter().map(|(_, number)| format!("${number}"));
-        parameters.collect::<Vec<_>>().join(", ")
+/// How many deliveries a statement inserts. A few numbers: `PostgreSQL` and the driver know a
+/// statement by its text.
+pub(super) const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// Whether the definitions of a planned delivery are current.
+const ARE_CURRENT: &str = "\
+    (SELECT version FROM price_lists WHERE store_id = planned.store_id
+        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.price_list
+    AND (SELECT definition FROM time_slots WHERE store_id = planned.store_id
+        ORDER BY id LIMIT 1) IS NOT DISTINCT FROM planned.time_slot
+    AND (planned.needs_no_zones OR (SELECT version FROM zone_sets
+        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.zones)";
+
+/// The statements by the number of deliveries. Their parameters: for each delivery its definitions
+/// and its row, then for each delivery its tasks' rows.
+static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> =
+    LazyLock::new(|| COUNTS.map(|count| (count, insert_if_current(count))).into());
+
+fn insert_if_current(count: usize) -> String {
+    let deliveries = names::<delivery::Entity>();
+    let tasks = names::<task::Entity>();
+    let mut parameters = (1..).map(|number| format!("${number}"));
+    let mut rows = |count: usize, columns: usize| {
+        let rows = (0..count).map(|_| {
+            let row: Vec<_> = parameters.by_ref().take(columns).collect();
+            format!("({})", row.join(", "))
+        });
+        rows.collect::<Vec<_>>().join(", ")
     };
+    let delivery_rows = rows(count, 4 + deliveries.len());
+    let task_rows = rows(2 * count, tasks.len());
+    let (deliveries, tasks) = (deliveries.join(", "), tasks.join(", "));
     format!(
-        "WITH inserted_delivery AS (
-            INSERT INTO deliveries ({}) SELECT {} WHERE {ARE_CURRENT} RETURNING id
+        "WITH planned (price_list, time_slot, needs_no_zones, zones, {deliveries}) AS (
+            VALUES {delivery_rows}
+        ), inserted AS (
+            INSERT INTO deliveries ({deliveries}) SELECT {deliveries} FROM planned
+            WHERE (SELECT bool_and({ARE_CURRENT}) FROM planned) RETURNING id
         )
-        INSERT INTO tasks ({})
-        SELECT task.* FROM inserted_delivery, (VALUES ({}), ({})) AS task",
-        delivery_columns.join(", "),
-        parameters(&delivery_columns),
-        task_columns.join(", "),
-        parameters(&task_columns),
-        parameters(&task_columns),
+        INSERT INTO tasks ({tasks})
+        SELECT task.* FROM (VALUES {task_rows}) AS task WHERE EXISTS (SELECT id FROM inserted)"
     )
-});
+}
+
+fn task_rows(delivery: &Delivery) -> [task::ActiveModel; 2] {
+    let tasks = [&delivery.pickup, &delivery.dropoff];
+    tasks.map(|task| task_row(delivery.store_id, task))
+}
 
 /// The names of a table's columns.
 fn names<E: EntityTrait>() -> Vec<String> {
@@ -126,7 +157,10 @@ fn values_of<A: ActiveModelTrait>(mut row: A) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use domain::{id::TimeSlotId, zone::Zones};
+    use domain::{
+        id::{StoreId, TimeSlotId},
+        zone::Zones,
+    };
     use jiff::Timestamp;
 
     use super::*;
@@ -146,7 +180,10 @@ mod tests {
         versions: &DefinitionVersions,
     ) -> bool {
         let delivery = fixture::delivery(store_id, NOW);
-        let inserted = storage.insert_delivery(delivery.clone(), versions.clone());
+        let inserted = storage.insert_delivery(NewDelivery {
+            delivery: delivery.clone(),
+            versions: versions.clone(),
+        });
         let inserted = inserted.await.unwrap();
         let found = deliveries::find(storage.reader(), store_id, delivery.id);
         assert_eq!(found.await.unwrap(), inserted.then_some(delivery));

@@ -99,7 +99,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{delivery_insertion::DefinitionVersions, fixture, pages::Cursor};
+    use crate::{fixture, pages::Cursor};
 
     async fn plan(filter: &Filter) -> Vec<String> {
         let (_directory, storage) = fixture::sqlite().await;
@@ -170,7 +170,7 @@ mod tests {
         let store_id = StoreId::new();
         let delivery = fixture::delivery(store_id, Timestamp::UNIX_EPOCH);
         storage
-            .insert_delivery(delivery, DefinitionVersions::default())
+            .insert_delivery(fixture::new_delivery(delivery))
             .await
             .unwrap();
         let first_page = async || {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use migrations::{driver_error, explain_connect_error, explain_pooler};
 use sea_orm::{DbErr, SqlErr, sqlx};
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("the database failed")]
     Database(#[source] DbErr),

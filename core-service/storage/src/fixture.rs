@@ -24,7 +24,10 @@ use iso_currency::Currency;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use tempfile::TempDir;
 
-use super::{DEFAULT_DATABASE_CONNECTIONS, Storage};
+use super::{
+    DEFAULT_DATABASE_CONNECTIONS, Storage,
+    delivery_insertion::{DefinitionVersions, NewDelivery},
+};
 
 /// A new `SQLite` database, deleted with the directory.
 pub async fn sqlite() -> (TempDir, Arc<Storage>) {
@@ -82,6 +85,14 @@ pub fn store(name: &str) -> Store {
         default_address: None,
         service_area: None,
         created_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// A delivery that was planned without definitions.
+pub fn new_delivery(delivery: Delivery) -> NewDelivery {
+    NewDelivery {
+        delivery,
+        versions: DefinitionVersions::default(),
     }
 }
 

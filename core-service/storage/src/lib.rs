@@ -48,6 +48,7 @@ mod padded_params;
 mod rows;
 mod schema;
 mod session;
+mod shared_insertions;
 mod storage;
 
 pub use migrations::{DatabaseServerVerification, RefusedUrl};

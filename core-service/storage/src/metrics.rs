@@ -77,6 +77,14 @@ impl Metrics {
         }
     }
 
+    /// Records a statement that others share in the trace of the request. [`Metrics::executed`] has
+    /// counted it.
+    pub(super) fn shared(&self, sql: &str, duration: Duration, has_failed: bool) {
+        if let Some(trace) = TraceSpan::current() {
+            record(&trace, self.pool, operation(sql), duration, has_failed);
+        }
+    }
+
     /// Records a commit, also in the traces of its writes.
     pub(super) fn committed<'a>(
         &self,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use domain::delivery::Delivery;
 use futures_util::future::BoxFuture;
 use migrations::Pool;
 use process::{metrics::Registry, traces::Origin};
@@ -12,13 +11,14 @@ use super::{
     Error, HealthCheck, WriteError,
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
-    delivery_insertion::{self, DefinitionVersions},
+    delivery_insertion::{self, NewDelivery},
     error::jitter,
     generation::Generation,
     group_commit::GroupCommit,
     metrics::Metrics,
     schema,
     session::Session,
+    shared_insertions::SharedInsertions,
 };
 
 /// The database.
@@ -33,12 +33,12 @@ enum Writer {
     /// `SQLite` has a single writer: concurrent writes share a commit.
     GroupCommit(GroupCommit),
     /// `PostgreSQL`: one transaction per write, retried after a serialization failure.
-    Concurrent(Connections),
+    Concurrent(Connections, SharedInsertions),
 }
 
 /// The timeout of a write: longer than any takes while the database responds, and less than the
 /// gateway's 30 s, so that the caller receives the error.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The default limit of connections to `PostgreSQL`.
 pub const DEFAULT_DATABASE_CONNECTIONS: u32 = 20;
@@ -97,7 +97,9 @@ impl Storage {
             (reader, Writer::GroupCommit(group_commit))
         } else {
             let connections = Connections::new(target, connections, metrics);
-            (connections.clone(), Writer::Concurrent(connections))
+            let insertions = SharedInsertions::new(connections.clone());
+            let writer = Writer::Concurrent(connections.clone(), insertions);
+            (connections, writer)
         };
         // Last: closing the only connection to an `SQLite` file would remove its log.
         pool.into_driver().close().await?;
@@ -117,7 +119,7 @@ impl Storage {
     pub fn health_check(&self) -> HealthCheck {
         let writes = match &self.writer {
             Writer::GroupCommit(group_commit) => Some(group_commit.write_check()),
-            Writer::Concurrent(_) => None,
+            Writer::Concurrent(..) => None,
         };
         HealthCheck::new(self.reader.clone(), writes)
     }
@@ -141,7 +143,7 @@ impl Storage {
     {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.write(work).await,
-            Writer::Concurrent(connection) => {
+            Writer::Concurrent(connection, _) => {
                 let connection = connection.clone();
                 // Spawned, so that a cancelled caller does not interrupt the transaction.
                 spawned(async move { with_retries(|| write_once(&connection, &work)).await }).await
@@ -150,27 +152,19 @@ impl Storage {
     }
 
     /// As [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
-    /// is one statement without `BEGIN` and `COMMIT`, except with `statement-cache-capacity=0`: two
-    /// round trips fewer.
-    pub async fn insert_delivery(
-        &self,
-        delivery: Delivery,
-        versions: DefinitionVersions,
-    ) -> Result<bool, Error> {
-        let Writer::Concurrent(connection) = &self.writer else {
-            let write = self.write(move |transaction| {
-                let (delivery, versions) = (delivery.clone(), versions.clone());
-                Box::pin(async move {
-                    delivery_insertion::insert(transaction, &delivery, &versions).await
-                })
-            });
-            return write.await;
-        };
-        let connection = connection.clone();
-        let insert = async move {
-            with_retries(|| delivery_insertion::insert(&connection, &delivery, &versions)).await
-        };
-        spawned(insert).await
+    /// is one statement without `BEGIN` and `COMMIT`, except with `statement-cache-capacity=0`, and
+    /// deliveries that arrive together share it.
+    pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
+        match &self.writer {
+            Writer::GroupCommit(group_commit) => {
+                let write = group_commit.write(move |transaction| {
+                    let new = new.clone();
+                    Box::pin(async move { delivery_insertion::insert(transaction, &new).await })
+                });
+                write.await
+            }
+            Writer::Concurrent(_, insertions) => insertions.insert(new).await,
+        }
     }
 
     /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps
@@ -178,7 +172,7 @@ impl Storage {
     pub async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.truncate_write_ahead_log().await,
-            Writer::Concurrent(_) => Ok(()),
+            Writer::Concurrent(..) => Ok(()),
         }
     }
 
@@ -197,7 +191,9 @@ pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
     opened.map_err(|error| error.explained(url))
 }
 
-async fn spawned<T, E>(write: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>
+pub(super) async fn spawned<T, E>(
+    write: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E>
 where
     T: Send + 'static,
     E: WriteError,
@@ -208,7 +204,7 @@ where
 }
 
 /// Retries after serialization failures, until the timeout.
-async fn with_retries<T, E, W>(write: impl Fn() -> W) -> Result<T, E>
+pub(super) async fn with_retries<T, E, W>(write: impl Fn() -> W) -> Result<T, E>
 where
     W: Future<Output = Result<T, E>>,
     E: WriteError,

@@ -125,6 +125,10 @@ impl Connections {
         }
     }
 
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
         self.0.metrics.register(registry);
         let (pool, max) = (self.0.metrics.pool, self.0.max);

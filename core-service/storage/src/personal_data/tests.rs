@@ -15,9 +15,7 @@ use sea_orm::{Database, DbBackend, Statement, TransactionTrait as _};
 
 use super::*;
 use crate::{
-    Storage, deliveries,
-    delivery_insertion::DefinitionVersions,
-    fixture,
+    Storage, deliveries, fixture,
     geocodes::GeocodeCache,
     notifications::{AttemptReport, RecordedAttempt, insert_attempts},
     stores,
@@ -73,7 +71,7 @@ async fn create_store(storage: &Storage) -> StoreId {
 
 async fn insert(storage: &Storage, delivery: &Delivery) {
     storage
-        .insert_delivery(delivery.clone(), DefinitionVersions::default())
+        .insert_delivery(fixture::new_delivery(delivery.clone()))
         .await
         .unwrap();
 }

@@ -1,0 +1,149 @@
+use std::sync::Arc;
+
+use domain::id::StoreId;
+use futures_util::{FutureExt as _, future::join_all};
+use jiff::Timestamp;
+use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
+
+use crate::{
+    Error, Storage, deliveries,
+    delivery_insertion::NewDelivery,
+    fixture::{self, new_delivery},
+};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn new(store_id: StoreId) -> NewDelivery {
+    new_delivery(fixture::delivery(store_id, NOW))
+}
+
+/// Inserts deliveries that arrive before the first statement begins.
+async fn insert(storage: &Storage, deliveries: &[NewDelivery]) -> Vec<Result<bool, Error>> {
+    let insertions = deliveries.iter().cloned();
+    join_all(insertions.map(|new| storage.insert_delivery(new))).await
+}
+
+/// How many deliveries each transaction has inserted, in ascending order.
+async fn transactions(storage: &Storage) -> Vec<i64> {
+    let sql = "SELECT count(*) FROM deliveries GROUP BY xmin ORDER BY 1";
+    let statement = Statement::from_string(DbBackend::Postgres, sql);
+    let rows = storage.reader().query_all_raw(statement).await.unwrap();
+    rows.iter()
+        .map(|row| row.try_get_by_index(0).unwrap())
+        .collect()
+}
+
+/// Whether each delivery is stored, as a whole.
+async fn are_stored(storage: &Arc<Storage>, deliveries: &[NewDelivery]) -> Vec<bool> {
+    let mut are_stored = Vec::new();
+    for NewDelivery { delivery, .. } in deliveries {
+        let found = deliveries::find(storage.reader(), delivery.store_id, delivery.id);
+        let found = found.await.unwrap();
+        assert!(found.is_none() || found.as_ref() == Some(delivery));
+        are_stored.push(found.is_some());
+    }
+    are_stored
+}
+
+#[tokio::test]
+async fn deliveries_that_arrive_together_share_statements() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let stores = [(); 7].map(|()| StoreId::new());
+    let deliveries: Vec<_> = stores.iter().cycle().take(39).copied().map(new).collect();
+
+    let inserted = insert(&storage, &deliveries).await;
+
+    assert!(inserted.iter().all(|result| matches!(result, Ok(true))));
+    assert_eq!(are_stored(&storage, &deliveries).await, [true; 39]);
+    assert_eq!(transactions(&storage).await, [1, 2, 4, 16, 16]);
+}
+
+#[tokio::test]
+async fn a_changed_definition_fails_its_delivery_alone() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let mut deliveries = [(); 4].map(|()| new(StoreId::new()));
+    deliveries[1].versions.price_list = Some(1);
+
+    let inserted = insert(&storage, &deliveries).await;
+
+    let expected = [true, false, true, true];
+    assert_eq!(
+        inserted.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(are_stored(&storage, &deliveries).await, expected);
+}
+
+#[tokio::test]
+async fn a_value_that_the_database_rejects_fails_its_delivery_alone() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let mut deliveries = [(); 4].map(|()| new(StoreId::new()));
+    deliveries[2].delivery.pickup.plan.comments = "\0".to_owned();
+
+    let inserted = insert(&storage, &deliveries).await;
+
+    let expected = [true, true, false, true];
+    assert_eq!(
+        inserted.iter().map(Result::is_ok).collect::<Vec<_>>(),
+        expected
+    );
+    assert!(matches!(inserted[2], Err(Error::Database(_))));
+    assert_eq!(are_stored(&storage, &deliveries).await, expected);
+}
+
+/// Otherwise a transaction that inserts the same reference would delay the deliveries of others.
+#[tokio::test]
+async fn a_delivery_with_an_external_reference_shares_no_statement() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let mut deliveries = [(); 4].map(|()| new(StoreId::new()));
+    for new in &mut deliveries {
+        new.delivery.external_reference = Some("42".to_owned());
+    }
+
+    let inserted = insert(&storage, &deliveries).await;
+
+    assert!(inserted.iter().all(|result| matches!(result, Ok(true))));
+    assert_eq!(transactions(&storage).await, [1; 4]);
+}
+
+#[tokio::test]
+async fn a_delivery_whose_caller_has_gone_is_not_inserted_later() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let deliveries = [(); 4].map(|()| new(StoreId::new()));
+    for abandoned in &deliveries[..3] {
+        let insertion = storage.insert_delivery(abandoned.clone());
+        assert!(insertion.now_or_never().is_none());
+    }
+
+    let inserted = insert(&storage, &deliveries[3..]).await;
+
+    assert!(matches!(inserted[..], [Ok(true)]));
+    let expected = [false, false, false, true];
+    assert_eq!(are_stored(&storage, &deliveries).await, expected);
+}
+
+#[tokio::test]
+async fn the_end_of_all_connections_fails_every_delivery() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    storage.reader().clone().close().await;
+    let deliveries = [(); 3].map(|()| new(StoreId::new()));
+
+    let inserted = insert(&storage, &deliveries).await;
+
+    assert_eq!(inserted.len(), 3);
+    for result in inserted {
+        assert!(matches!(result, Err(Error::Unavailable(_))), "{result:?}");
+    }
+}
