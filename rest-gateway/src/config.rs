@@ -12,6 +12,8 @@ use crate::{
     tls_config::TlsConfig,
 };
 
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Debug, Parser, PartialEq)]
 #[command(
     version = process::version::version(),
@@ -129,7 +131,8 @@ pub struct Config {
     )]
     pub max_body: usize,
 
-    /// Maximum number of requests in flight; more are rejected with 503. Example: `256`
+    /// Maximum number of requests in flight; others wait up to 1 s, and are then rejected with 503.
+    /// Example: `256`
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_REQUESTS",
@@ -150,6 +153,10 @@ pub struct Config {
         hide_short_help = true
     )]
     pub max_connections: usize,
+
+    /// How long a request waits while `max_requests` are in flight. No flag sets it.
+    #[arg(skip = MAX_WAIT)]
+    pub max_wait: Duration,
 
     /// Serves `/api/demo` with this client. No flag sets it: only the all-in-one does, for its demo
     /// on loopback.

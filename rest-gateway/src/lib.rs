@@ -45,6 +45,7 @@ mod problem;
 mod query;
 mod request;
 mod resources;
+mod turns;
 mod violation_codes;
 mod warning_codes;
 

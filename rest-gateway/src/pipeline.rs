@@ -12,10 +12,7 @@ use http::{
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use process::metrics::{Registry, Sampled};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::Instant,
-};
+use tokio::time::Instant;
 
 use crate::{
     api_description::operations::Operation,
@@ -31,6 +28,7 @@ use crate::{
     metrics::{Metrics, Series},
     request::{self, Request},
     routes::{RouteMatch, RouteTable},
+    turns::Turns,
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -42,8 +40,7 @@ pub(crate) struct Pipeline {
     pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
-    /// One permit per running handler, except those of operations with a fixed media type.
-    concurrency: Semaphore,
+    turns: Turns,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
 }
@@ -60,7 +57,7 @@ impl Pipeline {
                 timeout: config.read_timeout,
                 memory: BodyMemory::new(BODY_MEMORY.max(config.max_body.saturating_mul(4))),
             },
-            concurrency: Semaphore::new(config.max_requests.min(Semaphore::MAX_PERMITS)),
+            turns: Turns::new(config),
             request_timeout: config.request_timeout,
             metrics,
         }
@@ -122,12 +119,13 @@ impl Pipeline {
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
         }
-        // Excess requests are rejected immediately: a queue would grow without bound. Operations
-        // with a fixed media type are exempt: some are health checks, which must always respond.
-        let _permit = if operation.returns.is_fixed() {
+        // Operations with a fixed media type are exempt: some are health checks, which must always
+        // respond.
+        let _turn = if operation.returns.is_fixed() {
             None
         } else {
-            Some(self.acquire_permit()?)
+            let turn = self.turns.wait().await;
+            Some(turn.inspect_err(|_| self.metrics.shed.inc("concurrency"))?)
         };
 
         let is_read = operation.method == "GET";
@@ -177,13 +175,6 @@ impl Pipeline {
         }
         headers.insert(ALLOW, allow);
         Ok(response)
-    }
-
-    fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, Error> {
-        self.concurrency.try_acquire().map_err(|_| {
-            self.metrics.shed.inc("concurrency");
-            Error::overloaded()
-        })
     }
 }
 

@@ -49,9 +49,39 @@ async fn a_request_that_exceeds_its_timeout_is_504() {
 }
 
 #[tokio::test]
-async fn requests_above_the_concurrency_limit_are_503_immediately() {
+async fn a_request_above_the_concurrency_limit_waits_for_its_turn() {
     let platform = Platform::start_with(|config| {
         config.max_requests = 1;
+        config.max_wait = Duration::from_mins(1);
+    })
+    .await;
+    platform.core.will_hang();
+    let mut running = Box::pin(platform.client.get("/api/tasks/1"));
+    tokio::select! {
+        reply = &mut running => panic!("{}", reply.status),
+        () = platform.core.next_call() => {}
+    }
+    platform.core.will_respond(task(task::Kind::Pickup));
+    let path = task_path();
+    // One connection: when its second request is answered, its first has been read.
+    let client = Client::http2(platform.gateway.addr);
+    let mut waiting = Box::pin(client.get(&path));
+    tokio::select! {
+        biased;
+        reply = &mut waiting => panic!("{}", reply.status),
+        reply = client.get("/healthz") => assert_eq!(reply.status, 200),
+    }
+
+    drop(running);
+
+    assert_eq!(waiting.await.status, 200);
+}
+
+#[tokio::test]
+async fn a_request_that_waits_too_long_for_its_turn_is_503() {
+    let platform = Platform::start_with(|config| {
+        config.max_requests = 1;
+        config.max_wait = Duration::from_millis(50);
         config.request_timeout = Duration::from_millis(500);
     })
     .await;
@@ -73,6 +103,25 @@ async fn requests_above_the_concurrency_limit_are_503_immediately() {
     assert_eq!(rejected.header("retry-after"), Some("1"));
     assert_eq!(rejected.error()["code"], "overloaded");
     assert!(rejected.header("x-request-id").is_some());
+}
+
+#[tokio::test]
+async fn only_as_many_requests_wait_as_there_may_be_connections() {
+    let platform = Platform::start_with(|config| {
+        config.max_requests = 1;
+        config.max_connections = 1;
+        config.max_wait = Duration::from_mins(1);
+    })
+    .await;
+    platform.core.will_hang();
+    let client = Client::http2(platform.gateway.addr);
+
+    let requests = [(); 3].map(|()| Box::pin(client.get("/api/tasks/1")));
+    let (first, _, others) = futures_util::future::select_all(requests).await;
+
+    assert_eq!(first.status, 503);
+    assert_eq!(first.error()["code"], "overloaded");
+    assert_eq!(others.len(), 2);
 }
 
 #[tokio::test]
