@@ -1,10 +1,15 @@
 //! The rule that each statement on a store's rows names the store. Over PostgreSQL, every test
 //! checks the statements of its platform when it stops it (`harness::statements`).
 
-use std::{collections::BTreeSet, process::Command};
+use std::{
+    collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt as _, process::Command,
+    sync::LazyLock,
+};
 
 use crate::harness::{
-    Database, Platform, WebhookReceiver, deliver, raw, reserve_addr, run_sql,
+    Database, Platform, WebhookReceiver, deliver,
+    plans::{self, WholeRead, whole_reads},
+    raw, reserve_addr, run_sql,
     statements::{CHECKED_FILE, EXCEPTIONS, TABLES},
     store_rule::{Tables, uses},
 };
@@ -67,26 +72,92 @@ async fn a_notification_is_sent_again_after_its_lease_has_expired() {
     platform.stop().await;
 }
 
-/// In a process of their own: its checks are written to a file.
-#[test]
-fn every_exception_is_needed_and_every_table_is_checked() {
-    if Database::postgres().is_none() {
-        return;
-    }
+/// What the journeys leave in files.
+struct Journeys {
+    /// As `harness::statements` describes.
+    checked: String,
+    /// The log of PostgreSQL, with plans.
+    log: String,
+}
+
+/// In a process of their own, which writes the files.
+static TRAVELLED: LazyLock<Journeys> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("checked");
-    std::fs::write(&file, "").unwrap();
+    // PostgreSQL does not run as root, but writes a file there.
+    std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
+    let files = ["checked", "log"].map(|name| directory.path().join(name));
+    std::fs::write(&files[0], "").unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .arg("--exact")
         .args(JOURNEYS)
-        .env(CHECKED_FILE, &file)
+        .env(CHECKED_FILE, &files[0])
+        .env(plans::FILE, &files[1])
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     let passed = format!("{} passed; 0 failed", JOURNEYS.len());
     assert!(printed.contains(&passed), "{printed}");
+    let [checked, log] = files.map(|file| std::fs::read_to_string(file).unwrap());
+    Journeys { checked, log }
+});
 
-    let checked = std::fs::read_to_string(&file).unwrap();
+/// Statements that may read all of a table, and the table. Core executes the first two every minute,
+/// the others at its start and after the rotation of a master key.
+const WHOLE_READS: [(&str, &str); 4] = [
+    (
+        "receiver_hosts",
+        r#"DELETE FROM "receiver_hosts" WHERE "receiver_hosts"."failed_at" < $"#,
+    ),
+    (
+        "webhooks",
+        r#"FROM "webhooks" WHERE "webhooks"."disabled_at" IS NOT NULL AND (SELECT MIN("#,
+    ),
+    (
+        "webhooks",
+        "SELECT DISTINCT substr(encrypted_retired_secrets,",
+    ),
+    ("webhooks", "SELECT DISTINCT substr(encrypted_secret,"),
+];
+
+/// What a statement costs must not grow with the platform.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_statement_finds_its_rows_by_an_index() {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
+        return;
+    };
+    let select = "SELECT indexrelid::regclass FROM pg_index WHERE indpred IS NOT NULL";
+    let partial_indexes = run_sql(&url, select).await;
+    let partial_indexes = partial_indexes.lines().map(str::to_owned).collect();
+    platform.stop().await;
+
+    let found = whole_reads(&TRAVELLED.log, &TABLES.distributed, &partial_indexes);
+
+    let is_expected = |read: &WholeRead, (table, text): &(&str, &str)| {
+        read.table == *table && read.statement.contains(text)
+    };
+    let unexpected: Vec<_> = found
+        .iter()
+        .filter(|read| {
+            !WHOLE_READS
+                .iter()
+                .any(|expected| is_expected(read, expected))
+        })
+        .collect();
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
+    for expected in &WHOLE_READS {
+        assert!(
+            found.iter().any(|read| is_expected(read, expected)),
+            "{expected:?}"
+        );
+    }
+}
+
+#[test]
+fn every_exception_is_needed_and_every_table_is_checked() {
+    if Database::postgres().is_none() {
+        return;
+    }
+    let checked = &TRAVELLED.checked;
     let checked: BTreeSet<_> = checked.lines().collect();
     let patterns = EXCEPTIONS.iter().flat_map(|(_, patterns)| *patterns);
     let patterns = patterns.flat_map(|(verbs, pattern)| {

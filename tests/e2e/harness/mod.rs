@@ -36,6 +36,7 @@ mod mismatches;
 mod operator;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 mod pgbouncer;
+pub(crate) mod plans;
 mod platform;
 mod postgres;
 mod postgres_programs;

@@ -13,7 +13,8 @@ use super::{postgres_programs, resource_script::ResourceScript};
 
 /// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
 /// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
-/// matters after a power loss, is off. It records the statements of each database.
+/// matters after a power loss, is off. It records the statements of each database, and with
+/// `DELIVERY_TEST_PLANS` their plans in the file that this names, made without sequential scans.
 const RESOURCE_SCRIPT: &str = r#"
 set -eu
 bin=$1
@@ -25,7 +26,9 @@ trap 'rm -rf "$directory"' EXIT
     -c max_connections=300 -c shared_buffers=64MB -c full_page_writes=off \
     -c fsync=on -c synchronous_commit=on -c shared_preload_libraries=pg_stat_statements \
     -c pg_stat_statements.max=20000 -c pg_stat_statements.track_utility=off \
-    >"$directory/log" 2>&1 </dev/null &
+    ${DELIVERY_TEST_PLANS:+-c log_line_prefix=%a: -c session_preload_libraries=auto_explain \
+    -c auto_explain.log_format=json -c auto_explain.log_min_duration=0 -c enable_seqscan=off} \
+    >>"${DELIVERY_TEST_PLANS:-$directory/log}" 2>&1 </dev/null &
 postgres=$!
 tries=0
 until "$bin/pg_isready" --quiet --host="$directory"; do

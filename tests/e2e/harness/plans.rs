@@ -1,0 +1,88 @@
+//! The plans of the statements that platforms execute over PostgreSQL. It makes them without sequential
+//! scans if an index serves, so that they do not depend on the tables' few rows.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// With this variable, PostgreSQL logs the plan of each statement in the file that it names.
+pub(crate) const FILE: &str = "DELIVERY_TEST_PLANS";
+
+/// A statement that reads all of a table or of an index.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WholeRead {
+    pub(crate) table: String,
+    pub(crate) statement: String,
+}
+
+/// The statements of platforms in a log that read all of one of `tables`. A partial index has few
+/// rows, and may be read as a whole. Fails if a table is in no plan.
+pub(crate) fn whole_reads(
+    log: &str,
+    tables: &BTreeSet<String>,
+    partial_indexes: &BTreeSet<String>,
+) -> BTreeSet<WholeRead> {
+    let (mut found, mut planned) = (BTreeSet::new(), BTreeSet::new());
+    for plan in plans(log) {
+        add_tables(&plan["Plan"], &mut planned);
+        let mut read = BTreeSet::new();
+        add_whole_reads(&plan["Plan"], false, partial_indexes, &mut read);
+        let statement = plan["Query Text"].as_str().unwrap().split_whitespace();
+        let statement = statement.collect::<Vec<_>>().join(" ");
+        found.extend(read.intersection(tables).map(|table| WholeRead {
+            table: table.clone(),
+            statement: statement.clone(),
+        }));
+    }
+    assert!(tables.is_subset(&planned), "{planned:?}");
+    found
+}
+
+/// The plans of platforms' statements in a log.
+fn plans(log: &str) -> impl Iterator<Item = Value> {
+    // Other programs have a name.
+    let entries = log.split("\n[unknown]:LOG:  duration: ").skip(1);
+    entries.filter_map(|entry| {
+        let (_, plan) = entry.split_once("plan:\n")?;
+        let lines = plan.lines().take_while(|line| line.starts_with('\t'));
+        Some(serde_json::from_str(&lines.collect::<String>()).unwrap())
+    })
+}
+
+/// Adds the tables of a plan.
+fn add_tables(node: &Value, tables: &mut BTreeSet<String>) {
+    let name = node["Relation Name"].as_str();
+    tables.extend(name.map(str::to_owned));
+    for child in node["Plans"].as_array().into_iter().flatten() {
+        add_tables(child, tables);
+    }
+}
+
+/// Adds the tables that a plan reads without a condition of an index, neither in a partial index nor
+/// in order up to a limit.
+fn add_whole_reads(
+    node: &Value,
+    is_limited: bool,
+    partial_indexes: &BTreeSet<String>,
+    found: &mut BTreeSet<String>,
+) {
+    let text = |name: &str| node[name].as_str().unwrap_or_default();
+    let kind = text("Node Type");
+    let is_whole = match kind {
+        "Seq Scan" => true,
+        "Index Scan" | "Index Only Scan" => {
+            let is_partial = partial_indexes.contains(text("Index Name"));
+            text("Index Cond").is_empty() && !is_partial && !is_limited
+        }
+        _ => false,
+    };
+    if is_whole {
+        found.insert(text("Relation Name").to_owned());
+    }
+    // What reads all rows before its first one does not end with the limit.
+    let is_limited =
+        kind == "Limit" || (is_limited && !matches!(kind, "Sort" | "Aggregate" | "Hash"));
+    for child in node["Plans"].as_array().into_iter().flatten() {
+        add_whole_reads(child, is_limited, partial_indexes, found);
+    }
+}
