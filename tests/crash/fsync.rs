@@ -24,8 +24,11 @@ const DELIVERIES: usize = 10;
 /// The name of SQLite's write-ahead log in system calls.
 const LOG: &str = "delivery.sqlite-wal";
 
-/// Traces every system call that writes or flushes, with file names and all written bytes in
-/// hexadecimal (pages have 4096 bytes).
+/// The most calls of `futex` for a delivery, which change the thread: three times what was counted.
+const MAX_FUTEX_CALLS: usize = 32;
+
+/// Traces every system call that writes, flushes or changes the thread, with file names and all
+/// written bytes in hexadecimal (pages have 4096 bytes).
 const STRACE: [&str; 8] = [
     // Keeps the program a child of the test.
     "--daemonize",
@@ -35,7 +38,7 @@ const STRACE: [&str; 8] = [
     "--string-limit=8192",
     "--signal=none",
     "--quiet=all",
-    "--trace=pwrite64,pwritev,write,writev,sendto,sendmsg,fsync,fdatasync",
+    "--trace=pwrite64,pwritev,write,writev,sendto,sendmsg,fsync,fdatasync,futex",
 ];
 
 /// Each delivery's row is written to the log, the log is flushed, and only then is the delivery's id
@@ -65,31 +68,38 @@ async fn a_delivery_is_flushed_before_it_is_acknowledged() {
 
     let trace = std::fs::read_to_string(trace(platform.directory.path())).unwrap();
     let events = events(&trace);
+    let (mut first_row, mut last_sent) = (events.len(), 0);
     for id in &created {
         let row = first(&events, 0, |event| match event {
             Event::Logged(bytes) => contains(bytes, id.as_bytes()),
-            Event::Flushed | Event::Sent(_) => false,
+            _ => false,
         });
         let row = row.expect("the row should be in the log");
         let flushed = first(&events, row, |event| matches!(event, Event::Flushed));
         let sent = first(&events, 0, |event| match event {
             Event::Sent(bytes) => contains(bytes, id.to_string().as_bytes()),
-            Event::Flushed | Event::Logged(_) => false,
+            _ => false,
         });
         let sent = sent.expect("the delivery should be acknowledged");
         assert!(
             flushed.is_some_and(|flushed| flushed < sent),
             "{id}: row at {row}, flushed at {flushed:?}, acknowledged at {sent}"
         );
+        (first_row, last_sent) = (first_row.min(row), last_sent.max(sent));
     }
-    let flushes = events
-        .iter()
-        .filter(|event| matches!(event, Event::Flushed));
+    let count = |is_counted: fn(&Event) -> bool| {
+        let creating = events[first_row..last_sent].iter();
+        creating.filter(|event| is_counted(event)).count()
+    };
+    let flushes = count(|event| matches!(event, Event::Flushed));
+    let futex_calls = count(|event| matches!(event, Event::Futex));
+    let creations = created.len();
     crate::report(&format!(
-        "strace: {} creations acknowledged, each after the flush of its row; {} flushes of the log",
-        created.len(),
-        flushes.count()
+        "strace: {creations} creations acknowledged, each after the flush of its row; {flushes} \
+         flushes of the log, {futex_calls} calls of futex"
     ));
+    assert!(flushes <= creations);
+    assert!(futex_calls <= MAX_FUTEX_CALLS * creations);
 }
 
 /// Core requires `fsync=on` and `synchronous_commit=on`.
@@ -128,6 +138,8 @@ enum Event {
     Flushed,
     /// Bytes are about to be sent.
     Sent(Vec<u8>),
+    /// A thread waits for another, or wakes it.
+    Futex,
 }
 
 /// The events of a trace, in order. A call interrupted by another thread's takes two lines:
@@ -149,6 +161,7 @@ fn events(trace: &str) -> Vec<Event> {
                 flushing.insert(thread);
             }
             "fsync" | "fdatasync" if is_log && call.ends_with("= 0") => events.push(Event::Flushed),
+            "futex" => events.push(Event::Futex),
             "pwrite64" | "pwritev" if is_log => events.push(Event::Logged(written(call))),
             "write" | "writev" | "sendto" | "sendmsg" => events.push(Event::Sent(written(call))),
             _ if call.contains("sync resumed>")
