@@ -86,18 +86,29 @@ impl Request {
         M: Clone,
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        let options = self.call_options()?;
-        let response = self.gateway.core.call(options, message, rpc).await?;
+        let response = self.write(message, true, rpc).await?;
         Ok(response.into_inner())
     }
 
-    /// Options for idempotent calls to core with this request's access token.
-    pub(crate) fn call_options(&self) -> Result<CallOptions, Error> {
-        Ok(CallOptions {
+    /// Calls an rpc with this request's access token. Only an idempotent call is retried after its
+    /// response was lost.
+    pub(crate) async fn write<M, R, F>(
+        &self,
+        message: M,
+        is_idempotent: bool,
+        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
+    ) -> Result<Response<R>, Error>
+    where
+        M: Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        let options = CallOptions {
             authorization: authorization(self.headers())?,
             token_clients: Some(self.gateway.rate_limits.token_clients.clone()),
+            is_idempotent,
             ..self.anonymous_call_options()
-        })
+        };
+        self.gateway.core.call(options, message, rpc).await
     }
 
     /// Options for idempotent calls to core without an access token.

@@ -19,13 +19,6 @@ pub(crate) struct CallOptions {
 }
 
 impl CallOptions {
-    pub(crate) fn idempotent_if(self, is_idempotent: bool) -> Self {
-        Self {
-            is_idempotent,
-            ..self
-        }
-    }
-
     /// A request with these options. Core gets the remaining time as its timeout.
     pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
         let mut request = tonic::Request::new(message);

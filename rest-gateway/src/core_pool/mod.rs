@@ -2,6 +2,7 @@
 
 mod call_options;
 mod member;
+mod rpc;
 mod tracing_channel;
 mod transport_failure;
 
@@ -16,7 +17,7 @@ use tokio::{sync::watch, time::timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Response, Status};
 
-pub(crate) use self::{call_options::CallOptions, tracing_channel::CoreChannel};
+pub(crate) use self::{call_options::CallOptions, rpc::rpc, tracing_channel::CoreChannel};
 use self::{
     member::{Member, Members, State},
     transport_failure::TransportFailure,

@@ -10,7 +10,10 @@ use proto::{
 use tonic::metadata::MetadataValue;
 
 use crate::{
-    core_pool::CallOptions, error::Error, gateway::HandlerResult, request::Request,
+    core_pool::{CallOptions, rpc},
+    error::Error,
+    gateway::HandlerResult,
+    request::Request,
     resources::deliveries,
 };
 
@@ -34,9 +37,7 @@ pub(crate) async fn complete(request: Request) -> HandlerResult {
     };
     // With the caller's token: core decides whether the caller may read the delivery.
     let delivery = request
-        .call(message, |core, message| async {
-            DeliveriesClient::new(core).get_delivery(message).await
-        })
+        .call(message, rpc!(DeliveriesClient.get_delivery))
         .await?;
 
     let options = as_courier(courier, &request).await?;
@@ -45,9 +46,7 @@ pub(crate) async fn complete(request: Request) -> HandlerResult {
         request
             .gateway
             .core
-            .call(options.clone(), message, |core, message| async {
-                TasksClient::new(core).complete_task(message).await
-            })
+            .call(options.clone(), message, rpc!(TasksClient.complete_task))
             .await?;
     }
     deliveries::get(request).await
@@ -64,9 +63,7 @@ async fn as_courier(courier: &DemoCourier, request: &Request) -> Result<CallOpti
     let token = request
         .gateway
         .core
-        .call(options.clone(), message, |core, message| async {
-            TokensClient::new(core).issue_token(message).await
-        })
+        .call(options.clone(), message, rpc!(TokensClient.issue_token))
         .await?;
     let token = &token.get_ref().access_token;
     let authorization =

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::{
     body_reader::ViolationCollector,
     collection::{self, Pagination},
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node, StoreTimeZone},
@@ -54,9 +55,7 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
         violations: violations.to_proto(),
     };
     let page = request
-        .call(message, |core, message| async {
-            EventsClient::new(core).list_events(message).await
-        })
+        .call(message, rpc!(EventsClient.list_events))
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -102,9 +101,7 @@ fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Events.name(&request.parameter);
     let event = request
-        .call(GetEventRequest { name }, |core, message| async {
-            EventsClient::new(core).get_event(message).await
-        })
+        .call(GetEventRequest { name }, rpc!(EventsClient.get_event))
         .await?;
 
     json_ld::ok(CONTEXT, &Event::try_from(event)?)

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use crate::{
-    core_pool::CallOptions,
+    core_pool::{CallOptions, rpc},
     error::{BUSY_RETRY_SECONDS, Error},
     error_codes as codes,
     gateway::{self, HandlerResult},
@@ -47,9 +47,7 @@ async fn call_core(request: &Request) -> Result<(), Error> {
     let called = request
         .gateway
         .core
-        .call(options, message, |core, message| async {
-            TokensClient::new(core).list_public_keys(message).await
-        })
+        .call(options, message, rpc!(TokensClient.list_public_keys))
         .await;
     match called {
         Ok(_) => Ok(()),

@@ -8,6 +8,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    core_pool::rpc,
     error::Error,
     error_codes as codes,
     gateway::HandlerResult,
@@ -43,12 +44,9 @@ pub(crate) async fn get_by_id(request: Request) -> HandlerResult {
 }
 
 async fn caller(request: &Request) -> Result<proto::ApiClient, Error> {
+    let message = GetCurrentApiClientRequest {};
     request
-        .call(GetCurrentApiClientRequest {}, |core, message| async {
-            ApiClientsClient::new(core)
-                .get_current_api_client(message)
-                .await
-        })
+        .call(message, rpc!(ApiClientsClient.get_current_api_client))
         .await
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     body_reader::ViolationCollector,
+    core_pool::rpc,
     error::{Error, RuleOutcome},
     gateway::HandlerResult,
     json_ld::{self, Node, StoreTimeZone},
@@ -47,11 +48,7 @@ pub(crate) async fn calculate(mut request: Request) -> HandlerResult {
         violations: violations.to_proto(),
     };
     let quote = request
-        .call(message, |core, message| async {
-            RetailPricesClient::new(core)
-                .calculate_retail_price(message)
-                .await
-        })
+        .call(message, rpc!(RetailPricesClient.calculate_retail_price))
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -65,12 +62,9 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     violations.check()?;
 
     let name = Collection::RetailPrices.name(&request.parameter);
+    let message = GetRetailPriceRequest { name };
     let quote = request
-        .call(GetRetailPriceRequest { name }, |core, message| async {
-            RetailPricesClient::new(core)
-                .get_retail_price(message)
-                .await
-        })
+        .call(message, rpc!(RetailPricesClient.get_retail_price))
         .await?;
 
     show(quote, tax_display)

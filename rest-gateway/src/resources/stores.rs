@@ -8,6 +8,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node},
@@ -33,9 +34,7 @@ struct Store {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Stores.name(&request.parameter);
     let store = request
-        .call(GetStoreRequest { name }, |core, message| async {
-            StoresClient::new(core).get_store(message).await
-        })
+        .call(GetStoreRequest { name }, rpc!(StoresClient.get_store))
         .await?;
 
     json_ld::ok("/api/contexts/Store", &Store::try_from(store)?)

@@ -11,6 +11,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node, StoreTimeZone},
@@ -56,9 +57,7 @@ struct Package {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Tasks.name(&request.parameter);
     let task = request
-        .call(GetTaskRequest { name }, |core, message| async {
-            TasksClient::new(core).get_task(message).await
-        })
+        .call(GetTaskRequest { name }, rpc!(TasksClient.get_task))
         .await?;
 
     json_ld::ok(CONTEXT, &Task::try_from(task)?)
@@ -68,10 +67,9 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 pub(crate) async fn complete(mut request: Request) -> HandlerResult {
     request.check_unused_body()?;
     let name = Collection::Tasks.name(&request.parameter);
+    let message = CompleteTaskRequest { name };
     let task = request
-        .call(CompleteTaskRequest { name }, |core, message| async {
-            TasksClient::new(core).complete_task(message).await
-        })
+        .call(message, rpc!(TasksClient.complete_task))
         .await?;
 
     json_ld::ok(CONTEXT, &Task::try_from(task)?)

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::{
     api_description::DAYS,
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node},
@@ -60,10 +61,9 @@ struct OpeningHoursSpecification {
 /// `GET /api/time_slots/{id}`
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::TimeSlots.name(&request.parameter);
+    let message = GetTimeSlotRequest { name };
     let time_slot = request
-        .call(GetTimeSlotRequest { name }, |core, message| async {
-            TimeSlotsClient::new(core).get_time_slot(message).await
-        })
+        .call(message, rpc!(TimeSlotsClient.get_time_slot))
         .await?;
 
     json_ld::ok("/api/contexts/TimeSlot", &TimeSlot::from(time_slot))
@@ -88,11 +88,7 @@ async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult 
         accept_language: accept_language(&request),
     };
     let listed = request
-        .call(message, |core, message| async {
-            TimeSlotsClient::new(core)
-                .list_time_slot_choices(message)
-                .await
-        })
+        .call(message, rpc!(TimeSlotsClient.list_time_slot_choices))
         .await?;
 
     let choices = listed.choices.into_iter().map(TimeSlotChoice::try_from);

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::{
     body_reader::ViolationCollector,
     collection::{self, Pagination},
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     idempotency,
@@ -77,19 +78,18 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let idempotency = idempotency::read(&request, &body, &mut violations);
     let draft = draft::read(&body, &mut violations);
 
-    let options = request.call_options()?;
-    let options = options.idempotent_if(idempotency.is_some());
+    let is_idempotent = idempotency.is_some();
     let message = CreateDeliveryRequest {
         delivery: Some(draft),
         violations: violations.to_proto(),
         idempotency,
     };
     let response = request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            DeliveriesClient::new(core).create_delivery(message).await
-        })
+        .write(
+            message,
+            is_idempotent,
+            rpc!(DeliveriesClient.create_delivery),
+        )
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -112,9 +112,7 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
         violations: violations.to_proto(),
     };
     let preview = request
-        .call(message, |core, message| async {
-            DeliveriesClient::new(core).assert_delivery(message).await
-        })
+        .call(message, rpc!(DeliveriesClient.assert_delivery))
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -124,10 +122,9 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
 /// `GET /api/deliveries/{id}`
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Deliveries.name(&request.parameter);
+    let message = GetDeliveryRequest { name };
     let delivery = request
-        .call(GetDeliveryRequest { name }, |core, message| async {
-            DeliveriesClient::new(core).get_delivery(message).await
-        })
+        .call(message, rpc!(DeliveriesClient.get_delivery))
         .await?;
 
     json_ld::ok(CONTEXT, &Delivery::try_from(delivery)?)
@@ -169,10 +166,9 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
 pub(crate) async fn cancel(request: Request) -> HandlerResult {
     request.violations().check()?;
     let name = Collection::Deliveries.name(&request.parameter);
+    let message = CancelDeliveryRequest { name };
     request
-        .call(CancelDeliveryRequest { name }, |core, message| async {
-            DeliveriesClient::new(core).cancel_delivery(message).await
-        })
+        .call(message, rpc!(DeliveriesClient.cancel_delivery))
         .await?;
 
     Ok(json_ld::no_content())

@@ -19,6 +19,7 @@ use self::{
     error::{ErrorResponse, Reason, TokenError},
 };
 use crate::{
+    core_pool::rpc,
     error::Error,
     gateway::{self, HandlerResult},
     media_type, problem,
@@ -59,9 +60,7 @@ pub(crate) async fn public_keys(request: Request) -> HandlerResult {
     let keys = request
         .gateway
         .core
-        .call(options, message, |core, message| async {
-            TokensClient::new(core).list_public_keys(message).await
-        })
+        .call(options, message, rpc!(TokensClient.list_public_keys))
         .await?;
 
     let mut response = gateway::response("application/jwk-set+json", keys.into_inner().jwks);
@@ -91,9 +90,7 @@ async fn try_issue(request: Request) -> Result<TokenResponse, TokenError> {
     let token = request
         .gateway
         .core
-        .call(options, message, |core, message| async {
-            TokensClient::new(core).issue_token(message).await
-        })
+        .call(options, message, rpc!(TokensClient.issue_token))
         .await?
         .into_inner();
 

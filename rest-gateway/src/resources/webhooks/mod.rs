@@ -17,7 +17,7 @@ use crate::{
     api_description::{SECRET_ROTATION, Shape, WEBHOOK},
     body_reader::Object,
     collection,
-    core_pool::CoreChannel,
+    core_pool::{CoreChannel, rpc},
     error::Error,
     gateway::HandlerResult,
     idempotency,
@@ -58,8 +58,7 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
     };
     let (event, url) = (text("event"), text("url"));
 
-    let options = request.call_options()?;
-    let options = options.idempotent_if(idempotency.is_some());
+    let is_idempotent = idempotency.is_some();
     let message = CreateWebhookRequest {
         event,
         url,
@@ -67,11 +66,7 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         idempotency,
     };
     let response = request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            WebhooksClient::new(core).create_webhook(message).await
-        })
+        .write(message, is_idempotent, rpc!(WebhooksClient.create_webhook))
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -92,9 +87,7 @@ fn no_store(mut response: Response<Bytes>) -> Response<Bytes> {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Webhooks.name(&request.parameter);
     let webhook = request
-        .call(GetWebhookRequest { name }, |core, message| async {
-            WebhooksClient::new(core).get_webhook(message).await
-        })
+        .call(GetWebhookRequest { name }, rpc!(WebhooksClient.get_webhook))
         .await?;
 
     show(webhook)
@@ -102,10 +95,9 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 
 /// `GET /api/webhooks`
 pub(crate) async fn list(request: Request) -> HandlerResult {
+    let message = ListWebhooksRequest::default();
     let response = request
-        .call(ListWebhooksRequest::default(), |core, message| async {
-            WebhooksClient::new(core).list_webhooks(message).await
-        })
+        .call(message, rpc!(WebhooksClient.list_webhooks))
         .await?;
 
     let mut violations = request.violations();
@@ -130,13 +122,8 @@ pub(crate) async fn delete(request: Request) -> HandlerResult {
     let message = DeleteWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
-    let options = request.call_options()?.idempotent_if(false);
     request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            WebhooksClient::new(core).delete_webhook(message).await
-        })
+        .write(message, false, rpc!(WebhooksClient.delete_webhook))
         .await?;
 
     Ok(json_ld::no_content())
@@ -145,29 +132,23 @@ pub(crate) async fn delete(request: Request) -> HandlerResult {
 /// `POST /api/webhooks/{id}/enable`
 pub(crate) async fn enable(request: Request) -> HandlerResult {
     let message = |name, idempotency| EnableWebhookRequest { name, idempotency };
-    call_by_name(request, message, |core, message| async {
-        WebhooksClient::new(core).enable_webhook(message).await
-    })
-    .await
+    call_by_name(request, message, rpc!(WebhooksClient.enable_webhook)).await
 }
 
 /// `POST /api/webhooks/{id}/disable`
 pub(crate) async fn disable(request: Request) -> HandlerResult {
     let message = |name, idempotency| DisableWebhookRequest { name, idempotency };
-    call_by_name(request, message, |core, message| async {
-        WebhooksClient::new(core).disable_webhook(message).await
-    })
-    .await
+    call_by_name(request, message, rpc!(WebhooksClient.disable_webhook)).await
 }
 
 /// `POST /api/webhooks/{id}/confirm_secret`
 pub(crate) async fn confirm_secret(request: Request) -> HandlerResult {
     let message = |name, idempotency| ConfirmWebhookSecretRequest { name, idempotency };
-    call_by_name(request, message, |core, message| async {
-        WebhooksClient::new(core)
-            .confirm_webhook_secret(message)
-            .await
-    })
+    call_by_name(
+        request,
+        message,
+        rpc!(WebhooksClient.confirm_webhook_secret),
+    )
     .await
 }
 
@@ -183,8 +164,7 @@ where
 {
     let idempotency = idempotency::for_unused_body(&mut request)?;
     let message = message(Collection::Webhooks.name(&request.parameter), idempotency);
-    let options = request.call_options()?;
-    let response = request.gateway.core.call(options, message, rpc).await?;
+    let response = request.write(message, true, rpc).await?;
 
     idempotency::respond(response, show)
 }
@@ -199,8 +179,7 @@ pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
     let overlap_seconds =
         Object::root(&value).integer("overlap", "overlap_seconds", &mut violations);
 
-    let options = request.call_options()?;
-    let options = options.idempotent_if(idempotency.is_some());
+    let is_idempotent = idempotency.is_some();
     let message = RotateWebhookSecretRequest {
         name: Collection::Webhooks.name(&request.parameter),
         overlap_seconds,
@@ -208,13 +187,11 @@ pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
         idempotency,
     };
     let response = request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            WebhooksClient::new(core)
-                .rotate_webhook_secret(message)
-                .await
-        })
+        .write(
+            message,
+            is_idempotent,
+            rpc!(WebhooksClient.rotate_webhook_secret),
+        )
         .await
         .map_err(|error| violations.translate(error))?;
 

@@ -15,6 +15,7 @@ use crate::{
     api_description::{RECOVERY, Shape},
     body_reader::{Object, ViolationCollector},
     collection::{self, Pagination},
+    core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     idempotency,
@@ -83,11 +84,7 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
         violations: violations.to_proto(),
     };
     let page = request
-        .call(message, |core, message| async {
-            WebhooksClient::new(core)
-                .list_webhook_notifications(message)
-                .await
-        })
+        .call(message, rpc!(WebhooksClient.list_webhook_notifications))
         .await
         .map_err(|error| violations.translate(error))?;
 
@@ -122,15 +119,9 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
 /// `GET /api/notifications/{id}`
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Notifications.name(&request.parameter);
+    let message = GetWebhookNotificationRequest { name };
     let notification = request
-        .call(
-            GetWebhookNotificationRequest { name },
-            |core, message| async {
-                WebhooksClient::new(core)
-                    .get_webhook_notification(message)
-                    .await
-            },
-        )
+        .call(message, rpc!(WebhooksClient.get_webhook_notification))
         .await?;
 
     show(notification)
@@ -139,18 +130,15 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 /// `POST /api/notifications/{id}/resend`
 pub(crate) async fn resend(mut request: Request) -> HandlerResult {
     let idempotency = idempotency::for_unused_body(&mut request)?;
-    let options = request.call_options()?;
-    let options = options.idempotent_if(idempotency.is_some());
+    let is_idempotent = idempotency.is_some();
     let name = Collection::Notifications.name(&request.parameter);
     let message = ResendWebhookNotificationRequest { name, idempotency };
     let response = request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            WebhooksClient::new(core)
-                .resend_webhook_notification(message)
-                .await
-        })
+        .write(
+            message,
+            is_idempotent,
+            rpc!(WebhooksClient.resend_webhook_notification),
+        )
         .await?;
 
     idempotency::respond(response, show)
@@ -175,11 +163,7 @@ pub(crate) async fn recover(mut request: Request) -> HandlerResult {
         idempotency,
     };
     let response = request
-        .gateway
-        .core
-        .call(request.call_options()?, message, |core, message| async {
-            WebhooksClient::new(core).recover_webhook(message).await
-        })
+        .write(message, true, rpc!(WebhooksClient.recover_webhook))
         .await
         .map_err(|error| violations.translate(error))?;
 

@@ -7,7 +7,7 @@ use proto::{
 };
 use serde::Serialize;
 
-use crate::{gateway::HandlerResult, json_ld, request::Request};
+use crate::{core_pool::rpc, gateway::HandlerResult, json_ld, request::Request};
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "@type", rename_all = "camelCase")]
@@ -39,13 +39,8 @@ pub(crate) async fn send(mut request: Request) -> HandlerResult {
     let message = TestWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
-    let options = request.call_options()?.idempotent_if(false);
     let test = request
-        .gateway
-        .core
-        .call(options, message, |core, message| async {
-            WebhooksClient::new(core).test_webhook(message).await
-        })
+        .write(message, false, rpc!(WebhooksClient.test_webhook))
         .await?;
 
     let test = WebhookTest::from(test.into_inner());
