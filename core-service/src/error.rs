@@ -23,14 +23,14 @@ pub enum Error {
     Unauthenticated(Unauthenticated),
     #[error("the scope {scope} is required")]
     Forbidden { scope: Scope },
-    #[error("{message}")]
-    InvalidScope { message: String },
+    #[error("{0}")]
+    InvalidScope(String),
     /// API clients of the platform itself have no store and so cannot access a store's resources.
     #[error("this API client belongs to no store")]
     NoStore,
-    /// Missing, or of another store.
-    #[error("{name} does not exist")]
-    NotFound { name: String },
+    /// Missing, or of another store. With the resource's name.
+    #[error("{0} does not exist")]
+    NotFound(String),
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
     SlotTaken(TimeWindow),
@@ -47,12 +47,9 @@ pub enum Error {
         /// The resource name of that delivery.
         existing: String,
     },
-    #[error("{message}")]
-    Conflict {
-        /// Machine-readable code in `UPPER_SNAKE`.
-        reason: &'static str,
-        message: String,
-    },
+    /// The reason, a machine-readable code in `UPPER_SNAKE`, and the message.
+    #[error("{1}")]
+    Conflict(&'static str, String),
     /// The differences between a draft and the delivery its price was calculated for.
     #[error("the price was calculated for another delivery")]
     PriceMismatch(Violations),
@@ -67,19 +64,12 @@ pub enum Error {
         /// Each rule with the reason why it did not match.
         rules: Vec<(String, String)>,
     },
-    /// The requested data is no longer stored.
-    #[error("{message}")]
-    Expired {
-        /// Machine-readable code in `UPPER_SNAKE`.
-        reason: &'static str,
-        message: String,
-    },
-    #[error("{message}")]
-    Quota {
-        /// Machine-readable code in `UPPER_SNAKE`.
-        reason: &'static str,
-        message: String,
-    },
+    /// The requested data is no longer stored. The reason and the message.
+    #[error("{1}")]
+    Expired(&'static str, String),
+    /// The reason and the message.
+    #[error("{1}")]
+    Quota(&'static str, String),
     #[error("more than {quota} requests in {} s", .window.as_secs())]
     RateLimited {
         quota: u32,
@@ -103,6 +93,28 @@ pub enum Error {
     Routing(#[from] routing::Error),
     #[error("{0}")]
     Bug(String),
+}
+
+impl Error {
+    /// A request with one violation.
+    pub(crate) fn invalid(
+        field: impl Into<String>,
+        reason: &'static str,
+        description: impl Into<String>,
+    ) -> Self {
+        let mut violations = Violations::new();
+        violations.add(field, reason, description);
+        Self::Invalid(violations)
+    }
+
+    /// Fails if there are violations.
+    pub(crate) fn check(violations: Violations) -> Result<(), Self> {
+        if violations.is_empty() {
+            Ok(())
+        } else {
+            Err(Self::Invalid(violations))
+        }
+    }
 }
 
 impl storage::WriteError for Error {
@@ -160,21 +172,21 @@ impl From<Error> for Status {
         let (code, reason) = match &error {
             Error::Invalid(_) => (Code::InvalidArgument, "VALIDATION_FAILED"),
             Error::PriceMismatch(_) => (Code::InvalidArgument, "PRICE_MISMATCH"),
-            Error::InvalidScope { .. } => (Code::InvalidArgument, "INVALID_SCOPE"),
+            Error::InvalidScope(_) => (Code::InvalidArgument, "INVALID_SCOPE"),
             Error::Unauthenticated(why) => (Code::Unauthenticated, why.reason()),
             Error::Forbidden { .. } => (Code::PermissionDenied, "INSUFFICIENT_SCOPE"),
             Error::NoStore => (Code::PermissionDenied, "NO_STORE"),
-            Error::NotFound { .. } => (Code::NotFound, "NOT_FOUND"),
+            Error::NotFound(_) => (Code::NotFound, "NOT_FOUND"),
             Error::ExternalReferenceTaken { .. } => {
                 (Code::AlreadyExists, "EXTERNAL_REFERENCE_TAKEN")
             }
             Error::SlotTaken(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
-            Error::Conflict { reason, .. } => (Code::FailedPrecondition, *reason),
+            Error::Conflict(reason, _) => (Code::FailedPrecondition, *reason),
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
             Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
-            Error::Expired { reason, .. } => (Code::OutOfRange, *reason),
-            Error::Quota { reason, .. } => (Code::ResourceExhausted, *reason),
+            Error::Expired(reason, _) => (Code::OutOfRange, *reason),
+            Error::Quota(reason, _) => (Code::ResourceExhausted, *reason),
             Error::DeliveryQuota { .. } => (Code::ResourceExhausted, "TOO_MANY_DELIVERIES"),
             Error::RateLimited { .. } => (Code::ResourceExhausted, "TOO_MANY_REQUESTS"),
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),

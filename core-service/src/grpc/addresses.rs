@@ -57,9 +57,7 @@ impl proto::addresses_server::Addresses for Addresses {
         let country = request.country_code.map(|code| code.parse::<Country>());
         let country = country
             .and_then(|country| violations.check("country_code", "UNKNOWN_COUNTRY", country));
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations).into());
-        }
+        Error::check(violations)?;
         let (id, coverage) = match request.store {
             Some(name) => {
                 let store = lookup::store(&self.storage, &name).await?;

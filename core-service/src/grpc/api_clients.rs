@@ -131,17 +131,9 @@ impl proto::api_clients_server::ApiClients for ApiClients {
             SignedDuration::from_secs(seconds.into())
         });
         if overlap > MAX_OVERLAP {
-            let mut violations = Violations::new();
-            violations.add(
-                "overlap_seconds",
-                "OUT_OF_RANGE",
-                format!(
-                    "must be at most {}, not {}",
-                    MAX_OVERLAP.as_secs(),
-                    overlap.as_secs()
-                ),
-            );
-            return Err(Error::Invalid(violations).into());
+            let (maximum, given) = (MAX_OVERLAP.as_secs(), overlap.as_secs());
+            let description = format!("must be at most {maximum}, not {given}");
+            return Err(Error::invalid("overlap_seconds", "OUT_OF_RANGE", description).into());
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
@@ -149,16 +141,13 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let rotated = self
             .change_client(request_key, &request.name, new_secret, move |client| {
                 if client.disabled_at.is_some() {
-                    return Err(Error::Conflict {
-                        reason: "CLIENT_DISABLED",
-                        message: "the client is disabled; create a new one".to_owned(),
-                    });
+                    return Err(Error::Conflict(
+                        "CLIENT_DISABLED",
+                        "the client is disabled; create a new one".to_owned(),
+                    ));
                 }
                 let rotated = client.secrets.rotate(hash, overlap, now);
-                rotated.map_err(|error| Error::Conflict {
-                    reason: "TOO_MANY_SECRETS",
-                    message: error.to_string(),
-                })
+                rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error.to_string()))
             })
             .await?;
         caller.audit("RotateApiClientSecret", &request.name);
@@ -230,9 +219,7 @@ impl ApiClients {
             }
             None => None,
         };
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations));
-        }
+        Error::check(violations)?;
         let secret = random::token::<32>();
         let client = ApiClient {
             id: ApiClientId::new(),
@@ -256,9 +243,7 @@ impl ApiClients {
         secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::ApiClient>, Error> {
-        let not_found = Error::NotFound {
-            name: name.to_owned(),
-        };
+        let not_found = Error::NotFound(name.to_owned());
         let Some(id) = Collection::ApiClients.id(name) else {
             return Err(not_found);
         };
@@ -269,9 +254,8 @@ impl ApiClients {
                 let (secret, change) = (secret.clone(), change.clone());
                 Box::pin(async move {
                     let client = storage::api_clients::find_and_lock(transaction, id).await?;
-                    let mut client = client.ok_or_else(|| Error::NotFound {
-                        name: Collection::ApiClients.name(id),
-                    })?;
+                    let mut client =
+                        client.ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
                     change(&mut client)?;
                     storage::api_clients::update(transaction, &client).await?;
                     let disabled_webhooks = disable_webhooks(transaction, &client).await?;

@@ -113,7 +113,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let store = caller.store()?;
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound { name: name.clone() };
+        let not_found = || Error::NotFound(name.clone());
         let id = Collection::Deliveries.id(&name).ok_or_else(not_found)?;
         let delivery = storage::deliveries::find(self.storage.reader(), store.id, DeliveryId(id))
             .await
@@ -137,9 +137,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         let order = DateOrder::of_country(store.country.as_str());
         let filter = filters::parse(request, (&now, order), &mut violations);
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations).into());
-        }
+        Error::check(violations)?;
 
         let reader = self.storage.reader();
         let (page, has_more) =
@@ -171,7 +169,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             Some(id) => self.cancel(store.id, id).await?,
             None => None,
         };
-        let delivery = delivery.ok_or(Error::NotFound { name })?;
+        let delivery = delivery.ok_or(Error::NotFound(name))?;
 
         Ok(Response::new(messages::delivery(&delivery, store)))
     }
@@ -229,9 +227,6 @@ impl Deliveries {
 
 fn conflict(error: &CancelError) -> Error {
     match error {
-        CancelError::TaskDone => Error::Conflict {
-            reason: "TASK_DONE",
-            message: error.to_string(),
-        },
+        CancelError::TaskDone => Error::Conflict("TASK_DONE", error.to_string()),
     }
 }

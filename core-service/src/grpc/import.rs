@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use domain::{store::Country, violation::Violations};
+use domain::store::Country;
 use futures_util::{Stream, TryStreamExt as _};
 use geocoding::gazetteer::{Import, ImportError, ImportStats};
 use tokio::{sync::mpsc, time::timeout};
@@ -58,7 +58,7 @@ async fn forward(
     message_timeout: Duration,
 ) -> Result<(), Error> {
     loop {
-        let incomplete = |reason: &str| invalid("content", "INCOMPLETE", reason.to_owned());
+        let incomplete = |reason: &str| Error::invalid("content", "INCOMPLETE", reason.to_owned());
         let message = timeout(message_timeout, stream.try_next())
             .await
             .map_err(|_| incomplete("the stream stopped: no message arrived in time"))?;
@@ -69,7 +69,7 @@ async fn forward(
         if let Some(name) = message.file_name {
             let country = match message.country_code {
                 Some(code) => code.parse::<Country>().map_err(|error| {
-                    invalid("country_code", "UNKNOWN_COUNTRY", error.to_string())
+                    Error::invalid("country_code", "UNKNOWN_COUNTRY", error.to_string())
                 })?,
                 None => country.parse().map_err(|_| {
                     Error::Bug("the platform's country is not a country code".to_owned())
@@ -166,10 +166,7 @@ fn disconnected() -> io::Error {
 
 fn import_error(error: &ImportError) -> Error {
     match error {
-        ImportError::InProgress => Error::Conflict {
-            reason: "IMPORT_IN_PROGRESS",
-            message: error.to_string(),
-        },
+        ImportError::InProgress => Error::Conflict("IMPORT_IN_PROGRESS", error.to_string()),
         ImportError::Incomplete
         | ImportError::Read { .. }
         | ImportError::Format { .. }
@@ -178,18 +175,12 @@ fn import_error(error: &ImportError) -> Error {
             if let ImportError::Read { source, .. } = error {
                 description = format!("{description}: {source}");
             }
-            invalid("content", "UNREADABLE", description)
+            Error::invalid("content", "UNREADABLE", description)
         }
         ImportError::Write { .. } | ImportError::Index(_) | ImportError::Dictionary(_) => {
             Error::Bug(format!("{error}: {:?}", std::error::Error::source(error)))
         }
     }
-}
-
-fn invalid(field: &str, reason: &'static str, description: String) -> Error {
-    let mut violations = Violations::new();
-    violations.add(field, reason, description);
-    Error::Invalid(violations)
 }
 
 #[cfg(test)]

@@ -9,9 +9,7 @@ use crate::error::Error;
 
 /// Finds a store. Fails if it does not exist.
 pub(super) async fn store(storage: &Storage, name: &str) -> Result<Store, Error> {
-    let not_found = || Error::NotFound {
-        name: name.to_owned(),
-    };
+    let not_found = || Error::NotFound(name.to_owned());
     let id = Collection::Stores.id(name).ok_or_else(not_found)?;
     storage::stores::find(storage.reader(), StoreId(id))
         .await?

@@ -6,7 +6,6 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
     api_client::Scope,
     id::{ApiClientId, StoreId, WebhookId},
-    violation::Violations,
 };
 use jiff::Timestamp;
 use process::clock::Clock;
@@ -202,10 +201,7 @@ impl Page {
 
     fn decode(token: &str) -> Result<Self, Error> {
         Self::parse(token).ok_or_else(|| {
-            let mut violations = Violations::new();
-            let message = "is not a token of this rpc";
-            violations.add("page_token", "INVALID_CURSOR", message);
-            Error::Invalid(violations)
+            Error::invalid("page_token", "INVALID_CURSOR", "is not a token of this rpc")
         })
     }
 

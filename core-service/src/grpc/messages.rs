@@ -271,7 +271,5 @@ pub(super) fn webhook_name(id: WebhookId) -> String {
 
 /// The error for a webhook that does not exist.
 pub(super) fn webhook_not_found(id: WebhookId) -> Error {
-    Error::NotFound {
-        name: webhook_name(id),
-    }
+    Error::NotFound(webhook_name(id))
 }

@@ -78,7 +78,7 @@ impl PersonalData {
     async fn find(&self, request: &proto::EraseDeliveriesRequest) -> Result<Found, Error> {
         match &request.selection {
             Some(Selection::Delivery(name)) => {
-                let not_found = || Error::NotFound { name: name.clone() };
+                let not_found = || Error::NotFound(name.clone());
                 let id = Collection::Deliveries.id(name).map(DeliveryId);
                 let id = id.ok_or_else(not_found)?;
                 let store = personal_data::find_store(self.storage.reader(), id).await?;

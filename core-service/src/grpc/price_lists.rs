@@ -198,9 +198,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
 const MAX_LISTED: u64 = 100;
 
 fn no_list(store: &str) -> Error {
-    Error::NotFound {
-        name: format!("{store}/price_list"),
-    }
+    Error::NotFound(format!("{store}/price_list"))
 }
 
 fn price_list(stored: StoredPriceList, warnings: &[String]) -> proto::PriceList {

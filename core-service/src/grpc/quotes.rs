@@ -201,10 +201,7 @@ impl QuoteLookup {
                     Err(Error::PriceMismatch(violations))
                 }
             }
-            Self::Expired => Err(Error::Conflict {
-                reason: PRICE_EXPIRED,
-                message: EXPIRED.to_owned(),
-            }),
+            Self::Expired => Err(Error::Conflict(PRICE_EXPIRED, EXPIRED.to_owned())),
             Self::Unknown => {
                 let mut violations = Violations::new();
                 self.add_violation(&mut violations);
@@ -269,8 +266,8 @@ fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes
 /// The error for a quote that was used for another delivery.
 pub(super) fn already_used(delivery_id: DeliveryId) -> Error {
     let delivery = proto::iri::of(&Collection::Deliveries.name(delivery_id));
-    Error::Conflict {
-        reason: "PRICE_USED",
-        message: format!("the retail price was already used for {delivery}; calculate it again"),
-    }
+    Error::Conflict(
+        "PRICE_USED",
+        format!("the retail price was already used for {delivery}; calculate it again"),
+    )
 }

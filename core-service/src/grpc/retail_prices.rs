@@ -111,7 +111,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         let retail_price = self
             .quotes
             .read(store.id, &name)
-            .ok_or(Error::NotFound { name })?;
+            .ok_or(Error::NotFound(name))?;
 
         Ok(Response::new(retail_price))
     }

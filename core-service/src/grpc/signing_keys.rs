@@ -5,7 +5,6 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     signing_key::{KeyLifecycle, State},
-    violation::Violations,
 };
 use jiff::Timestamp;
 use process::clock::Clock;
@@ -129,9 +128,8 @@ fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
         Some(Keys::All(true)) => Ok(Revoked::All),
         Some(Keys::KeyId(id)) => Ok(Revoked::Key(id)),
         Some(Keys::All(false)) | None => {
-            let mut violations = Violations::default();
-            violations.add("keys", "REQUIRED", "is required: the id of a key, or all");
-            Err(Error::Invalid(violations))
+            let description = "is required: the id of a key, or all";
+            Err(Error::invalid("keys", "REQUIRED", description))
         }
     }
 }
@@ -167,9 +165,7 @@ async fn revoke(
     if let Revoked::Key(id) = revoked
         && !is_found
     {
-        return Err(Error::NotFound {
-            name: Collection::SigningKeys.name(id),
-        });
+        return Err(Error::NotFound(Collection::SigningKeys.name(id)));
     }
     if needs_successor {
         storage::signing_keys::insert(transaction, &new_key).await?;

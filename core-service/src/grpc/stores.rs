@@ -142,7 +142,7 @@ impl proto::stores_server::Stores for Stores {
             caller.require(Scope::Deliveries)?;
             let own = caller.store()?;
             if Collection::Stores.id(&name) != Some(own.id.0) {
-                return Err(Error::NotFound { name }.into());
+                return Err(Error::NotFound(name).into());
             }
             messages::store(own)
         };
@@ -191,9 +191,8 @@ impl proto::stores_server::Stores for Stores {
                 Box::pin(async move {
                     // Read again under the lock: other fields may have changed meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;
-                    let mut store = store.ok_or_else(|| Error::NotFound {
-                        name: Collection::Stores.name(store_id),
-                    })?;
+                    let mut store =
+                        store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
                     changes.apply(&mut store);
                     storage::stores::update(transaction, &store).await?;
                     Ok(messages::store(&store))
@@ -272,9 +271,7 @@ impl Stores {
                 "is a distance from the store's address, which is not set: set the address too, or give a point with the distance (48.8554,2.3596,5km)",
             );
         }
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations));
-        }
+        Error::check(violations)?;
         Ok(Changes {
             display_name,
             time_zone,

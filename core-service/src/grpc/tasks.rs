@@ -122,9 +122,7 @@ impl Tasks {
     }
 
     async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
-        let not_found = || Error::NotFound {
-            name: name.to_owned(),
-        };
+        let not_found = || Error::NotFound(name.to_owned());
         let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
         let store = caller.store()?;
         storage::deliveries::find_task(self.storage.reader(), store.id, TaskId(id))
@@ -133,9 +131,7 @@ impl Tasks {
     }
 
     async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
-        let not_found = || Error::NotFound {
-            name: name.to_owned(),
-        };
+        let not_found = || Error::NotFound(name.to_owned());
         let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
         let reader = self.storage.reader();
         let (store_id, task) = storage::deliveries::find_task_of_any_store(reader, TaskId(id))
@@ -158,15 +154,10 @@ fn state(delivery: &domain::delivery::Delivery, task_id: TaskId) -> Option<TaskS
 fn complete_error(error: &CompleteTaskError, task_id: TaskId) -> Error {
     match error {
         CompleteTaskError::NoSuchTask => not_found(task_id),
-        CompleteTaskError::Cancelled => Error::Conflict {
-            reason: "DELIVERY_CANCELLED",
-            message: error.to_string(),
-        },
+        CompleteTaskError::Cancelled => Error::Conflict("DELIVERY_CANCELLED", error.to_string()),
     }
 }
 
 fn not_found(task_id: TaskId) -> Error {
-    Error::NotFound {
-        name: Collection::Tasks.name(task_id),
-    }
+    Error::NotFound(Collection::Tasks.name(task_id))
 }

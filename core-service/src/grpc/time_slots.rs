@@ -53,12 +53,12 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let not_found = || Error::NotFound {
-            name: if request.name.is_empty() {
+        let not_found = || {
+            Error::NotFound(if request.name.is_empty() {
                 "time slot of the store".to_owned()
             } else {
                 request.name.clone()
-            },
+            })
         };
         let availability = self
             .slots
@@ -156,9 +156,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
     ) -> Result<Response<proto::TimeSlot>, Status> {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().store;
-        let not_found = || Error::NotFound {
-            name: format!("{name}/time_slot"),
-        };
+        let not_found = || Error::NotFound(format!("{name}/time_slot"));
         let store = if caller.has(Scope::Admin) {
             lookup::store(&self.storage, &name).await?
         } else {
@@ -188,7 +186,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         let store = caller.store()?;
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound { name: name.clone() };
+        let not_found = || Error::NotFound(name.clone());
         let id = Collection::TimeSlots.id(&name).ok_or_else(not_found)?;
         let stored = storage::time_slots::find(self.storage.reader(), store.id, TimeSlotId(id))
             .await

@@ -94,7 +94,7 @@ impl proto::zones_server::Zones for Zones {
             },
             (_, Some(name)) => {
                 let name = format!("the zone {name:?}");
-                return Err(Error::NotFound { name }.into());
+                return Err(Error::NotFound(name).into());
             }
         };
 

@@ -34,9 +34,7 @@ pub(super) async fn list(
             "must be 0 or the number of an event",
         );
     }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    Error::check(violations)?;
 
     let reader = storage.reader();
     let mut bounds = storage::events::bounds(reader, store.id).await?;
@@ -84,5 +82,5 @@ pub(super) async fn get(
     };
     event
         .map(|event| store_message(&event, store))
-        .ok_or(Error::NotFound { name })
+        .ok_or(Error::NotFound(name))
 }

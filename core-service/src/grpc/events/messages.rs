@@ -4,7 +4,6 @@ use domain::{
     event::{Event, Object},
     event_log::CursorError,
     store::Store,
-    violation::Violations,
 };
 use proto::iri::Collection;
 
@@ -40,14 +39,7 @@ pub(super) fn store_message(event: &Event, store: &Store) -> proto::Event {
 /// The error for a cursor that was given in `field`.
 pub(super) fn cursor_error(error: CursorError, field: &str) -> Error {
     match error {
-        CursorError::Expired { .. } => Error::Expired {
-            reason: "EVENTS_EXPIRED",
-            message: error.to_string(),
-        },
-        CursorError::Beyond { .. } => {
-            let mut violations = Violations::new();
-            violations.add(field, "OUT_OF_RANGE", error.to_string());
-            Error::Invalid(violations)
-        }
+        CursorError::Expired { .. } => Error::Expired("EVENTS_EXPIRED", error.to_string()),
+        CursorError::Beyond { .. } => Error::invalid(field, "OUT_OF_RANGE", error.to_string()),
     }
 }

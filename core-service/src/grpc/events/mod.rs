@@ -89,10 +89,8 @@ impl proto::events_server::Events for Events {
 }
 
 fn too_many_streams() -> Error {
-    Error::Quota {
-        reason: "TOO_MANY_STREAMS",
-        message: format!(
-            "this client has {MAX_STREAMS} event streams open at this core: close one first"
-        ),
-    }
+    Error::Quota(
+        "TOO_MANY_STREAMS",
+        format!("this client has {MAX_STREAMS} event streams open at this core: close one first"),
+    )
 }

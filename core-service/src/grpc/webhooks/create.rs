@@ -50,12 +50,12 @@ impl Webhooks {
                     }
                     let count = storage::webhooks::count(transaction, owner).await?;
                     if count >= MAX_PER_CLIENT {
-                        return Err(Error::Quota {
-                            reason: "TOO_MANY_WEBHOOKS",
-                            message: format!(
+                        return Err(Error::Quota(
+                            "TOO_MANY_WEBHOOKS",
+                            format!(
                                 "a client has at most {MAX_PER_CLIENT} webhooks; delete one first"
                             ),
-                        });
+                        ));
                     }
                     storage::webhooks::insert(transaction, &webhook, &secrets).await?;
                     Ok(reply)

@@ -113,20 +113,18 @@ async fn require_may_enable(
         return Ok(());
     };
     if disabled.reason == DisabledReason::Operator && !is_operator {
-        return Err(Error::Conflict {
-            reason: "WEBHOOK_DISABLED_BY_OPERATOR",
-            message:
-                "the platform's operator disabled the webhook; only the operator can enable it"
-                    .to_owned(),
-        });
+        return Err(Error::Conflict(
+            "WEBHOOK_DISABLED_BY_OPERATOR",
+            "the platform's operator disabled the webhook; only the operator can enable it"
+                .to_owned(),
+        ));
     }
     let client = storage::api_clients::find(transaction, webhook.api_client_id).await?;
     if client.is_none_or(|client| client.disabled_at.is_some()) {
-        return Err(Error::Conflict {
-            reason: "CLIENT_DISABLED",
-            message: "the webhook's client is disabled; create a webhook with another client"
-                .to_owned(),
-        });
+        return Err(Error::Conflict(
+            "CLIENT_DISABLED",
+            "the webhook's client is disabled; create a webhook with another client".to_owned(),
+        ));
     }
     Ok(())
 }
@@ -136,8 +134,8 @@ pub(super) fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
     if webhook.disabled.is_none() {
         return Ok(());
     }
-    Err(Error::Conflict {
-        reason: "WEBHOOK_DISABLED",
-        message: "the webhook is disabled; enable it first".to_owned(),
-    })
+    Err(Error::Conflict(
+        "WEBHOOK_DISABLED",
+        "the webhook is disabled; enable it first".to_owned(),
+    ))
 }

@@ -133,7 +133,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
             })
             .await?;
         if !deleted {
-            return Err(Error::NotFound { name }.into());
+            return Err(Error::NotFound(name).into());
         }
 
         caller.audit("DeleteWebhook", &name);
@@ -288,9 +288,7 @@ impl Webhooks {
         caller: &Caller,
         name: &str,
     ) -> Result<(Webhook, Store), Error> {
-        let not_found = || Error::NotFound {
-            name: name.to_owned(),
-        };
+        let not_found = || Error::NotFound(name.to_owned());
         let reader = self.storage.reader();
         let id = Collection::Webhooks.id(name).map(WebhookId);
         if caller.has(Scope::Admin) {

@@ -42,9 +42,7 @@ impl Webhooks {
         }
         let size = pages::read_size(request.page_size, &mut violations);
         let start = pages::read_token(&request.page_token, &mut violations);
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations));
-        }
+        Error::check(violations)?;
 
         let key = (webhook.store_id, webhook.id);
         let reader = self.storage.reader();
@@ -114,15 +112,14 @@ impl Webhooks {
                     let found =
                         storage::webhooks::find_and_lock(transaction, store_id, webhook_id).await?;
                     // It may have been disabled or deleted since it was read.
-                    let (webhook, _) =
-                        found.ok_or_else(|| Error::NotFound { name: name.clone() })?;
+                    let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
                     require_enabled(&webhook)?;
                     require_attempts_left(transaction, (store_id, id)).await?;
                     storage::webhook_notifications::resend(transaction, key, [id], now).await?;
                     let notification =
                         storage::webhook_notifications::find(transaction, store_id, id)
                             .await?
-                            .ok_or(Error::NotFound { name })?;
+                            .ok_or(Error::NotFound(name))?;
                     with_attempts(transaction, &notification, &store).await
                 })
             })
@@ -138,9 +135,7 @@ impl Webhooks {
         caller: &Caller,
         name: &str,
     ) -> Result<(NotificationView, Webhook, Store), Error> {
-        let not_found = || Error::NotFound {
-            name: name.to_owned(),
-        };
+        let not_found = || Error::NotFound(name.to_owned());
         let reader = self.storage.reader();
         let id = Collection::Notifications.id(name).map(NotificationId);
         let notification = if caller.has(Scope::Admin) {
@@ -156,7 +151,7 @@ impl Webhooks {
         match self.webhook_of(caller, &webhook).await {
             Ok((webhook, store)) => Ok((notification, webhook, store)),
             // Name the notification that was requested.
-            Err(Error::NotFound { .. }) => Err(not_found()),
+            Err(Error::NotFound(_)) => Err(not_found()),
             Err(error) => Err(error),
         }
     }
@@ -169,10 +164,10 @@ async fn require_attempts_left(
 ) -> Result<(), Error> {
     let found = storage::webhook_notifications::find(transaction, store_id, id).await?;
     if found.is_some_and(|notification| notification.attempts >= MAX_ATTEMPTS) {
-        return Err(Error::Conflict {
-            reason: "TOO_MANY_ATTEMPTS",
-            message: format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
-        });
+        return Err(Error::Conflict(
+            "TOO_MANY_ATTEMPTS",
+            format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
+        ));
     }
     Ok(())
 }

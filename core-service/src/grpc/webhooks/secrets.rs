@@ -120,9 +120,5 @@ fn read_overlap(request: &proto::RotateWebhookSecretRequest) -> Result<SignedDur
             ),
         );
     }
-    if violations.is_empty() {
-        Ok(overlap)
-    } else {
-        Err(Error::Invalid(violations))
-    }
+    Error::check(violations).map(|()| overlap)
 }

@@ -37,9 +37,7 @@ impl Webhooks {
         let secrets = storage::webhook_secrets::find(self.storage.reader(), webhook_key)
             .await?
             // Deleted since it was read.
-            .ok_or_else(|| Error::NotFound {
-                name: name.to_owned(),
-            })?;
+            .ok_or_else(|| Error::NotFound(name.to_owned()))?;
         let id = NotificationId::new();
         let sample = proto::Notification {
             name: Collection::Notifications.name(id),
