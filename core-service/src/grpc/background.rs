@@ -33,41 +33,20 @@ impl Background {
     /// Spawns the tasks. Returns those to wait for after all streams are closed: some of them run
     /// until then and until their inputs are empty.
     pub(crate) fn spawn(self, lifecycle: &Lifecycle) -> TaskTracker {
-        let Self {
-            feed,
-            events_sequenced,
-            sequencer,
-            event_retention,
-            delivery_retention,
-            idempotency,
-            leases,
-            unsent_leases,
-            attempt_writer,
-            notification_cleanup,
-        } = self;
-        let Lifecycle {
-            shutdown,
-            task_tracker,
-            streams_closed,
-        } = lifecycle;
+        let shutdown = || lifecycle.shutdown.clone();
+        let streams_closed = || lifecycle.streams_closed.clone();
 
-        task_tracker.spawn(async move { feed.poll(events_sequenced).await });
-        let token = shutdown.clone();
-        task_tracker.spawn(async move { sequencer.run(&token).await });
-        let token = shutdown.clone();
-        task_tracker.spawn(async move { event_retention.run(&token).await });
-        let token = shutdown.clone();
-        task_tracker.spawn(async move { delivery_retention.run(&token).await });
-        let token = shutdown.clone();
-        task_tracker.spawn(async move { idempotency.remove_expired(&token).await });
+        let tasks = &lifecycle.task_tracker;
+        tasks.spawn(self.feed.poll(self.events_sequenced));
+        tasks.spawn(self.sequencer.run(shutdown()));
+        tasks.spawn(self.event_retention.run(shutdown()));
+        tasks.spawn(self.delivery_retention.run(shutdown()));
+        tasks.spawn(self.idempotency.remove_expired(shutdown()));
 
         let last_tasks = TaskTracker::new();
-        let token = streams_closed.clone();
-        last_tasks.spawn(async move { leases.run(unsent_leases, &token).await });
-        let token = streams_closed.clone();
-        last_tasks.spawn(async move { attempt_writer.run(&token).await });
-        let token = shutdown.clone();
-        last_tasks.spawn(async move { notification_cleanup.run(&token).await });
+        last_tasks.spawn(self.leases.run(self.unsent_leases, streams_closed()));
+        last_tasks.spawn(self.attempt_writer.run(streams_closed()));
+        last_tasks.spawn(self.notification_cleanup.run(shutdown()));
         last_tasks.close();
         last_tasks
     }

@@ -198,13 +198,13 @@ pub(super) struct DeliveryRetention {
 impl DeliveryRetention {
     /// Erases deliveries past their retention until shutdown. Stored responses expire before; the
     /// receivers' responses and cached geocodes have retentions of their own.
-    pub(super) async fn run(&self, shutdown: &CancellationToken) {
+    pub(super) async fn run(self, shutdown: CancellationToken) {
         let Some(retention) = self.retention else {
             return;
         };
         let mut changes = self.clock.manual_changes();
         loop {
-            if let Err(error) = self.erase_overdue(retention, shutdown).await {
+            if let Err(error) = self.erase_overdue(retention, &shutdown).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot erase deliveries past their retention"

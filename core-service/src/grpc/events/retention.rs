@@ -24,10 +24,10 @@ pub(in crate::grpc) struct EventRetention {
 
 impl EventRetention {
     /// Removes old events until shutdown.
-    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+    pub(in crate::grpc) async fn run(self, shutdown: CancellationToken) {
         let mut changes = self.clock.manual_changes();
         loop {
-            if let Err(error) = self.remove_old(shutdown).await {
+            if let Err(error) = self.remove_old(&shutdown).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot remove old events"

@@ -39,7 +39,7 @@ pub(in crate::grpc) struct Sequencer {
 
 impl Sequencer {
     /// Numbers events until shutdown.
-    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+    pub(in crate::grpc) async fn run(self, shutdown: CancellationToken) {
         let lease_owner = Uuid::now_v7();
         let mut events_written = self.events_written.subscribe();
         let mut interval = MIN_POLL_INTERVAL;
@@ -58,13 +58,13 @@ impl Sequencer {
                 Ok(SequencerRun::Numbered(0)) => {}
                 Ok(SequencerRun::Numbered(_)) => interval = MIN_POLL_INTERVAL,
                 // The owner of the lease finds the events, too.
-                Ok(SequencerRun::LeaseHeldElsewhere) => pause(LEASE_DURATION / 4, shutdown).await,
+                Ok(SequencerRun::LeaseHeldElsewhere) => pause(LEASE_DURATION / 4, &shutdown).await,
                 Err(error) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
                         "cannot number events"
                     );
-                    pause(MAX_POLL_INTERVAL, shutdown).await;
+                    pause(MAX_POLL_INTERVAL, &shutdown).await;
                 }
             }
         }

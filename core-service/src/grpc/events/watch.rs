@@ -50,7 +50,7 @@ impl EventFeed {
 
     /// Reads new events for all streams until shutdown. `events_sequenced` is signalled when this
     /// core has numbered events.
-    pub(in crate::grpc) async fn poll(&self, events_sequenced: watch::Receiver<()>) {
+    pub(in crate::grpc) async fn poll(self: Arc<Self>, events_sequenced: watch::Receiver<()>) {
         let poller = TailPoller {
             storage: &self.storage,
             tail: &self.tail,

@@ -187,7 +187,7 @@ impl Idempotency {
     }
 
     /// Deletes expired responses until shutdown.
-    pub(super) async fn remove_expired(&self, shutdown: &CancellationToken) {
+    pub(super) async fn remove_expired(self: Arc<Self>, shutdown: CancellationToken) {
         let mut changes = self.clock.manual_changes();
         loop {
             if let Err(error) = self.try_remove_expired().await {

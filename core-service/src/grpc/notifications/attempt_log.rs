@@ -68,7 +68,7 @@ pub(in crate::grpc) struct AttemptWriter {
 
 impl AttemptWriter {
     /// Writes attempts, in batches, until all streams are closed and the queue is empty.
-    pub(in crate::grpc) async fn run(mut self, streams_closed: &CancellationToken) {
+    pub(in crate::grpc) async fn run(mut self, streams_closed: CancellationToken) {
         loop {
             let first = tokio::select! {
                 first = self.queue.recv() => first,

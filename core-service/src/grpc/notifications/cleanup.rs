@@ -29,7 +29,7 @@ impl NotificationCleanup {
     /// Cancels pending notifications of disabled webhooks and removes finished ones past their
     /// retention with their attempts, until shutdown. Every core does so; removing skips rows that
     /// another core has locked, cancelling waits for the webhook's lock.
-    pub(in crate::grpc) async fn run(&self, shutdown: &CancellationToken) {
+    pub(in crate::grpc) async fn run(self, shutdown: CancellationToken) {
         let mut clock_changes = self.clock.manual_changes();
         let mut pause = INTERVAL;
         loop {

@@ -78,9 +78,9 @@ impl Leases {
     /// Releases expired leases, and those of pre-leased notifications that were not sent, until
     /// all streams are closed.
     pub(in crate::grpc) async fn run(
-        &self,
+        self: Arc<Self>,
         mut unsent_leases: UnsentLeases,
-        streams_closed: &CancellationToken,
+        streams_closed: CancellationToken,
     ) {
         let mut changes = self.clock.manual_changes();
         let mut poll = tokio::time::interval(LEASE_DURATION / 12);
