@@ -16,7 +16,10 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
-use process::memory_connection::{MemoryConnector, memory_listener};
+use process::{
+    listen::listen,
+    memory_connection::{MemoryConnector, memory_listener},
+};
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
 use tokio::{net::TcpListener, time::Instant};
@@ -332,12 +335,6 @@ async fn own_listener(
         .await
         .context("cannot listen on a port of 127.0.0.1 for the operator's commands")?;
     Ok((local_url("http", listener.local_addr()?), Some(listener)))
-}
-
-async fn listen(addr: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(addr).await.with_context(|| {
-        format!("cannot listen on {addr}; choose another address with {flag}, or port 0 for any free one")
-    })
 }
 
 /// The URL of a listener on this machine.

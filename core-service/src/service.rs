@@ -6,6 +6,7 @@ use futures_util::{StreamExt as _, stream::select_all};
 use process::{
     clock::Clock,
     health::HealthListener,
+    listen::{ListenError, listen},
     memory_connection::MemoryListener,
     metrics::{Exposition, Registry},
     middleware::middleware,
@@ -64,10 +65,7 @@ pub struct CoreService {
 impl CoreService {
     /// Binds the configured address and opens a core with the system's clock.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
-        let addr = config.listen;
-        let listener = TcpListener::bind(addr)
-            .await
-            .map_err(|source| cannot_listen(addr, "--listen", source))?;
+        let listener = listen(config.listen, "--listen").await?;
         Self::new(config, listener, Clock::system()).await
     }
 
@@ -77,21 +75,16 @@ impl CoreService {
         listener: TcpListener,
         clock: Clock,
     ) -> Result<Self, StartError> {
-        let addr = listener
-            .local_addr()
-            .map_err(|source| cannot_listen(config.listen, "--listen", source))?;
+        let addr = listener.local_addr().map_err(|source| ListenError {
+            addr: config.listen,
+            flag: "--listen",
+            source,
+        })?;
         let tls = config.tls.open()?;
         if tls.is_none() && !addr.ip().is_loopback() && !config.allow_plaintext {
             return Err(StartError::Plaintext { addr });
         }
-        let health = match config.health_listen {
-            Some(addr) => Some(
-                HealthListener::bind(addr)
-                    .await
-                    .map_err(|source| cannot_listen(addr, "--health-listen", source))?,
-            ),
-            None => None,
-        };
+        let health = HealthListener::bind(config.health_listen).await?;
         let mut resources = startup::open(&config, clock).await?;
         let metrics = Metrics::new();
         let exposition = expose(&metrics, &config, &mut resources);
@@ -260,10 +253,6 @@ fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Expo
     platform.register(registry);
     exposition.refresh_with(move || platform.clone().refresh());
     exposition
-}
-
-fn cannot_listen(addr: SocketAddr, flag: &'static str, source: std::io::Error) -> StartError {
-    StartError::Listen { addr, flag, source }
 }
 
 /// All gRPC services of a core.

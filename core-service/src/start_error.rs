@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use geocoding::gazetteer::ImportError;
-use process::{secret_file, tls};
+use process::{listen::ListenError, secret_file, tls};
 
 use crate::{
     error::Error,
@@ -14,14 +14,8 @@ use crate::{
 /// The reason why a core cannot start or stops.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error(
-        "cannot listen on {addr}; choose another address with {flag}, or port 0 for any free one"
-    )]
-    Listen {
-        addr: SocketAddr,
-        flag: &'static str,
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     #[error(
         "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key, delivery has --grpc-tls-certificate and --grpc-tls-key), listen on a loopback address, or set --allow-plaintext"
     )]

@@ -6,6 +6,7 @@ use anyhow::Context;
 use core_client::Cores;
 use process::{
     health::{HealthListener, Readiness},
+    listen::listen,
     metrics::{Exposition, Registry},
     tls,
 };
@@ -45,22 +46,8 @@ impl RestGateway {
     /// Binds to the configured address. Fails if the address is not available or a core's URL
     /// cannot be used.
     pub async fn bind(config: Config) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(config.listen)
-            .await
-            .with_context(|| {
-                format!(
-                    "cannot listen on {}; choose another address with --listen, or port 0 for any free one",
-                    config.listen
-                )
-            })?;
-        let health = match config.health_listen {
-            Some(addr) => Some(HealthListener::bind(addr).await.with_context(|| {
-                format!(
-                    "cannot listen on {addr}; choose another address with --health-listen, or port 0 for any free one"
-                )
-            })?),
-            None => None,
-        };
+        let listener = listen(config.listen, "--listen").await?;
+        let health = HealthListener::bind(config.health_listen).await?;
         let mut gateway = Self::new(config, listener)?;
         gateway.health = health;
         Ok(gateway)

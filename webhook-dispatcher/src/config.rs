@@ -1,14 +1,14 @@
 //! The settings of the dispatcher: flags, environment and defaults.
 
-use std::{io, net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::Policy;
 use http::HeaderName;
 use process::{
-    command_line, duration, logs::LogConfig, number, redacted::Redacted, reloading::Reloading,
-    secret_file, tls, traces::TraceConfig,
+    command_line, duration, listen::ListenError, logs::LogConfig, number, redacted::Redacted,
+    reloading::Reloading, secret_file, tls, traces::TraceConfig,
 };
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
@@ -111,10 +111,8 @@ pub enum ConfigError {
     NoClientSecret,
     #[error("cannot read the client secret")]
     ClientSecretFile(#[from] secret_file::Error),
-    #[error(
-        "cannot listen on {addr}; choose another address with --health-listen, or port 0 for any free one"
-    )]
-    HealthListen { addr: SocketAddr, source: io::Error },
+    #[error(transparent)]
+    HealthListen(#[from] ListenError),
     #[error(
         "platform name `{0}` is not valid in a header name: use 1 to 64 letters, digits and hyphens"
     )]

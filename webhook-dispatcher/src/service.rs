@@ -37,14 +37,8 @@ pub struct WebhookDispatcher {
 impl WebhookDispatcher {
     /// As [`WebhookDispatcher::new`], and binds the health listener if it is configured.
     pub async fn bind(config: Config) -> Result<Self, ConfigError> {
-        let health_listen = config.health_listen;
         let mut dispatcher = Self::new(&config)?;
-        if let Some(addr) = health_listen {
-            let health = HealthListener::bind(addr)
-                .await
-                .map_err(|source| ConfigError::HealthListen { addr, source })?;
-            dispatcher.health = Some(health);
-        }
+        dispatcher.health = HealthListener::bind(config.health_listen).await?;
         Ok(dispatcher)
     }
 

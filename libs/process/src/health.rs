@@ -1,9 +1,7 @@
 //! Serves `/healthz`, `/readyz` and optionally `/metrics` on a separate listener, for programs
 //! without an HTTP API.
 
-use std::{
-    collections::VecDeque, convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration,
-};
+use std::{collections::VecDeque, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -19,7 +17,10 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::metrics::Exposition;
+use crate::{
+    listen::{ListenError, listen},
+    metrics::Exposition,
+};
 
 /// Limit for a readiness check; probes have short timeouts, often one second.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(900);
@@ -53,16 +54,20 @@ pub struct HealthListener {
 }
 
 impl HealthListener {
-    /// Binds the listener; port 0 is any free port.
-    pub async fn bind(addr: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(addr).await?;
-        let addr = listener.local_addr()?;
-        Ok(Self {
+    /// Binds the listener, if the program has an address for it.
+    pub async fn bind(addr: Option<SocketAddr>) -> Result<Option<Self>, ListenError> {
+        let Some(addr) = addr else {
+            return Ok(None);
+        };
+        let flag = "--health-listen";
+        let listener = listen(addr, flag).await?;
+        let bound = listener.local_addr();
+        Ok(Some(Self {
+            addr: bound.map_err(|source| ListenError { addr, flag, source })?,
             listener,
-            addr,
             metrics: None,
             connection_timeout: CONNECTION_TIMEOUT,
-        })
+        }))
     }
 
     /// Serves `/metrics` too.
@@ -211,9 +216,9 @@ mod tests {
     }
 
     async fn listener() -> HealthListener {
-        HealthListener::bind(([127, 0, 0, 1], 0).into())
-            .await
-            .unwrap()
+        let addr = ([127, 0, 0, 1], 0).into();
+        let bound = HealthListener::bind(Some(addr)).await;
+        bound.unwrap().unwrap()
     }
 
     /// Status line and body of the response to one request over a socket.

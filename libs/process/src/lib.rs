@@ -1,13 +1,14 @@
-//! Code that all programs of the platform share: clock, command line, logs, metrics, health checks,
-//! graceful shutdown, the service manager, random numbers; durations, numbers and secrets in
-//! settings, TLS files, the version, traces, files that are read again when they change, and
-//! middleware.
+//! Code that all programs of the platform share: clock, command line, logs, metrics, listeners,
+//! health checks, graceful shutdown, the service manager, random numbers; durations, numbers and
+//! secrets in settings, TLS files, the version, traces, files that are read again when they change,
+//! and middleware.
 
 pub mod clock;
 pub mod command_line;
 pub mod duration;
 pub mod file_descriptors;
 pub mod health;
+pub mod listen;
 pub mod logs;
 pub mod memory_connection;
 pub mod metrics;
