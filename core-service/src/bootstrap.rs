@@ -138,15 +138,11 @@ pub(crate) fn new_client(
 
 /// Creates an API client, unless its key exists.
 pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
-    storage
-        .write(move |transaction| {
-            let client = client.clone();
-            Box::pin(async move {
-                storage::api_clients::insert_if_absent(transaction, &client).await?;
-                Ok(())
-            })
-        })
-        .await
+    let created = storage.write(move |transaction| {
+        let client = client.clone();
+        Box::pin(async move { storage::api_clients::insert_if_absent(transaction, &client).await })
+    });
+    Ok(created.await?)
 }
 
 #[cfg(test)]

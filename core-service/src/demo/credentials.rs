@@ -31,11 +31,11 @@ impl Seed {
         storage
             .write(move |transaction| {
                 let secret = (NAME.to_owned(), encrypted.clone());
-                Box::pin(async move {
-                    // Another all-in-one may have created it meanwhile.
-                    storage::platform_secrets::insert_if_absent(transaction, secret).await?;
-                    Ok::<_, Error>(())
-                })
+                // Another all-in-one may have created it meanwhile.
+                Box::pin(storage::platform_secrets::insert_if_absent(
+                    transaction,
+                    secret,
+                ))
             })
             .await?;
         Self::read(storage, secret_box)

@@ -124,11 +124,7 @@ pub(crate) async fn read_or_create(
     storage
         .write(move |transaction| {
             let key = key.clone();
-            Box::pin(async move {
-                storage::signing_keys::insert(transaction, &key)
-                    .await
-                    .map_err(Error::from)
-            })
+            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
         })
         .await?;
     read(storage, secret_box, issuer, now)

@@ -50,10 +50,7 @@ impl EventRetention {
         {
             self.storage
                 .write(move |transaction| {
-                    Box::pin(async move {
-                        storage::events::remove_oldest(transaction, before, BATCH).await?;
-                        Ok::<_, Error>(())
-                    })
+                    Box::pin(storage::events::remove_oldest(transaction, before, BATCH))
                 })
                 .await?;
         }

@@ -77,12 +77,8 @@ impl Sequencer {
             let run = self
                 .storage
                 .write(move |transaction| {
-                    Box::pin(async move {
-                        let lease = (lease_owner, LEASE_DURATION);
-                        Ok::<_, Error>(
-                            storage::events::assign_numbers(transaction, lease, BATCH).await?,
-                        )
-                    })
+                    let lease = (lease_owner, LEASE_DURATION);
+                    Box::pin(storage::events::assign_numbers(transaction, lease, BATCH))
                 })
                 .await?;
             match run {
@@ -106,9 +102,10 @@ impl Sequencer {
         let released = self
             .storage
             .write(move |transaction| {
-                Box::pin(async move {
-                    storage::events::release_lease(transaction, Some(lease_owner)).await
-                })
+                Box::pin(storage::events::release_lease(
+                    transaction,
+                    Some(lease_owner),
+                ))
             })
             .await;
         if let Err(error) = released {

@@ -46,15 +46,15 @@ impl Idempotency {
 
     async fn store(&self, key: Key, plain: &[u8]) -> Result<(), Error> {
         let encrypted = request::encrypt(&self.secret_box, key, plain);
-        self.storage
-            .write(move |transaction| {
-                let encrypted = encrypted.clone();
-                Box::pin(async move {
-                    idempotency_keys::store_response(transaction, key, encrypted).await?;
-                    Ok(())
-                })
-            })
-            .await
+        let stored = self.storage.write(move |transaction| {
+            let encrypted = encrypted.clone();
+            Box::pin(idempotency_keys::store_response(
+                transaction,
+                key,
+                encrypted,
+            ))
+        });
+        Ok(stored.await?)
     }
 }
 

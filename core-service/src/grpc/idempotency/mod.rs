@@ -213,11 +213,11 @@ impl Idempotency {
             }
             self.storage
                 .write(move |transaction| {
-                    Box::pin(async move {
-                        idempotency_keys::delete_expired(transaction, before, CLEANUP_BATCH)
-                            .await?;
-                        Ok::<_, Error>(())
-                    })
+                    Box::pin(idempotency_keys::delete_expired(
+                        transaction,
+                        before,
+                        CLEANUP_BATCH,
+                    ))
                 })
                 .await?;
         }

@@ -110,9 +110,7 @@ impl Claims {
         let claimed = self.storage.write(move |transaction| {
             let budget = budget.clone();
             Box::pin(async move {
-                let claimed =
-                    storage::notifications::claim(transaction, &budget, lease, now).await?;
-                Ok::<_, Error>(claimed)
+                storage::notifications::claim(transaction, &budget, lease, now).await
             })
         });
         let claimed = claimed.await?;

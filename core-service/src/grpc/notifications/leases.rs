@@ -62,9 +62,7 @@ impl Leases {
                 .write(move |transaction| {
                     let leases = leases.clone();
                     Box::pin(async move {
-                        Ok::<_, Error>(
-                            storage::notifications::release(transaction, &leases, now).await?,
-                        )
+                        storage::notifications::release(transaction, &leases, now).await
                     })
                 })
                 .await?;
@@ -130,12 +128,9 @@ impl Leases {
             return Ok(0);
         }
         let now = self.clock.now();
-        self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    Ok(storage::notifications::release_expired(transaction, now).await?)
-                })
-            })
-            .await
+        let released = self.storage.write(move |transaction| {
+            Box::pin(storage::notifications::release_expired(transaction, now))
+        });
+        Ok(released.await?)
     }
 }

@@ -134,8 +134,7 @@ impl Outcomes {
         let recorded = self.storage.write(move |transaction| {
             let outcomes = outcomes.clone();
             Box::pin(async move {
-                storage::notifications::record_host_outcomes(transaction, &outcomes, now).await?;
-                Ok::<_, Error>(())
+                storage::notifications::record_host_outcomes(transaction, &outcomes, now).await
             })
         });
         match recorded.await {
