@@ -175,7 +175,7 @@ fn security(auth: Auth) -> Value {
         Auth::None => json!([]),
         // `{}` permits a request without HTTP Basic: the form can contain the key and the secret.
         Auth::ClientCredentials => json!([{"credentials": []}, {}]),
-        Auth::Token => json!([{"accessToken": []}]),
+        Auth::Token | Auth::StoreToken => json!([{"accessToken": []}]),
         Auth::Scope(scope) => json!([{"accessToken": [scope]}]),
     }
 }

@@ -33,7 +33,9 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
         Auth::Token => derived.extend(TOKEN_ERRORS),
-        Auth::Scope(_) => derived.extend(TOKEN_ERRORS.iter().chain(STORE_ERRORS)),
+        Auth::StoreToken | Auth::Scope(_) => {
+            derived.extend(TOKEN_ERRORS.iter().chain(STORE_ERRORS));
+        }
     }
     match operation.expects {
         Expects::Nothing => {}
@@ -106,7 +108,7 @@ const TOKEN_ERRORS: &[&ErrorCode] = &[
 ];
 
 /// Errors of resources that belong to a store.
-pub(super) const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
+const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
 
 const BODY_ERRORS: &[&ErrorCode] = &[
     &codes::VALIDATION_FAILED,

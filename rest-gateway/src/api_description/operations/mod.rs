@@ -82,6 +82,8 @@ pub(super) enum Auth {
     ClientCredentials,
     /// An access token with any scope.
     Token,
+    /// An access token of a client that has a store.
+    StoreToken,
     /// An access token with this scope.
     Scope(&'static str),
 }
@@ -172,7 +174,7 @@ impl Operation {
 
     /// Whether it requires an access token.
     pub(crate) fn requires_token(&self) -> bool {
-        matches!(self.auth, Auth::Token | Auth::Scope(_))
+        matches!(self.auth, Auth::Token | Auth::StoreToken | Auth::Scope(_))
     }
 
     /// The names of its query parameters.

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 
-use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns, error_codes::STORE_ERRORS};
+use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::webhooks::{
         EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST, WEBHOOK,
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-const WEBHOOKS_DEFAULT: Operation = Operation::default("Webhooks", Auth::Token);
+const WEBHOOKS_DEFAULT: Operation = Operation::default("Webhooks", Auth::StoreToken);
 
 pub(super) static WEBHOOKS: &[Operation] = &[
     Operation {
@@ -32,6 +32,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         ),
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         returns: Returns::Created(&WEBHOOK),
+        auth: Auth::Token,
         error_codes: &[&codes::TOO_MANY_WEBHOOKS, &codes::NO_STORE],
         ..WEBHOOKS_DEFAULT
     },
@@ -44,7 +45,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         description: "The secrets are left out. All webhooks are on one page; `itemsPerPage` has no effect.",
         parameters: &[Parameter::ITEMS_PER_PAGE, Parameter::PAGE, Parameter::ORDER],
         returns: Returns::Collection(&WEBHOOK),
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -55,7 +55,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         summary: "Get a webhook",
         description: "`enabled` and `disabledReason` tell whether it receives notifications.",
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -67,7 +66,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         summary: "Delete a webhook",
         description: "Cancels its pending notifications.",
         returns: Returns::Nothing,
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -82,11 +80,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: &[
-            &codes::INSUFFICIENT_SCOPE,
-            &codes::NO_STORE,
-            &codes::WEBHOOK_DISABLED_BY_OPERATOR,
-        ],
+        error_codes: &[&codes::WEBHOOK_DISABLED_BY_OPERATOR],
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -100,7 +94,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -115,7 +108,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Optional(&SECRET_ROTATION, r#"{"overlap": 3600}"#),
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
     Operation {
@@ -129,12 +121,11 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&WEBHOOK),
-        error_codes: STORE_ERRORS,
         ..WEBHOOKS_DEFAULT
     },
 ];
 
-const NOTIFICATIONS_DEFAULT: Operation = Operation::default("Notifications", Auth::Token);
+const NOTIFICATIONS_DEFAULT: Operation = Operation::default("Notifications", Auth::StoreToken);
 
 pub(super) static NOTIFICATIONS: &[Operation] = &[
     Operation {
@@ -159,7 +150,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             Parameter::ORDER,
         ],
         returns: Returns::Collection(&NOTIFICATION),
-        error_codes: STORE_ERRORS,
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {
@@ -174,11 +164,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Resource(&RECOVERY, r#"{"since": "2020-04-01T00:00:00+02:00"}"#),
         returns: Returns::Resource(&RECOVERY),
-        error_codes: &[
-            &codes::INSUFFICIENT_SCOPE,
-            &codes::NO_STORE,
-            &codes::WEBHOOK_DISABLED,
-        ],
+        error_codes: &[&codes::WEBHOOK_DISABLED],
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {
@@ -195,7 +181,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             The sample is not retried.",
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&TEST),
-        error_codes: STORE_ERRORS,
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {
@@ -206,7 +191,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         summary: "Get a notification with its attempts",
         description: "Each attempt has its status, its duration and the start of the receiver's response.",
         returns: Returns::Resource(&NOTIFICATION),
-        error_codes: STORE_ERRORS,
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {
@@ -220,17 +204,12 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::EmptyObject,
         returns: Returns::Resource(&NOTIFICATION),
-        error_codes: &[
-            &codes::INSUFFICIENT_SCOPE,
-            &codes::NO_STORE,
-            &codes::TOO_MANY_ATTEMPTS,
-            &codes::WEBHOOK_DISABLED,
-        ],
+        error_codes: &[&codes::TOO_MANY_ATTEMPTS, &codes::WEBHOOK_DISABLED],
         ..NOTIFICATIONS_DEFAULT
     },
 ];
 
-const EVENTS_DEFAULT: Operation = Operation::default("Events", Auth::Token);
+const EVENTS_DEFAULT: Operation = Operation::default("Events", Auth::StoreToken);
 
 pub(super) static EVENTS: &[Operation] = &[
     Operation {
@@ -254,11 +233,7 @@ pub(super) static EVENTS: &[Operation] = &[
             Parameter::ORDER,
         ],
         returns: Returns::Collection(&EVENT),
-        error_codes: &[
-            &codes::INSUFFICIENT_SCOPE,
-            &codes::NO_STORE,
-            &codes::EVENTS_EXPIRED,
-        ],
+        error_codes: &[&codes::EVENTS_EXPIRED],
         ..EVENTS_DEFAULT
     },
     Operation {
@@ -269,7 +244,6 @@ pub(super) static EVENTS: &[Operation] = &[
         summary: "Get an event",
         description: "An event is stored for 30 days by default.",
         returns: Returns::Resource(&EVENT),
-        error_codes: STORE_ERRORS,
         ..EVENTS_DEFAULT
     },
 ];
