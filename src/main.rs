@@ -31,14 +31,7 @@ async fn main() -> ExitCode {
         Command::Verify(verify) => verify.run().await,
         Command::Restore(restore) => restore.run().await,
     };
-
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}", logs::error_message(&error));
-            ExitCode::FAILURE
-        }
-    }
+    logs::exit_code("", result)
 }
 
 async fn start(settings: Settings) -> anyhow::Result<()> {

@@ -1,11 +1,14 @@
 //! Measures each call, logs those of the platform's services, and counts each as in flight until
 //! the last byte of its response.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt as _;
-use process::traces::{self, KeyValue, TraceSpan};
+use process::{
+    logs::milliseconds,
+    traces::{self, KeyValue, TraceSpan},
+};
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tonic::{Code, Status, body::Body};
@@ -155,15 +158,6 @@ fn request_id(headers: &HeaderMap) -> String {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/+=@".contains(&byte);
     sent.filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_safe))
         .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
-}
-
-/// With a precision of microseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "53 bits of microseconds are 285 years"
-)]
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_micros() as f64 / 1000.0
 }
 
 #[cfg(test)]

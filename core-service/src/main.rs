@@ -68,13 +68,7 @@ async fn main() -> std::process::ExitCode {
         None => arguments.config.logs,
     };
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn", logs);
-    match run(arguments).await {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("core-service: {}", logs::error_message(&error));
-            std::process::ExitCode::FAILURE
-        }
-    }
+    logs::exit_code("core-service: ", run(arguments).await)
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {

@@ -3,7 +3,10 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use http::{Request, Response, StatusCode};
-use process::traces::{self, KeyValue, TraceSpan};
+use process::{
+    logs::milliseconds,
+    traces::{self, KeyValue, TraceSpan},
+};
 use tokio::time::Instant;
 use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
@@ -97,15 +100,6 @@ fn log<R>(series: Series, response: &Response<R>, duration: Duration) {
         duration_ms = milliseconds(duration),
         "request served"
     );
-}
-
-/// With a precision of microseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "53 bits of microseconds are 285 years"
-)]
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_micros() as f64 / 1000.0
 }
 
 /// Counts a request until it is dropped; a client may disconnect before the response.

@@ -9,13 +9,7 @@ use webhook_dispatcher::{Config, WebhookDispatcher};
 async fn main() -> ExitCode {
     let config: Config = command_line::parse_without_secrets_in(&[]);
     logs::to_stderr("info", config.logs);
-    match run(config).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("webhook-dispatcher: {}", logs::error_message(&error));
-            ExitCode::FAILURE
-        }
-    }
+    logs::exit_code("webhook-dispatcher: ", run(config).await)
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {

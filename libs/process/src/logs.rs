@@ -1,6 +1,6 @@
 //! The output of a program to stderr: its logs, and the error that ends it.
 
-use std::{fmt::Write as _, io::IsTerminal as _};
+use std::{fmt::Write as _, io::IsTerminal as _, process::ExitCode, time::Duration};
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -49,6 +49,26 @@ pub fn to_stderr(default_filter: &str, config: LogConfig) {
             .with_current_span(true)
             .with_span_list(false)
             .init(),
+    }
+}
+
+/// A duration in milliseconds, with a precision of microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "53 bits of microseconds are 285 years"
+)]
+pub fn milliseconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}
+
+/// The exit code of a program, whose error is printed after a prefix.
+pub fn exit_code(prefix: &str, result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{prefix}{}", error_message(&error));
+            ExitCode::FAILURE
+        }
     }
 }
 
