@@ -22,13 +22,9 @@ const OLDEST_POSTGRES: i32 = 150_000;
 pub(super) async fn check(config: &'static Config) -> Vec<Check> {
     // Leaked: a check that timed out still runs, and may use it.
     let opened: &'static OnceLock<Inspection> = Box::leak(Box::default());
-    let database = Check::run("database", async { finding(open(config, opened).await) });
-    let mut checks = vec![database.await];
+    let mut checks = vec![Check::run("database", open(config, opened)).await];
     let Some(database) = opened.get() else {
-        let key = Check::run("master key", async {
-            finding(master_key(config, None).await)
-        });
-        checks.push(key.await);
+        checks.push(Check::run("master key", master_key(config, None)).await);
         let unopened = ["database settings", "database file", "migrations", "clock"];
         for name in unopened {
             let skipped = async { Finding::skipped("the database is not open") };
@@ -37,24 +33,14 @@ pub(super) async fn check(config: &'static Config) -> Vec<Check> {
         return checks;
     };
     let (key, settings, file, migrations, clock) = tokio::join!(
-        Check::run("master key", async {
-            finding(master_key(config, Some(database)).await)
-        }),
-        Check::run("database settings", async {
-            finding(settings(config, database).await)
-        }),
-        Check::run("database file", async { finding(file(database).await) }),
-        Check::run("migrations", async {
-            finding(migrations(config, database).await)
-        }),
-        Check::run("clock", async { finding(clock(database).await) }),
+        Check::run("master key", master_key(config, Some(database))),
+        Check::run("database settings", settings(config, database)),
+        Check::run("database file", file(database)),
+        Check::run("migrations", migrations(config, database)),
+        Check::run("clock", clock(database)),
     );
     checks.extend([key, settings, file, migrations, clock]);
     checks
-}
-
-fn finding(result: Result<Finding, StartError>) -> Finding {
-    result.unwrap_or_else(Finding::error)
 }
 
 async fn open(config: &Config, opened: &OnceLock<Inspection>) -> Result<Finding, StartError> {

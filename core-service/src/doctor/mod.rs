@@ -11,7 +11,7 @@ use process::logs::error_message;
 use serde::Serialize;
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
-use crate::config::Config;
+use crate::{config::Config, start_error::StartError};
 
 /// Of each check.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,12 +52,12 @@ pub enum Status {
 
 impl Check {
     /// Runs on a thread of its own, which a disk that does not respond blocks.
-    pub async fn run(
+    pub async fn run<F: Into<Finding>>(
         name: impl Into<String>,
-        finding: impl Future<Output = Finding> + Send + 'static,
+        finding: impl Future<Output = F> + Send + 'static,
     ) -> Self {
         let runtime = Handle::current();
-        let checked = spawn_blocking(move || runtime.block_on(finding));
+        let checked = spawn_blocking(move || runtime.block_on(finding).into());
         let finding = match timeout(TIMEOUT, checked).await {
             Ok(checked) => checked.unwrap_or_else(Finding::error),
             Err(_) => Finding::failure(
@@ -100,6 +100,12 @@ impl Finding {
             found: found.into(),
             fix,
         }
+    }
+}
+
+impl From<Result<Finding, StartError>> for Finding {
+    fn from(result: Result<Finding, StartError>) -> Self {
+        result.unwrap_or_else(Finding::error)
     }
 }
 
