@@ -114,30 +114,20 @@ impl Authenticator {
         })
     }
 
+    /// Finds the client of a token, with its store, and the token's secret.
     async fn find_caller(
         &self,
         claims: &Claims,
         now: Timestamp,
     ) -> Result<(Caller, ValidSecret), Error> {
-        let (client, secret) = self.find_client(claims, now).await?;
+        let reader = self.storage.reader();
+        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
+        let (client, secret) = with_secret(client, claims, now)?;
         let store = match client.store_id {
-            Some(id) => storage::stores::find(self.storage.reader(), id).await?,
+            Some(id) => storage::stores::find(reader, id).await?,
             None => None,
         };
         Ok((caller(client, store, claims)?, secret))
-    }
-
-    /// Finds the client and the secret of a token. Fails if the client is disabled, or if the
-    /// secret has ended. The token names its secret, because its time alone could not distinguish a
-    /// token issued right before a rotation from one issued right after it.
-    async fn find_client(
-        &self,
-        claims: &Claims,
-        now: Timestamp,
-    ) -> Result<(ApiClient, ValidSecret), Error> {
-        let reader = self.storage.reader();
-        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
-        with_secret(client, claims, now)
     }
 
     /// Like [`Self::authenticate`], for a stream. Returns the claims for [`Self::revoked`] too.
@@ -202,7 +192,9 @@ impl Authenticator {
     }
 }
 
-/// A client and the secret of its token, if both are valid.
+/// A client and the secret of its token. Fails if the client is disabled, or if the secret has
+/// ended. The token names its secret, because its time alone could not distinguish a token issued
+/// right before a rotation from one issued right after it.
 fn with_secret(
     client: Option<ApiClient>,
     claims: &Claims,
