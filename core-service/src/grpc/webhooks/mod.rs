@@ -145,10 +145,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let reply = self.enable(&caller, request).await?;
-        caller.audit("EnableWebhook", &name);
+        let reply = self.enable(&caller, request.into_inner()).await?;
+        caller.audit("EnableWebhook", &reply.get_ref().name);
         Ok(reply)
     }
 
@@ -157,10 +155,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let reply = self.disable(&caller, request).await?;
-        caller.audit("DisableWebhook", &name);
+        let reply = self.disable(&caller, request.into_inner()).await?;
+        caller.audit("DisableWebhook", &reply.get_ref().name);
         Ok(reply)
     }
 
@@ -169,10 +165,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::RotateWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let reply = self.rotate(&caller, request).await?;
-        caller.audit("RotateWebhookSecret", &name);
+        let reply = self.rotate(&caller, request.into_inner()).await?;
+        caller.audit("RotateWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
 
@@ -181,10 +175,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::ConfirmWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let reply = self.confirm(&caller, request).await?;
-        caller.audit("ConfirmWebhookSecret", &name);
+        let reply = self.confirm(&caller, request.into_inner()).await?;
+        caller.audit("ConfirmWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
 
@@ -230,11 +222,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::ResendWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
         let caller = Caller::of(&request)?;
-        let request = request.into_inner();
-        let name = request.name.clone();
-        let mut reply = self.resend(&caller, request).await?;
+        let mut reply = self.resend(&caller, request.into_inner()).await?;
         hide_host_failures(&caller, [reply.get_mut()]);
-        caller.audit("ResendWebhookNotification", &name);
+        caller.audit("ResendWebhookNotification", &reply.get_ref().name);
         Ok(reply)
     }
 
