@@ -215,6 +215,4 @@ fn security_schemes(public_url: &str) -> Value {
 }
 
 #[cfg(test)]
-mod completeness;
-#[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+mod completeness;
+
 use std::collections::BTreeSet;
 
 use super::*;

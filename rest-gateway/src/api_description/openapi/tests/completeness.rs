@@ -117,10 +117,10 @@ fn every_number_in_a_request_has_bounds_and_every_page_size_a_default() {
 /// in that schema.
 #[test]
 fn every_member_is_described_and_every_closed_set_is_an_enum() {
-    let handwritten: Value = parse_json(include_str!("schemas.json"));
+    let handwritten: Value = parse_json(include_str!("../schemas.json"));
     let document = document();
     let schemas = &document["components"]["schemas"];
-    for enumeration in super::super::enumerations::ALL {
+    for enumeration in crate::api_description::enumerations::ALL {
         let schema = &schemas[enumeration.name];
         assert_eq!(schema["enum"], json!(enumeration.values));
         assert!(is_text(&schema["description"]), "{}", enumeration.name);
