@@ -77,31 +77,23 @@ impl Request {
     }
 
     /// Calls an idempotent rpc with this request's access token.
-    pub(crate) async fn call<M, R, F>(
+    pub(crate) async fn call<M: Clone, R>(
         &self,
         message: M,
-        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-    ) -> Result<R, Error>
-    where
-        M: Clone,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+    ) -> Result<R, Error> {
         let response = self.write(message, true, rpc).await?;
         Ok(response.into_inner())
     }
 
     /// Calls an rpc with this request's access token. Only an idempotent call is retried after its
     /// response was lost.
-    pub(crate) async fn write<M, R, F>(
+    pub(crate) async fn write<M: Clone, R>(
         &self,
         message: M,
         is_idempotent: bool,
-        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-    ) -> Result<Response<R>, Error>
-    where
-        M: Clone,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+    ) -> Result<Response<R>, Error> {
         let options = CallOptions {
             authorization: authorization(self.headers())?,
             token_clients: Some(self.gateway.rate_limits.token_clients.clone()),

@@ -71,16 +71,12 @@ impl CorePool {
     }
 
     /// Calls an rpc on one core, and retries on the others if it is unreachable.
-    pub(crate) async fn call<M, R, F>(
+    pub(crate) async fn call<M: Clone, R>(
         &self,
         options: CallOptions,
         message: M,
-        rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-    ) -> Result<Response<R>, Error>
-    where
-        M: Clone,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+    ) -> Result<Response<R>, Error> {
         let mut last_status = None;
         let mut candidates = self.candidates(&options).await.into_iter().peekable();
         while let Some(member) = candidates.next() {

@@ -153,15 +153,14 @@ pub(crate) async fn confirm_secret(request: Request) -> HandlerResult {
 }
 
 /// Calls an RPC that takes only the webhook's name and an idempotency key.
-async fn call_by_name<M, F>(
+async fn call_by_name<M: Clone>(
     mut request: Request,
     message: impl FnOnce(String, Option<Idempotency>) -> M,
-    rpc: impl Fn(CoreChannel, tonic::Request<M>) -> F,
-) -> HandlerResult
-where
-    M: Clone,
-    F: Future<Output = Result<tonic::Response<proto::Webhook>, tonic::Status>>,
-{
+    rpc: impl AsyncFn(
+        CoreChannel,
+        tonic::Request<M>,
+    ) -> Result<tonic::Response<proto::Webhook>, tonic::Status>,
+) -> HandlerResult {
     let idempotency = idempotency::for_unused_body(&mut request)?;
     let message = message(Collection::Webhooks.name(&request.parameter), idempotency);
     let response = request.write(message, true, rpc).await?;
