@@ -14,7 +14,10 @@ use process::{
 };
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tonic::{service::Routes, transport::Server};
+use tonic::{
+    service::{Routes, RoutesBuilder},
+    transport::Server,
+};
 use tonic_health::{
     ServingStatus,
     pb::health_server::{Health, HealthServer},
@@ -25,7 +28,7 @@ use crate::{
     call_observer::CallObserver,
     config::Config,
     connections::{self, CallsInFlight},
-    grpc::{self, Services},
+    grpc,
     lifecycle::Lifecycle,
     metrics::Metrics,
     platform_metrics::PlatformMetrics,
@@ -149,12 +152,15 @@ impl CoreService {
             &self.config.rate_limits,
             self.metrics.calls.rate_limited.clone(),
         ));
-        let (services, background) = grpc::wire(
+        let (health, health_server) = tonic_health::server::health_reporter();
+        let mut routes = routes(health_server, self.config.reflection)?;
+        let (authentication, background) = grpc::wire(
             self.resources,
             &self.config,
             &rate_limits,
             &self.metrics,
             &lifecycle,
+            &mut routes,
         );
         let mut listeners = vec![(self.listener, self.tls)];
         listeners.extend(self.plaintext_listener.map(|listener| (listener, None)));
@@ -171,7 +177,6 @@ impl CoreService {
             let task = tokio::spawn(listener.run(Arc::clone(&readiness)));
             AbortOnDropHandle::new(task)
         });
-        let (health, health_server) = tonic_health::server::health_reporter();
         let reporter = health.clone();
         let until_shutdown = shutdown.clone();
         let report = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -183,9 +188,6 @@ impl CoreService {
             in_flight: in_flight.clone(),
         };
         let limits = CallLimits::new(rate_limits, self.metrics.calls.shed.clone());
-        let authentication = services.authentication.clone();
-        let routes = routes(services, health_server, self.config.reflection)?;
-
         let last_tasks = background.spawn(&lifecycle);
         let serve = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
@@ -201,7 +203,7 @@ impl CoreService {
             .layer(middleware(move |call, inner| {
                 authentication.clone().authenticate(call, inner)
             }))
-            .add_routes(routes)
+            .add_routes(routes.routes())
             // `incoming` ends at shutdown, and then the server drains its connections.
             .serve_with_incoming_shutdown(incoming, std::future::pending());
         let drain = async {
@@ -255,20 +257,18 @@ fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Expo
     exposition
 }
 
-/// All gRPC services of a core.
+/// The gRPC services that every server has.
 fn routes(
-    services: Services,
     health_server: HealthServer<impl Health>,
     reflection: bool,
-) -> Result<Routes, StartError> {
+) -> Result<RoutesBuilder, StartError> {
     let mut routes = Routes::builder();
     routes.add_service(health_server);
-    services.add_to(&mut routes);
     if reflection {
         let reflection = tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
             .build_v1()?;
         routes.add_service(reflection);
     }
-    Ok(routes.routes())
+    Ok(routes)
 }

@@ -28,7 +28,6 @@ mod price_lists;
 mod quotas;
 mod quotes;
 mod retail_prices;
-mod services;
 mod signing_keys;
 mod slot_availability;
 mod stores;
@@ -45,6 +44,5 @@ pub(crate) use self::{
     authentication::Authentication,
     key_ring::{KeyRing, read_or_create as read_or_create_signing_keys},
     notifications::recover_orphaned_leases,
-    services::Services,
     wiring::wire,
 };

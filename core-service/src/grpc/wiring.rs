@@ -2,7 +2,17 @@
 
 use std::sync::Arc;
 
+use proto::{
+    addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
+    deliveries_server::DeliveriesServer, events_server::EventsServer,
+    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
+    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
+    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
+    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
+    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
+};
 use tokio::sync::watch;
+use tonic::service::RoutesBuilder;
 
 use super::{
     address_geocoder::AddressGeocoder,
@@ -27,7 +37,6 @@ use super::{
     quotas::DeliveryQuotas,
     quotes::Quotes,
     retail_prices::RetailPrices,
-    services::Services,
     signing_keys::SigningKeys,
     slot_availability::Slots,
     stores::Stores,
@@ -44,7 +53,11 @@ use crate::{
     startup::Resources,
 };
 
-/// Builds the services and the background tasks, which share components.
+/// Limit of a request message, in bytes; valid messages stay far below it.
+const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
+
+/// Builds the services, which it adds to the routes of a server, and the background tasks. They
+/// share components. Returns the middleware that authenticates the calls of the services, too.
 #[expect(
     clippy::too_many_lines,
     reason = "a list of components in the order of their dependencies"
@@ -55,7 +68,8 @@ pub(crate) fn wire(
     rate_limits: &Arc<RateLimits>,
     metrics: &Metrics,
     lifecycle: &Lifecycle,
-) -> (Services, Background) {
+    routes: &mut RoutesBuilder,
+) -> (Authentication, Background) {
     let Resources {
         storage,
         clock,
@@ -196,129 +210,150 @@ pub(crate) fn wire(
             retention: config.webhooks.retention(),
         },
     };
-    let services = Services {
-        authentication: Authentication {
-            authenticator: Arc::clone(&authenticator),
-            rate_limits: Arc::clone(rate_limits),
-            calls: ClientLimit::new(MAX_CALLS_PER_CLIENT),
-        },
-        addresses: Addresses {
-            storage: Arc::clone(&storage),
-            definitions: Arc::clone(&definitions),
-            geocoder: Arc::clone(&geocoder),
-            gazetteer,
-            country: platform.country.clone(),
-        },
-        api_clients: ApiClients {
-            authenticator: Arc::clone(&authenticator),
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            geocoder: Arc::clone(&geocoder),
-        },
-        deliveries: Deliveries {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            planner: Arc::clone(&planner),
-            quotes: Arc::clone(&quotes),
-            slots: Arc::clone(&slots),
-            outbox: Arc::clone(&outbox),
-            quotas: DeliveryQuotas::new(config.deliveries),
-            metrics: metrics.clone(),
-        },
-        events: Events {
-            authenticator: Arc::clone(&authenticator),
-            storage: Arc::clone(&storage),
-            feed,
-            stream_limit: ClientLimit::new(events::MAX_STREAMS),
-            task_tracker: lifecycle.task_tracker.clone(),
-        },
-        master_keys: MasterKeys {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            secret_box,
-            idempotency: Arc::clone(&idempotency),
-        },
-        notifications: Notifications {
-            authenticator: Arc::clone(&authenticator),
-            stream_server,
-            outcome_reports,
-            task_tracker: lifecycle.task_tracker.clone(),
-        },
-        personal_data: PersonalData {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            country: platform.country.clone(),
-        },
-        price_lists: PriceLists {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            definitions: Arc::clone(&definitions),
-            planner: Arc::clone(&planner),
-        },
-        retail_prices: RetailPrices {
-            storage: Arc::clone(&storage),
-            planner,
-            quotes,
-        },
-        signing_keys: SigningKeys {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            key_ring: Arc::clone(&key_ring),
-            authenticator: Arc::clone(&authenticator),
-        },
-        stores: Stores {
-            authenticator: Arc::clone(&authenticator),
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            definitions: Arc::clone(&definitions),
-            geocoder,
-            time_zone: platform.timezone.clone(),
-            country: platform.country.clone(),
-        },
-        tasks: Tasks {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            outbox: Arc::clone(&outbox),
-            metrics: metrics.clone(),
-        },
-        time_slots: TimeSlots {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            definitions: Arc::clone(&definitions),
-            slots,
-            locale: platform.locale.clone(),
-            country: platform.country.clone(),
-        },
-        tokens: Tokens {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            key_ring,
-            rate_limits: Arc::clone(rate_limits),
-            lifetime: config.token_lifetime_seconds(),
-        },
-        webhooks: Webhooks {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            idempotency: Arc::clone(&idempotency),
-            secrets,
-            outbox,
-            test_sends,
-            egress: config.egress.clone(),
-            notification_retention: config.webhooks.retention(),
-        },
-        zones: Zones {
-            storage,
-            clock,
-            idempotency,
-            definitions,
-        },
+    let authentication = Authentication {
+        authenticator: Arc::clone(&authenticator),
+        rate_limits: Arc::clone(rate_limits),
+        calls: ClientLimit::new(MAX_CALLS_PER_CLIENT),
     };
-    (services, background)
+    let addresses = Addresses {
+        storage: Arc::clone(&storage),
+        definitions: Arc::clone(&definitions),
+        geocoder: Arc::clone(&geocoder),
+        gazetteer,
+        country: platform.country.clone(),
+    };
+    let api_clients = ApiClients {
+        authenticator: Arc::clone(&authenticator),
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        geocoder: Arc::clone(&geocoder),
+    };
+    let deliveries = Deliveries {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        planner: Arc::clone(&planner),
+        quotes: Arc::clone(&quotes),
+        slots: Arc::clone(&slots),
+        outbox: Arc::clone(&outbox),
+        quotas: DeliveryQuotas::new(config.deliveries),
+        metrics: metrics.clone(),
+    };
+    let events = Events {
+        authenticator: Arc::clone(&authenticator),
+        storage: Arc::clone(&storage),
+        feed,
+        stream_limit: ClientLimit::new(events::MAX_STREAMS),
+        task_tracker: lifecycle.task_tracker.clone(),
+    };
+    let master_keys = MasterKeys {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        secret_box,
+        idempotency: Arc::clone(&idempotency),
+    };
+    let notifications = Notifications {
+        authenticator: Arc::clone(&authenticator),
+        stream_server,
+        outcome_reports,
+        task_tracker: lifecycle.task_tracker.clone(),
+    };
+    let personal_data = PersonalData {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        country: platform.country.clone(),
+    };
+    let price_lists = PriceLists {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        definitions: Arc::clone(&definitions),
+        planner: Arc::clone(&planner),
+    };
+    let retail_prices = RetailPrices {
+        storage: Arc::clone(&storage),
+        planner,
+        quotes,
+    };
+    let signing_keys = SigningKeys {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        key_ring: Arc::clone(&key_ring),
+        authenticator: Arc::clone(&authenticator),
+    };
+    let stores = Stores {
+        authenticator: Arc::clone(&authenticator),
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        definitions: Arc::clone(&definitions),
+        geocoder,
+        time_zone: platform.timezone.clone(),
+        country: platform.country.clone(),
+    };
+    let tasks = Tasks {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        outbox: Arc::clone(&outbox),
+        metrics: metrics.clone(),
+    };
+    let time_slots = TimeSlots {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        definitions: Arc::clone(&definitions),
+        slots,
+        locale: platform.locale.clone(),
+        country: platform.country.clone(),
+    };
+    let tokens = Tokens {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        key_ring,
+        rate_limits: Arc::clone(rate_limits),
+        lifetime: config.token_lifetime_seconds(),
+    };
+    let webhooks = Webhooks {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        idempotency: Arc::clone(&idempotency),
+        secrets,
+        outbox,
+        test_sends,
+        egress: config.egress.clone(),
+        notification_retention: config.webhooks.retention(),
+    };
+    let zones = Zones {
+        storage,
+        clock,
+        idempotency,
+        definitions,
+    };
+
+    macro_rules! server {
+        ($server:ident, $service:ident) => {
+            $server::new($service).max_decoding_message_size(MAX_MESSAGE_SIZE)
+        };
+    }
+    routes
+        .add_service(server!(TokensServer, tokens))
+        .add_service(server!(AddressesServer, addresses))
+        .add_service(server!(StoresServer, stores))
+        .add_service(server!(ApiClientsServer, api_clients))
+        .add_service(server!(SigningKeysServer, signing_keys))
+        .add_service(server!(MasterKeysServer, master_keys))
+        .add_service(server!(DeliveriesServer, deliveries))
+        .add_service(server!(TasksServer, tasks))
+        .add_service(server!(RetailPricesServer, retail_prices))
+        .add_service(server!(PriceListsServer, price_lists))
+        .add_service(server!(TimeSlotsServer, time_slots))
+        .add_service(server!(WebhooksServer, webhooks))
+        .add_service(server!(ZonesServer, zones))
+        .add_service(server!(EventsServer, events))
+        .add_service(server!(PersonalDataServer, personal_data))
+        .add_service(server!(NotificationsServer, notifications));
+    (authentication, background)
 }
