@@ -50,7 +50,7 @@ impl Storage {
         Self::connect_with(url, connections, WRITE_TIMEOUT).await
     }
 
-    /// As [`Storage::connect`], but fails if there is no schema, and never creates a file.
+    /// Like [`Storage::connect`], but fails if there is no schema, and never creates a file.
     pub async fn connect_existing(url: &str, connections: u32) -> Result<Self, Error> {
         if migrations::new_sqlite_file(url).is_some() {
             return Err(schema::not_bootstrapped());
@@ -60,7 +60,7 @@ impl Storage {
         Self::start(url, connections, opened, WRITE_TIMEOUT).await
     }
 
-    /// As [`Storage::connect`], with another timeout for writes on `SQLite`.
+    /// Like [`Storage::connect`], with another timeout for writes on `SQLite`.
     pub(super) async fn connect_with(
         url: &str,
         connections: u32,
@@ -151,7 +151,7 @@ impl Storage {
         }
     }
 
-    /// As [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
+    /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
     /// is one statement without `BEGIN` and `COMMIT`, except with `statement-cache-capacity=0`, and
     /// deliveries that arrive together share it.
     pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
@@ -233,9 +233,9 @@ where
     W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Sync,
     E: WriteError,
 {
-    let (session, lease) = connections.begin().await.map_err(Error::from)?;
+    let (session, checkout) = connections.begin().await.map_err(Error::from)?;
     let result = work(&session).await;
-    let ended = lease.end(session, result.is_ok()).await;
+    let ended = checkout.end(session, result.is_ok()).await;
     ended.map_err(Error::from)?;
     result
 }

@@ -4,7 +4,7 @@
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
 //! all packets, a frozen disk) must not block callers forever. What executes a statement limits it.
 
-mod lease;
+mod checkout;
 mod refusals;
 #[cfg(test)]
 mod tests;
@@ -35,7 +35,7 @@ use super::{
     metrics::{Metrics, POOL},
     session::{Connection, Session, connect_error},
 };
-use lease::Lease;
+use checkout::Checkout;
 use refusals::Refusals;
 
 /// How long an operation waits for a connection before it fails as unavailable.
@@ -99,16 +99,16 @@ impl Connections {
     }
 
     /// Begins a transaction. A session that is dropped closes its connection, which rolls back.
-    pub(super) async fn begin(&self) -> Result<(Session, Lease), DbErr> {
-        let mut lease = self.acquire().await?;
-        let session = Session::new(lease.take()?);
+    pub(super) async fn begin(&self) -> Result<(Session, Checkout), DbErr> {
+        let mut checkout = self.acquire().await?;
+        let session = Session::new(checkout.take()?);
         session.begin().await?;
         if self.0.target.is_without_prepared_statements() {
             // The driver names a statement even if it does not keep it. The session may have one of
             // that name, by another client or an earlier transaction.
             session.execute_unprepared("DEALLOCATE ALL").await?;
         }
-        Ok((session, lease))
+        Ok((session, checkout))
     }
 
     /// Waits for the operations in progress, up to the timeout of a read, and closes the
@@ -154,14 +154,14 @@ impl Connections {
         );
     }
 
-    async fn acquire(&self) -> Result<Lease, DbErr> {
+    async fn acquire(&self) -> Result<Checkout, DbErr> {
         let shared = &self.0;
         let asked_at = Instant::now();
         let deadline = asked_at + ACQUIRE_TIMEOUT;
         let mut failure = None;
-        let lease = timeout_at(deadline, shared.lease(&mut failure)).await;
+        let checkout = timeout_at(deadline, shared.check_out(&mut failure)).await;
         shared.metrics.waited(asked_at.elapsed());
-        lease.unwrap_or_else(|_| {
+        checkout.unwrap_or_else(|_| {
             shared.metrics.timeouts.inc(shared.metrics.pool);
             let reason = failure.or_else(|| shared.refusals.reason());
             Err(reason.map_or(
@@ -198,24 +198,24 @@ impl Connections {
 impl Shared {
     /// Waits until there is a connection. Stores the error in `starting` while the server starts or
     /// does not listen.
-    async fn lease(
+    async fn check_out(
         self: &Arc<Self>,
         starting: &mut Option<Arc<sqlx::Error>>,
-    ) -> Result<Lease, DbErr> {
+    ) -> Result<Checkout, DbErr> {
         let mut pause = Duration::from_millis(10);
         loop {
             let permit = self.permit().await?;
             if let Some(connection) = self.take_idle().await {
-                return Ok(Lease::new(connection, self, permit));
+                return Ok(Checkout::new(connection, self, permit));
             }
-            let Some(trial) = self.refusals.begin_trial() else {
+            let Some(connect_permit) = self.refusals.connect_permit() else {
                 self.refusals.withhold(permit);
                 continue;
             };
             match self.target.connect(&self.metrics).await {
                 Ok(connection) => {
                     self.refusals.opened();
-                    return Ok(Lease::new(connection, self, permit));
+                    return Ok(Checkout::new(connection, self, permit));
                 }
                 Err(error) if refusals::is_refusal(&error) => {
                     self.metrics.refused.inc();
@@ -223,7 +223,7 @@ impl Shared {
                     self.refusals.withhold(permit);
                 }
                 Err(error) if refusals::is_starting(&error) => {
-                    drop(trial);
+                    drop(connect_permit);
                     *starting = Some(Arc::new(error));
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
@@ -322,14 +322,14 @@ macro_rules! run {
     ($connections:expr, $execute:ident, $statement:expr) => {
         async {
             if $connections.0.target.is_without_prepared_statements() {
-                let (session, lease) = $connections.begin().await?;
+                let (session, checkout) = $connections.begin().await?;
                 let result = session.$execute($statement).await;
-                lease.end(session, result.is_ok()).await?;
+                checkout.end(session, result.is_ok()).await?;
                 return result;
             }
-            let mut lease = $connections.acquire().await?;
-            let result = lease.connection()?.$execute($statement).await;
-            lease.finish(result)
+            let mut checkout = $connections.acquire().await?;
+            let result = checkout.connection()?.$execute($statement).await;
+            checkout.finish(result)
         }
     };
 }
@@ -346,9 +346,9 @@ impl ConnectionTrait for Connections {
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        let mut lease = self.acquire().await?;
-        let executed = lease.connection()?.execute_unprepared(sql).await;
-        lease.finish(executed)
+        let mut checkout = self.acquire().await?;
+        let executed = checkout.connection()?.execute_unprepared(sql).await;
+        checkout.finish(executed)
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {

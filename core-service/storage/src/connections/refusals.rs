@@ -25,11 +25,12 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 /// How long after a refusal no other connection is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// How long after a refusal another one is likely, and the reason why an operation got no
-/// connection: longer than any operation waits.
-const EXPLAINS_FOR: Duration = Duration::from_secs(10);
+/// How long after a refusal another one is likely, and explains why an operation got no connection.
+/// Longer than any operation waits.
+const RECENT_REFUSAL: Duration = Duration::from_secs(10);
 
-/// How often refusals are logged, and how long after the last one their end is.
+/// The minimum time between two refusals that are logged, and from the last refusal to the log of
+/// their end.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// While connections are refused, an operation that finds no idle one leaves its permit here for a
@@ -39,11 +40,11 @@ pub(super) struct Refusals {
     max: usize,
     withheld: Arc<AtomicUsize>,
     last: Mutex<Last>,
-    trial: tokio::sync::Mutex<()>,
+    one_at_a_time: tokio::sync::Mutex<()>,
 }
 
-/// The attempt to open a connection. Others wait for its end if it is likely to be refused.
-type Trial<'a> = Option<tokio::sync::MutexGuard<'a, ()>>;
+/// The permit to open a connection. While another refusal is likely, there is one at a time.
+type ConnectPermit<'a> = Option<tokio::sync::MutexGuard<'a, ()>>;
 
 #[derive(Debug, Default)]
 struct Last {
@@ -58,19 +59,19 @@ impl Refusals {
             max,
             withheld: Arc::default(),
             last: Mutex::default(),
-            trial: tokio::sync::Mutex::default(),
+            one_at_a_time: tokio::sync::Mutex::default(),
         }
     }
 
     /// Permits to open a connection. While some are refused, one operation a second: `None` for the
     /// others.
-    pub(super) fn begin_trial(&self) -> Option<Trial<'_>> {
+    pub(super) fn connect_permit(&self) -> Option<ConnectPermit<'_>> {
         let last = self.lock();
         if last.is_refused_within(RETRY_AFTER) {
             return None;
         }
-        if last.is_refused_within(EXPLAINS_FOR) {
-            self.trial.try_lock().ok().map(Some)
+        if last.is_refused_within(RECENT_REFUSAL) {
+            self.one_at_a_time.try_lock().ok().map(Some)
         } else {
             Some(None)
         }
@@ -79,7 +80,7 @@ impl Refusals {
     /// The reason of the last refusal, unless it was some time ago.
     pub(super) fn reason(&self) -> Option<Arc<sqlx::Error>> {
         let last = self.lock();
-        let is_recent = last.is_refused_within(EXPLAINS_FOR);
+        let is_recent = last.is_refused_within(RECENT_REFUSAL);
         last.reason.clone().filter(|_| is_recent)
     }
 
@@ -151,7 +152,7 @@ fn has_code(error: &sqlx::Error, code: &str) -> bool {
     database.is_some_and(|error| error.code().as_deref() == Some(code))
 }
 
-/// `PostgreSQL`'s own words.
+/// The message that `PostgreSQL` sent.
 fn message(error: &sqlx::Error) -> String {
     let database = error.as_database_error();
     database.map_or_else(|| error.to_string(), |error| error.message().to_owned())

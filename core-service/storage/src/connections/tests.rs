@@ -41,8 +41,8 @@ async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
         // Sends the statement.
         if let Poll::Ready(begun) = poll!(begin.as_mut()) {
             // It was answered at once.
-            let (session, lease) = begun.unwrap();
-            lease.end(session, false).await.unwrap();
+            let (session, checkout) = begun.unwrap();
+            checkout.end(session, false).await.unwrap();
             continue;
         }
         let open = "SELECT count(*) FROM pg_stat_activity
@@ -77,12 +77,12 @@ async fn a_connection_is_used_again_after_success_error_and_cancellation() {
     }
     assert_eq!(process(&connections).await, first);
 
-    let (session, lease) = connections.begin().await.unwrap();
-    lease.end(session, false).await.unwrap();
+    let (session, checkout) = connections.begin().await.unwrap();
+    checkout.end(session, false).await.unwrap();
     assert_eq!(process(&connections).await, first);
 
-    let (session, lease) = connections.begin().await.unwrap();
-    lease.end(session, true).await.unwrap();
+    let (session, checkout) = connections.begin().await.unwrap();
+    checkout.end(session, true).await.unwrap();
     assert_eq!(process(&connections).await, first);
 }
 
@@ -102,7 +102,7 @@ async fn a_lost_connection_is_replaced() {
 }
 
 /// Time passes for connections, and not for the database.
-async fn pass(duration: Duration) {
+async fn advance(duration: Duration) {
     tokio::time::pause();
     tokio::time::advance(duration).await;
     tokio::time::resume();
@@ -112,8 +112,8 @@ async fn pass(duration: Duration) {
 async fn two_idle_connections(url: &str) -> Connections {
     let connections = connections(url, 2).await;
     let (first, second) = (connections.begin().await, connections.begin().await);
-    for (session, lease) in [first.unwrap(), second.unwrap()] {
-        lease.end(session, true).await.unwrap();
+    for (session, checkout) in [first.unwrap(), second.unwrap()] {
+        checkout.end(session, true).await.unwrap();
     }
     assert_eq!(connections.0.idle().len(), 2);
     connections
@@ -127,7 +127,7 @@ async fn a_connection_that_was_open_for_too_long_is_replaced() {
     let connections = connections(&url, 1).await;
     let first = process(&connections).await;
 
-    pass(MAX_LIFETIME).await;
+    advance(MAX_LIFETIME).await;
 
     assert_eq!(process(&connections).await, first);
     assert_ne!(process(&connections).await, first);
@@ -140,7 +140,7 @@ async fn a_connection_that_was_idle_for_too_long_is_closed() {
     };
     let connections = two_idle_connections(&url).await;
 
-    pass(MAX_IDLE).await;
+    advance(MAX_IDLE).await;
     number(&connections, "SELECT 1::bigint").await;
 
     assert_eq!(connections.0.idle().len(), 1);
@@ -156,7 +156,7 @@ async fn an_operation_finds_that_idle_connections_are_lost_and_opens_another() {
         WHERE datname = current_database() AND state = 'idle' AND pid <> pg_backend_pid()";
     assert!(number(&other, terminate).await >= 2);
 
-    pass(TEST_AFTER).await;
+    advance(TEST_AFTER).await;
 
     assert_eq!(number(&tested, "SELECT 1::bigint").await, 1);
     assert_eq!(tested.0.idle().len(), 1);
@@ -185,14 +185,14 @@ async fn a_commit_that_fails_after_a_row_fails_its_statement() {
 async fn operations_in_progress_end_before_the_connections_are_closed() {
     let (directory, _storage) = fixture::sqlite().await;
     let connections = connections(&fixture::url(&directory), 2).await;
-    let (session, lease) = connections.begin().await.unwrap();
+    let (session, checkout) = connections.begin().await.unwrap();
     let mut closing = pin!(connections.clone().close());
     assert!(poll!(closing.as_mut()).is_pending());
     // Waits behind `close`.
     let mut waiting = pin!(connections.execute_unprepared("SELECT 1"));
     assert!(poll!(waiting.as_mut()).is_pending());
 
-    lease.end(session, true).await.unwrap();
+    checkout.end(session, true).await.unwrap();
     closing.await;
 
     assert_eq!(waiting.await.unwrap_err(), CLOSED);
@@ -221,7 +221,7 @@ async fn operations_wait_for_an_open_connection_while_others_are_refused() {
     };
     let connections = limited_connections(&url, 4).await;
     let started = Instant::now();
-    let (session, lease) = connections.begin().await.unwrap();
+    let (session, checkout) = connections.begin().await.unwrap();
     let waiting: Vec<_> = (0..8)
         .map(|_| {
             let connections = connections.clone();
@@ -232,7 +232,7 @@ async fn operations_wait_for_an_open_connection_while_others_are_refused() {
         tokio::task::yield_now().await;
     }
 
-    lease.end(session, true).await.unwrap();
+    checkout.end(session, true).await.unwrap();
 
     for waiting in waiting {
         waiting.await.unwrap().unwrap();
@@ -251,7 +251,7 @@ async fn an_operation_without_a_connection_fails_with_the_reason_of_the_refusal(
         return;
     };
     let connections = limited_connections(&url, 2).await;
-    let (_session, _lease) = connections.begin().await.unwrap();
+    let (_session, _checkout) = connections.begin().await.unwrap();
 
     let failed = connections
         .execute_unprepared("SELECT 1")
@@ -322,8 +322,8 @@ async fn a_statement_costs_one_round_trip_and_a_transaction_two_more() {
     }
     assert_eq!(round_trips.swap(0, Ordering::Relaxed), 10);
 
-    let (session, lease) = connections.begin().await.unwrap();
+    let (session, checkout) = connections.begin().await.unwrap();
     let found: i64 = rows::value(&session, select).await.unwrap();
-    lease.end(session, true).await.unwrap();
+    checkout.end(session, true).await.unwrap();
     assert_eq!((found, round_trips.load(Ordering::Relaxed)), (1, 3));
 }

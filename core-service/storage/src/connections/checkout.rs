@@ -16,7 +16,7 @@ use crate::{
 ///
 /// If it is dropped with the connection, as after an error or when a caller is cancelled, the
 /// connection is tested before it is used again: it may be lost, or have a response to read.
-pub(crate) struct Lease {
+pub(crate) struct Checkout {
     connection: Option<Connection>,
     shared: Arc<Shared>,
     permit: Option<OwnedSemaphorePermit>,
@@ -24,7 +24,7 @@ pub(crate) struct Lease {
 
 const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
 
-impl Lease {
+impl Checkout {
     pub(super) fn new(
         connection: Connection,
         shared: &Arc<Shared>,
@@ -88,7 +88,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for Checkout {
     fn drop(&mut self) {
         let (Some(mut connection), Ok(runtime)) = (self.connection.take(), Handle::try_current())
         else {
