@@ -11,12 +11,12 @@ const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 /// first three. The last one is repeated.
 pub const PAUSES: [i64; 9] = [0, 0, 0, 3, 6, 12, 24, 48, 60];
 
-/// How much longer webhooks with failed attempts wait after a pause, so that the first notification
-/// of another webhook comes before them.
-pub const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
+/// How much longer a pause is for webhooks with failed attempts, so that the first notification of
+/// another webhook comes before theirs.
+pub const PAUSE_EXTENSION: SignedDuration = SignedDuration::from_secs(2);
 
-/// How long failures are remembered after the last one.
-pub const FAILURE_MEMORY: SignedDuration = SignedDuration::from_hours(1);
+/// How long the failures of a host are stored after the last one.
+pub const FAILURE_RETENTION: SignedDuration = SignedDuration::from_hours(1);
 
 /// A webhook that fails at `now` is unproven from then on if all its attempts have failed since
 /// this instant or an earlier one.

@@ -70,7 +70,7 @@ impl NotificationCleanup {
         self.storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    storage::notifications::forget_old_failures(transaction, now).await?;
+                    storage::notifications::remove_old_failures(transaction, now).await?;
                     Ok(storage::notifications::remove_finished(transaction, before, BATCH).await?)
                 })
             })

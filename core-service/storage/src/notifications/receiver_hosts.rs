@@ -8,7 +8,7 @@ use std::{
 };
 
 use domain::{
-    consent::{FAILURE_MEMORY, HEAD_START, PAUSES},
+    consent::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
     id::StoreId,
 };
 use jiff::SignedDuration;
@@ -48,7 +48,7 @@ pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
             webhook::Column::ReceiverHealth.is_null(),
             pause_cutoff(SignedDuration::ZERO, now),
         )
-        .finally(pause_cutoff(HEAD_START, now));
+        .finally(pause_cutoff(PAUSE_EXTENSION, now));
     let is_occupied = Condition::any()
         .add(Expr::col(Column::InFlightUntil).gt(lease_clock::now(connection)))
         .add(Expr::col(Column::FailedAt).gt::<SimpleExpr>(paused_after.into()));
@@ -250,12 +250,14 @@ pub async fn free_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Er
     Ok(())
 }
 
-/// Forgets hosts without a failure within [`FAILURE_MEMORY`], unless a notification is in flight.
-pub async fn forget_old_failures(
+/// Removes hosts without a failure within [`FAILURE_RETENTION`], unless a notification is in flight.
+pub async fn remove_old_failures(
     transaction: &impl ConnectionTrait,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let before = now.saturating_sub(FAILURE_MEMORY).unwrap_or(Timestamp::MIN);
+    let before = now
+        .saturating_sub(FAILURE_RETENTION)
+        .unwrap_or(Timestamp::MIN);
     Entity::delete_many()
         .filter(Column::FailedAt.lt(Instant::from(before)))
         .filter(Expr::col(Column::InFlightUntil).lt(lease_clock::now(transaction)))

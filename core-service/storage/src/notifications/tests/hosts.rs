@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::{
-    consent::FAILURE_MEMORY,
+    consent::FAILURE_RETENTION,
     scheduling::{ReceiverHealth, UsageKey},
 };
 
@@ -213,7 +213,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
 }
 
 #[tokio::test]
-async fn old_failures_are_forgotten() {
+async fn old_failures_are_removed() {
     for (store, _) in stores(1).await {
         store.complete(2, NOW).await;
         let leased = store.claim(NOW).await;
@@ -221,7 +221,7 @@ async fn old_failures_are_forgotten() {
         let count = async |now| {
             store
                 .write(move |transaction| {
-                    Box::pin(async move { forget_old_failures(transaction, now).await })
+                    Box::pin(async move { remove_old_failures(transaction, now).await })
                 })
                 .await;
             receiver_host::Entity::find()
@@ -230,7 +230,7 @@ async fn old_failures_are_forgotten() {
                 .unwrap()
         };
 
-        let long_after = NOW + FAILURE_MEMORY;
+        let long_after = NOW + FAILURE_RETENTION;
         assert_eq!(count(long_after).await, 1);
         let longer_after = long_after + SignedDuration::from_micros(1);
         assert_eq!(count(longer_after).await, 0);
