@@ -17,7 +17,8 @@ pub struct Query {
     pub near: Option<LatLng>,
     /// The lowest precision that is acceptable.
     pub required: Precision,
-    /// For which store: stores share an external geocoder. The result does not depend on it.
+    /// The store that asks: stores share the capacity of an external geocoder. The result does not
+    /// depend on it.
     pub store_id: Option<StoreId>,
 }
 
@@ -108,7 +109,7 @@ pub enum Role {
 
 impl GeocodeMatch {
     /// Why the address may be another than the query means, although it is accepted.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn ambiguity(&self) -> Option<String> {
         match self.precision {
             Precision::Locality => Some("only the town was found, not the street".to_owned()),
             Precision::Street => Some("only the street was found, not the house number".to_owned()),

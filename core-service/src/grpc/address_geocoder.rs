@@ -97,7 +97,7 @@ impl AddressGeocoder {
         Ok(None)
     }
 
-    /// As [`Self::geocode`], with a violation if the store does not deliver there.
+    /// Like [`Self::geocode`], with a violation if the store does not deliver there.
     async fn geocode_in_area(
         &self,
         field: &str,
@@ -198,8 +198,8 @@ impl AddressGeocoder {
         let country = draft.country.clone();
         match self.search(text.clone(), country, store).await? {
             GeocodeResult::Found(found) => {
-                if let Some(doubt) = found.doubt() {
-                    violations.warn(field, "VAGUE_ADDRESS", doubt);
+                if let Some(ambiguity) = found.ambiguity() {
+                    violations.warn(field, "VAGUE_ADDRESS", ambiguity);
                 }
                 Ok(Some(Address {
                     street_address: found.formatted,

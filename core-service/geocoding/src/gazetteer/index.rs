@@ -73,7 +73,7 @@ pub(super) struct KnownHouse {
 
 const MAX_CONNECTIONS: usize = 8;
 /// A few megabytes.
-const MAX_REMEMBERED: u64 = 10_000;
+const MAX_CACHED: u64 = 10_000;
 const PRAGMAS: &str =
     "PRAGMA cache_size = -4096; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON;";
 
@@ -98,7 +98,7 @@ const LOWER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude 
 const UPPER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number > ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number, suffix LIMIT 1";
 
-/// Of all that the result depends on.
+/// A hash of all that the result depends on.
 fn key(query: &Query) -> [u8; 32] {
     let Query {
         text,
@@ -143,20 +143,20 @@ impl Index {
             countries,
             connections: connections.into_iter().map(Mutex::new).collect(),
             next_connection: AtomicUsize::new(0),
-            found: Cache::new(MAX_REMEMBERED),
+            found: Cache::new(MAX_CACHED),
         })
     }
 
-    /// Remembers the result of a search if it is an address. Partial matches are large, and clients
+    /// Caches the result of a search if it is an address. Partial matches are large, and clients
     /// can cause any number of them.
-    pub(super) fn remember(&self, query: &Query, result: &GeocodeResult) {
+    pub(super) fn cache_result(&self, query: &Query, result: &GeocodeResult) {
         if matches!(result, GeocodeResult::Found(_)) {
             self.found.insert(key(query), result.clone());
         }
     }
 
     /// The result of an earlier search.
-    pub(super) fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
+    pub(super) fn cached_result(&self, query: &Query) -> Option<GeocodeResult> {
         self.found.get(&key(query))
     }
 

@@ -98,25 +98,25 @@ impl Gazetteer {
             .ok_or_else(|| SearchError::NoIndex(self.path.clone()))
     }
 
-    /// Searches for an address, and remembers it if it is found. Blocks on file reads: do not call
+    /// Searches for an address, and caches it if it is found. Blocks on file reads: do not call
     /// from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
         let index = self.usable_index()?;
         let result = search_index(&index, query)?;
-        index.remember(query, &result);
+        index.cache_result(query, &result);
         Ok(result)
     }
 
     /// The address that an earlier search of the current index found. Does not block: `None` also
     /// while an index is opened.
-    fn remembered(&self, query: &Query) -> Option<GeocodeResult> {
+    fn cached_result(&self, query: &Query) -> Option<GeocodeResult> {
         let file = identity(&self.path).ok();
         let index = {
             let current = self.current.try_lock()?;
             let is_current = file.is_some() && current.last_seen == file;
             current.index.clone().filter(|_| is_current)
         };
-        index?.remembered(query)
+        index?.cached_result(query)
     }
 
     /// The current index. If a new file can't be opened, the previous index stays in use.
@@ -187,14 +187,14 @@ fn rank(result: &GeocodeResult) -> (u8, f64) {
     }
 }
 
-/// Runs the searches of a gazetteer on blocking threads. Remembers the addresses found in the
+/// Runs the searches of a gazetteer on blocking threads. Caches the addresses found in the
 /// current index, because shops send the same texts again and again.
 pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
 
 impl Geocoder for GazetteerGeocoder {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
         async move {
-            if let Some(result) = self.0.remembered(query) {
+            if let Some(result) = self.0.cached_result(query) {
                 return Ok(result);
             }
             let (gazetteer, query) = (Arc::clone(&self.0), query.clone());

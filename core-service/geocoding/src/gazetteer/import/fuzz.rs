@@ -4,8 +4,8 @@ use std::io::Read;
 
 use super::{ImportStats, reader};
 
-/// The same addresses are read in however many parts the bytes arrive. Each is complete, and every
-/// line is counted at most once.
+/// The same addresses are read if the bytes arrive in parts. Each address has a street and a town,
+/// and every line is counted at most once.
 pub fn address_file(input: &[u8]) {
     let whole = read(input);
     assert_eq!(read(InParts(input)), whole);
@@ -14,7 +14,7 @@ pub fn address_file(input: &[u8]) {
     };
     assert_eq!(addresses.len() as u64, stats.imported);
     let skipped: u64 = stats.skipped.values().map(|skipped| skipped.lines).sum();
-    // Compressed lines are not counted here; either of two characters ends a line.
+    // The line ends of a compressed file are not visible here. `\r` and `\n` both end a line.
     if !input.starts_with(&[0x1f, 0x8b]) {
         let line_ends = input.iter().filter(|byte| b"\r\n".contains(byte)).count() as u64;
         assert!(stats.imported + skipped <= line_ends + 1);

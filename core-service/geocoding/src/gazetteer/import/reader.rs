@@ -72,7 +72,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the first [`START_BYTES`] of a file into one buffer, in however many parts they arrive.
+/// Reads the first [`START_BYTES`] of a file into one buffer, even if they arrive in parts.
 fn buffered(mut file: impl Read) -> io::Result<impl BufRead> {
     let mut start = Vec::new();
     file.by_ref().take(START_BYTES).read_to_end(&mut start)?;
@@ -324,7 +324,7 @@ mod tests {
 
     /// Otherwise a pipe or a stream of chunks could be read in another format than a file.
     #[test]
-    fn a_file_is_read_alike_in_however_many_parts_its_start_arrives() {
+    fn a_file_whose_start_arrives_in_parts_is_read_like_a_whole_one() {
         let csv = "\u{feff}lon;lat;street;number;city\n2.35;48.85;Rue de Rivoli;48;Paris\n";
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(csv.as_bytes()).unwrap();

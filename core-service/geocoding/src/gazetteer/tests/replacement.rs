@@ -55,20 +55,20 @@ fn an_invalid_index_file_leaves_the_previous_index_in_use() {
 }
 
 #[test]
-fn what_was_found_is_remembered_until_an_import_and_only_for_the_same_query() {
+fn a_found_address_is_cached_until_an_import_and_only_for_the_same_query() {
     let gazetteer = gazetteer_of("FR", STREET_WITH_GAPS);
     let query = Query::new("2 rue X, Paris");
-    assert_eq!(gazetteer.remembered(&query), None);
+    assert_eq!(gazetteer.cached_result(&query), None);
 
     let result = gazetteer.search(&query).unwrap();
 
     assert!(matches!(result, GeocodeResult::Found(_)));
-    assert_eq!(gazetteer.remembered(&query), Some(result.clone()));
+    assert_eq!(gazetteer.cached_result(&query), Some(result.clone()));
     let of_a_store = Query {
         store_id: Some(StoreId::new()),
         ..query.clone()
     };
-    assert_eq!(gazetteer.remembered(&of_a_store), Some(result));
+    assert_eq!(gazetteer.cached_result(&of_a_store), Some(result));
     let near = LatLng::new(48.8, 2.3).ok();
     for other in [
         Query::new("2 rue Y, Paris"),
@@ -85,14 +85,18 @@ fn what_was_found_is_remembered_until_an_import_and_only_for_the_same_query() {
             ..query.clone()
         },
     ] {
-        assert_eq!(gazetteer.remembered(&other), None, "{other:?}");
+        assert_eq!(gazetteer.cached_result(&other), None, "{other:?}");
     }
 
     import(&gazetteer, "FR", PARIS);
-    assert_eq!(gazetteer.remembered(&query), None, "before the next search");
+    assert_eq!(
+        gazetteer.cached_result(&query),
+        None,
+        "before the next search"
+    );
     gazetteer.search(&query).unwrap();
     assert_eq!(
-        gazetteer.remembered(&query),
+        gazetteer.cached_result(&query),
         None,
         "an address that is not found"
     );

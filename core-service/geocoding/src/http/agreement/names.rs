@@ -11,8 +11,8 @@ pub(super) fn contains<A: PartialEq<B>, B>(words: &[A], name: &[B]) -> bool {
         .any(|window| window == name)
 }
 
-/// Whether words are whole names, one after the other. Words of several names are not enough:
-/// `Neuilly-sur-Seine` for Neuilly-sur-Marne in Seine-Saint-Denis.
+/// Whether the words are a sequence of whole names. Parts of several names do not count:
+/// `Neuilly-sur-Seine` is not covered by `Neuilly-sur-Marne` and `Seine-Saint-Denis`.
 pub(super) fn is_covered(words: &[&str], names: &[Vec<String>]) -> bool {
     let mut is_end = vec![true];
     for end in 1..=words.len() {
