@@ -47,7 +47,7 @@ impl DeliveryQuotas {
             check_count(connection, store_id, quota, since).await?;
         }
         if let Some(quota) = self.bytes {
-            let hours = storage::created_bytes::since(connection, store_id, since).await?;
+            let hours = storage::created_bytes::hours_after(connection, store_id, since).await?;
             if let Some(free_at) = free_at(&hours, quota.saturating_sub(signed(bytes)), now) {
                 return Err(exceeded(
                     format!("deliveries of {quota} bytes"),

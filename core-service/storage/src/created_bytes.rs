@@ -1,5 +1,5 @@
-//! The bytes of deliveries that each store created, counted by the hour: a row for each hour of the
-//! day, which the same hour of the next day replaces.
+//! How many bytes of deliveries each store created per hour. A store has one row for each hour of
+//! the day; the same hour of the next day overwrites it.
 
 use domain::id::StoreId;
 use jiff::SignedDuration;
@@ -53,8 +53,8 @@ pub async fn add(
     Ok(())
 }
 
-/// The bytes of each hour of a store that began after an instant, oldest first.
-pub async fn since(
+/// A store's bytes in each hour that began after an instant, oldest first.
+pub async fn hours_after(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     after: Timestamp,

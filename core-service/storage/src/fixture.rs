@@ -36,7 +36,7 @@ pub async fn sqlite() -> (TempDir, Arc<Storage>) {
     (directory, Arc::new(storage))
 }
 
-/// As [`sqlite`], with another timeout for writes.
+/// Like [`sqlite`], with another timeout for writes.
 pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::connect_with(

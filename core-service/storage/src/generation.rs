@@ -33,7 +33,7 @@ pub(super) struct Generation {
 /// What a checkpoint leaves in the log's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checkpoint {
-    /// Its frames, which later commits overwrite.
+    /// The log's frames, which later commits overwrite.
     Passive,
     /// Nothing.
     Truncate,

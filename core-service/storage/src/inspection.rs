@@ -65,7 +65,7 @@ impl Inspection {
         &self.reader
     }
 
-    /// For the clocks only.
+    /// To compare the clocks: it does not check writes.
     pub fn health_check(&self) -> HealthCheck {
         HealthCheck::new(self.reader.clone(), None)
     }
@@ -158,7 +158,7 @@ async fn check_file(file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Without a log no process uses the file.
+/// Whether no process uses a database file: it has no log.
 fn is_unused(file: &Path) -> bool {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");

@@ -23,7 +23,7 @@ pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
     let mut tries = 1;
     loop {
         let applied = match migrations::check(pool).await {
-            // `Migrator` refuses migrations that it does not know.
+            // Without a call of `Migrator`, which fails for migrations that it does not know.
             Ok(pending) if pending.is_empty() => Ok(()),
             Ok(_) => pool.migrate().await.map_err(Error::from),
             Err(unusable) => Err(unusable.into()),
@@ -94,7 +94,7 @@ mod tests {
             );
             database.execute_unprepared(&fail).await.unwrap();
             Migrator::up(&database, None).await.unwrap_err();
-            // As a crash, which loses the connection.
+            // Like a crash, which loses the connection.
             database.close().await.unwrap();
             database = Database::connect(&url).await.unwrap();
             let drop = "DROP TRIGGER fails";
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_schema_from_which_a_later_version_may_have_removed_is_refused() {
+    async fn a_schema_from_which_a_later_version_may_have_removed_something_is_refused() {
         let (_directory, databases) = migrated().await;
         for database in databases {
             for migration in ["m9999_drop_add_column", "m9999", "m9999_added_column"] {
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// As of a version that was made from another one.
+    /// For example, of a version that was developed from an older one on another branch.
     #[tokio::test]
     async fn a_schema_with_an_unknown_addition_is_not_migrated() {
         let (_directory, databases) = migrated().await;

@@ -12,7 +12,7 @@ pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Opti
     rows::first(connection, Entity::find_by_id(id.0)).await
 }
 
-/// As [`find`], locked until the transaction ends.
+/// Like [`find`], locked until the transaction ends.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     id: StoreId,

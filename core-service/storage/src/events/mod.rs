@@ -54,7 +54,7 @@ pub async fn insert(
             }
         })
         .collect();
-    // Nothing if there is no row.
+    // Executes no statement if there is no row.
     Entity::insert_many(rows)
         .exec_without_returning(transaction)
         .await?;

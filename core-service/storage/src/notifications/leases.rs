@@ -16,7 +16,7 @@ use crate::{
     lease_clock,
 };
 
-/// Makes notifications pending again, if their leases are still held. Returns how many.
+/// Makes notifications pending again that still have these leases. Returns how many.
 pub async fn release(
     transaction: &impl ConnectionTrait,
     leases: &[(NotificationId, Uuid)],
@@ -97,7 +97,7 @@ pub async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<bool, E
     rows::exist(connection, Entity::find().filter(is_expired(connection))).await
 }
 
-/// Notifications whose last lease is one of these; there must be one.
+/// Matches notifications whose last lease is one of `leases`, which must not be empty.
 pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
     let leases = padded(
         leases

@@ -53,8 +53,8 @@ pub async fn apply_outcomes(
 ) -> Result<AppliedOutcomes, Error> {
     let reports = one_per_notification(transaction, reports).await?;
     let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
-    // A few were cancelled during the attempt. They are read without a lock, because the lock order
-    // puts their webhooks first.
+    // Some may have been cancelled during the attempt. They are read without a lock, because the
+    // lock order puts their webhooks first.
     let remaining = unmatched(&reports, &rows);
     let cancelled = find(transaction, &remaining, is_cancelled()).await?;
     let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
@@ -273,7 +273,7 @@ fn failing_for_too_long(
     now: Timestamp,
 ) -> BTreeSet<WebhookKey> {
     saved
-        .since
+        .failing_since
         .into_iter()
         .filter(|(webhook, since)| {
             let since = Timestamp::try_from(*since).unwrap_or(now);

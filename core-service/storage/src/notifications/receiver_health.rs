@@ -39,7 +39,7 @@ pub(super) struct AttemptSummary {
 pub(super) struct SavedHealth {
     /// The enabled ones without a success in this batch, each with the instant of the first failure
     /// since its last success.
-    pub(super) since: Vec<(WebhookKey, Instant)>,
+    pub(super) failing_since: Vec<(WebhookKey, Instant)>,
     /// Those that exist and are enabled.
     pub(super) enabled: BTreeSet<WebhookKey>,
     /// Outcomes at hosts of unproven webhooks.
@@ -157,7 +157,7 @@ pub(super) async fn save(
         if let Some(since) = row.failing_since
             && !summary.succeeded.contains(&webhook)
         {
-            saved.since.push((webhook, since));
+            saved.failing_since.push((webhook, since));
         }
     }
     Ok(saved)

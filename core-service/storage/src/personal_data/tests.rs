@@ -157,7 +157,7 @@ async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) 
     }
 }
 
-/// Their dropoffs end 2 hours after they are created.
+/// The dropoff of a fixture's delivery ends 2 hours after its creation.
 async fn a_delivery_is_overdue_once_it_and_its_dropoff_are_old(storage: Arc<Storage>) {
     let store_id = create_store(&storage).await;
     let mut backdated = fixture::delivery(store_id, hours(5));

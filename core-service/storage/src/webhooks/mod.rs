@@ -45,13 +45,13 @@ pub async fn insert(
         encrypted_retired_secrets: Set(webhook_secrets::pack(&secrets.retired)?),
         overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
         created_at: Set(webhook.created_at.into()),
-        ..disabling(webhook)
+        ..disabled_columns(webhook)
     };
     rows::insert(connection, row).await
 }
 
-/// The key of a webhook, whether it is disabled, and the last period in which it was.
-fn disabling(webhook: &Webhook) -> ActiveModel {
+/// The key of a webhook, and the columns of when and why it is disabled.
+fn disabled_columns(webhook: &Webhook) -> ActiveModel {
     let reason = |disabled: Disabled| disabled.reason.as_str().to_owned();
     ActiveModel {
         store_id: Set(webhook.store_id.0),
@@ -125,7 +125,7 @@ pub async fn save_disabled(
             .exec(transaction)
             .await?;
     }
-    let mut row = disabling(webhook);
+    let mut row = disabled_columns(webhook);
     if webhook.disabled.is_none() {
         // Failures from before it was enabled must not disable it again.
         row.failing_since = Set(None);
@@ -138,7 +138,7 @@ pub async fn save_disabled_period(
     transaction: &impl ConnectionTrait,
     webhook: &Webhook,
 ) -> Result<(), Error> {
-    rows::update(transaction, disabling(webhook)).await
+    rows::update(transaction, disabled_columns(webhook)).await
 }
 
 /// The webhooks of all clients of a store, oldest first: for operators.
