@@ -66,7 +66,7 @@ impl Coverage {
         }
     }
 
-    /// As [`Coverage::rejection`], for a geocoded address.
+    /// Like [`Coverage::rejection`], for a geocoded address.
     pub fn rejection_of_address(&self, address: &str, point: LatLng) -> Option<String> {
         let rejection = self.rejection(point)?;
         Some(format!("found {address}, which {rejection}"))

@@ -23,7 +23,7 @@ impl<'a> Token<'a> {
         self.source.get(..self.start).unwrap_or_default()
     }
 
-    /// The source from `suffix`, with which the token ends, to the end.
+    /// The source from the start of `suffix`, which is the end of the token's text.
     pub(super) fn source_from(&self, suffix: &str) -> &'a str {
         self.source
             .get(self.end() - suffix.len()..)

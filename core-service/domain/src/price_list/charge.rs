@@ -81,7 +81,7 @@ impl Charge {
         is_package: impl Fn(&str) -> bool,
     ) -> Option<Self> {
         let mistakes_before = table.mistake_count();
-        let given = table.table.len();
+        let field_count = table.table.len();
         let percent_span = table.table.get("percent").map_or(0..0, Spanned::span);
         let step = table.optional("step");
         let every = table.at_least("every", 1, "a step must be above 0");
@@ -97,11 +97,13 @@ impl Charge {
             return None;
         }
 
-        let has_above = usize::from(above.is_some());
         let discount = from.zip(then);
-        let has_discount = usize::from(discount.is_some());
+        let above_fields = usize::from(above.is_some());
+        let discount_fields = if discount.is_some() { 2 } else { 0 };
         match (step.zip(every), per_package, percent, amount) {
-            (Some((measure, every)), None, None, Some(amount)) if given == 3 + has_above => {
+            (Some((measure, every)), None, None, Some(amount))
+                if field_count == 3 + above_fields =>
+            {
                 Some(Self::Step {
                     measure,
                     amount,
@@ -109,7 +111,7 @@ impl Charge {
                     above: above.unwrap_or_default(),
                 })
             }
-            (None, Some(kind), None, Some(amount)) if given == 2 + 2 * has_discount => {
+            (None, Some(kind), None, Some(amount)) if field_count == 2 + discount_fields => {
                 if !is_package(kind.get_ref()) {
                     let message = format!(
                         "unknown package \"{}\": add it to [packages]",
@@ -123,7 +125,7 @@ impl Charge {
                     discount: discount.map(|(from, then)| Discount { from, then }),
                 })
             }
-            (None, None, Some(percent), None) if given == 1 => {
+            (None, None, Some(percent), None) if field_count == 1 => {
                 if strategy == Strategy::First {
                     let message =
                         "percent needs strategy = \"sum\": in \"first\" there is no subtotal";

@@ -90,7 +90,7 @@ impl<'a, 't> Fields<'a, 't> {
         self.value(value)
     }
 
-    /// As [`Fields::optional`]; it is a mistake if the field is absent.
+    /// Like [`Fields::optional`]; it is a mistake if the field is absent.
     pub(super) fn require<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         let value = self.require_value(key)?;
         self.value(value)
@@ -158,7 +158,7 @@ impl<'a, 't> Fields<'a, 't> {
         }
     }
 
-    /// Reports a mistake of a value that is then absent.
+    /// Adds a mistake and returns `None`, so that the rejected value counts as absent.
     pub(super) fn reject<T>(
         &mut self,
         span: Range<usize>,

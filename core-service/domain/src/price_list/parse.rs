@@ -45,7 +45,7 @@ impl PriceList {
         Self::parse_in(None, text, zones)
     }
 
-    /// As [`PriceList::parse`]; if the store's currency is given, another currency is a mistake.
+    /// Like [`PriceList::parse`]; if the store's currency is given, another currency is a mistake.
     pub fn parse_in(
         store_currency: Option<Currency>,
         text: &str,

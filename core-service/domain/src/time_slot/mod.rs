@@ -53,7 +53,7 @@ pub(crate) enum SlotPolicy {
     Any,
     /// Only choices as windows, but any `before`.
     Offered,
-    /// As `Offered`; a dropoff must name a choice.
+    /// Like `Offered`; a dropoff must name a choice.
     Required,
 }
 

@@ -5,7 +5,7 @@ use crate::random::Random;
 #[derive(Clone, Default)]
 pub(crate) struct Piece {
     pub(crate) text: String,
-    /// The same in PHP's words, if PHP lacks those of the text.
+    /// An equivalent text that PHP parses, if it does not parse `text`.
     pub(crate) in_php: Option<String>,
     pub(crate) has_zone: bool,
     /// The parts that may be parsed as a time of day.
@@ -128,7 +128,7 @@ const UNITS: [&str; 22] = [
     "msec",
     "ms",
 ];
-/// Abbreviations that PHP takes for letters of zones, and their units in PHP's words.
+/// Abbreviations that PHP parses as letters of time zones, and its names of these units.
 const ABBREVIATIONS: [(&str, &str); 7] = [
     ("h", "hours"),
     ("hr", "hours"),

@@ -309,14 +309,14 @@ impl<'a> NormalizedText<'a> {
         ["today", "yesterday"].contains(&word) || value_of(word, WEEKDAYS).is_some()
     }
 
-    /// Whether the text contains an amount whose unit satisfies `is_such`; `None` for working days.
-    fn has_duration(&self, is_such: impl Fn(Option<Unit>) -> bool) -> bool {
+    /// Whether the text contains an amount whose unit satisfies `matches_unit`; `None` for working days.
+    fn has_duration(&self, matches_unit: impl Fn(Option<Unit>) -> bool) -> bool {
         let mut start = 0;
         while let Some(token) = lexer::token_at(&self.text, start) {
             let unit = token
                 .text
                 .trim_start_matches(|char: char| !char.is_alphabetic());
-            if token.kind == TokenKind::Amount && is_such(Unit::parse(unit)) {
+            if token.kind == TokenKind::Amount && matches_unit(Unit::parse(unit)) {
                 return true;
             }
             start = token.end();

@@ -160,10 +160,10 @@ impl ParsedTime<'_> {
     }
 
     /// Replaces days that agree by one date.
-    pub(super) fn settle_day(&mut self) -> Result<(), Error> {
+    pub(super) fn resolve_day(&mut self) -> Result<(), Error> {
         let days = &self.days;
         match (days.word, days.weekday, days.never_compared) {
-            (Some((_, start)), _, _) => self.settle_day_word(start),
+            (Some((_, start)), _, _) => self.resolve_day_word(start),
             (None, Some((_, start)), Some(other)) => {
                 Err(self.context.duplicate("day", start.max(other)))
             }
@@ -184,7 +184,7 @@ impl ParsedTime<'_> {
         }
     }
 
-    fn settle_day_word(&mut self, start: usize) -> Result<(), Error> {
+    fn resolve_day_word(&mut self, start: usize) -> Result<(), Error> {
         let days = &self.days;
         let is_beside_day = self.has_any_date() || days.weekday.is_some();
         let other = days

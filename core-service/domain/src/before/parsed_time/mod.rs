@@ -114,7 +114,7 @@ impl<'a> ParsedTime<'a> {
             return Err(context.unrecognized(start));
         }
         parsed.check_durations()?;
-        parsed.settle_day()?;
+        parsed.resolve_day()?;
         Ok(parsed)
     }
 

@@ -105,7 +105,7 @@ fn a_utc_offset_follows_a_time_of_day_and_has_hours_of_two_digits() {
         "10:00 +02",
         "10 am +0200",
         "10:00 GMT+2",
-        // In C's date format the year is between them.
+        // In C's date format the year is between the time and the offset.
         "Wed Oct 21 10:00:00 2026 +0200",
         "10:00 +02:00 CEST",
     ] {
@@ -130,7 +130,7 @@ fn a_utc_offset_follows_a_time_of_day_and_has_hours_of_two_digits() {
 }
 
 #[test]
-fn a_fraction_is_of_an_hour_in_quarters_and_after_a_sign_or_preposition() {
+fn only_quarters_of_an_hour_after_a_sign_or_preposition_can_be_fractions() {
     for (text, local) in [
         ("+1.5 hours", "2026-10-21T16:00:45"),
         ("+1.5h", "2026-10-21T16:00:45"),

@@ -107,7 +107,7 @@ fn a_preposition_alone_is_not_a_time() {
 }
 
 #[test]
-fn a_text_that_is_not_understood_is_answered_with_forms_that_are() {
+fn the_message_about_an_unrecognized_text_shows_texts_that_are_recognized() {
     for (text, understood) in [
         ("10:00 A", r#"understood "10:00", but not "A""#),
         (
