@@ -1,5 +1,5 @@
-//! The notifications of one session that use its capacity, or its tests: from their arrival until a
-//! core has recorded their outcomes.
+//! Counts the notifications or the test sends of a session in flight: from their arrival until a core
+//! has recorded their outcomes.
 
 use std::sync::{
     Arc,

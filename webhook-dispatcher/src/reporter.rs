@@ -1,5 +1,5 @@
 //! Reports the outcomes of one session in batches, one at a time: to its core or, if that fails, to
-//! any other, until one has recorded them. The outcome of a test is reported alone and to the
+//! any other, until one has recorded them. The outcome of a test send is reported alone and to the
 //! session's core only.
 
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(crate) struct Completed {
     pub guard: InFlightGuard,
 }
 
-/// How often a changed connection ends the wait before a report is repeated. Limited, so that a
-/// core that rejects every token is not asked for many.
+/// How many times a new connection or token ends the wait before a report is repeated. Limited, so
+/// that a core that rejects every token is not asked for many tokens.
 const MAX_RENEWALS: u32 = 8;
 
 /// Reports the outcomes of one session.
@@ -51,7 +51,8 @@ pub(crate) struct Reporter {
     pub in_flight: InFlight,
     /// Signalled when the session's core rejects its access token.
     pub token_rejected: Notify,
-    /// From then on, a report of a test is not repeated: its caller has failed if core is gone.
+    /// Once cancelled, the report of a test send is not repeated: if the core is not reachable, the
+    /// client that waits there for the test send has got an error.
     pub shutdown: CancellationToken,
 }
 
@@ -70,7 +71,7 @@ impl Reporter {
         }
     }
 
-    /// Reports the outcome of a test to the core that sent it, where its caller waits.
+    /// Reports the outcome of a test send to the core that asked for it, where a client waits.
     pub(crate) async fn report_test(&self, completed: Completed) {
         self.report(vec![completed], true).await;
     }
@@ -132,7 +133,7 @@ impl Reporter {
             tokio::select! {
                 biased;
                 () = self.shutdown.cancelled(), if only_own => {
-                    tracing::warn!(core = %self.core, "the outcome of a test is not reported");
+                    tracing::warn!(core = %self.core, "the outcome of a test send is not reported");
                     return false;
                 }
                 () = sleep(backoff.next()) => {}

@@ -1,4 +1,4 @@
-//! What the outcome of a test send has besides that of any attempt: its phases, and why it failed.
+//! Adds to the outcome of a test send its phases and why it failed.
 
 use std::{error::Error as _, iter, time::Duration};
 

@@ -103,9 +103,9 @@ async fn an_outcome_acknowledged_by_another_core_is_not_reported_again() {
     assert!(failing.reports.is_empty().await);
 }
 
-/// Its caller waits there.
+/// The client that asked for the test send waits for a response of that core.
 #[tokio::test]
-async fn a_test_whose_report_fails_is_reported_again_and_only_to_its_own_core() {
+async fn a_test_send_whose_report_fails_is_reported_again_and_only_to_its_own_core() {
     let Platform {
         cores: [own, other],
         dispatcher,
@@ -158,7 +158,7 @@ async fn a_shutdown_reports_outcomes_of_a_stopped_core_to_another_and_exits_prom
 }
 
 #[tokio::test]
-async fn a_shutdown_does_not_wait_for_the_outcome_of_a_test_whose_core_is_gone() {
+async fn a_shutdown_does_not_wait_for_the_outcome_of_a_test_send_whose_core_is_gone() {
     let Platform {
         cores: [stopped, other],
         dispatcher,
@@ -176,7 +176,7 @@ async fn a_shutdown_does_not_wait_for_the_outcome_of_a_test_whose_core_is_gone()
     receiver.permits.add_permits(1);
 
     dispatcher.exited().await;
-    // Well below the 25 s that the caller of a test waits.
+    // Well below the 25 s that the caller of a test send waits.
     assert!(started.elapsed().as_secs() < 10);
     assert!(other.reports.is_empty().await);
 }
@@ -204,7 +204,8 @@ async fn a_shutdown_reports_to_another_core_if_one_acknowledges_nothing() {
     dispatcher.exited().await;
 }
 
-/// The cores are the addresses of one host name. The next lookup finds each change.
+/// The cores are the addresses of one host name. The dispatcher finds each change by its next DNS
+/// lookup.
 #[tokio::test]
 async fn a_core_joins_leaves_and_returns_while_notifications_are_in_flight() {
     in_isolated_network(async {

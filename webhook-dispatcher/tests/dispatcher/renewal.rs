@@ -18,7 +18,7 @@ use crate::harness::{
 /// In seconds. A token is renewed at half of it.
 const LIFETIME: u32 = 2;
 
-/// Its core can send tests on the new stream before the old one ends.
+/// So core always has a stream for test sends.
 #[tokio::test]
 async fn a_stream_is_replaced_before_it_is_half_closed() {
     let mut core = FakeCore::start_with_lifetime(LIFETIME).await;

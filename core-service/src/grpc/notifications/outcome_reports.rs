@@ -1,5 +1,5 @@
-//! Takes the reports of dispatchers: records outcomes, refills the capacity that they free,
-//! releases what was not sent, and passes on the outcomes of test sends.
+//! Handles the reports of dispatchers: records outcomes, refills the capacity that they free,
+//! releases the leases of what was not sent, and passes on the outcomes of test sends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use super::{
 use crate::error::Error;
 use storage::notifications::AttemptReport;
 
-/// Takes reports.
 pub(in crate::grpc) struct OutcomeReports {
     pub(in crate::grpc) streams: Arc<Streams>,
     pub(in crate::grpc) outcomes: Arc<Outcomes>,
@@ -114,7 +113,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn the_caller_of_a_test_gets_its_reported_outcome() {
+    async fn the_caller_of_a_test_send_gets_its_reported_outcome() {
         let (_directory, claims) = claims().await;
         let (streams, _unsent_leases) = Streams::new();
         let streams = Arc::new(streams);

@@ -98,9 +98,9 @@ mod tests {
         *,
     };
 
-    /// Its dispatcher still reports the tests of a stream that it has half-closed.
+    /// A dispatcher still reports the test sends of a stream that it has half-closed.
     #[tokio::test]
-    async fn the_tests_of_a_stream_fail_when_it_ends_before_it_is_half_closed() {
+    async fn the_test_sends_of_a_stream_fail_when_it_ends_before_it_is_half_closed() {
         let (_directory, claims) = claims().await;
         let (streams, _unsent_leases) = Streams::new();
         let streams = Arc::new(streams);

@@ -1,6 +1,6 @@
 //! Tests a webhook: a dispatcher with a stream to this process sends a signed sample. Only
 //! dispatchers connect to receivers, so that a sample takes the same path as a notification and
-//! passes the same guard against private addresses.
+//! is subject to the same egress policy.
 
 use domain::{
     id::{DeliveryId, NotificationId},

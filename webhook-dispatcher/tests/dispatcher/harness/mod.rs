@@ -141,7 +141,7 @@ pub(crate) fn notification(number: u8, url: &str) -> Notification {
     }
 }
 
-/// As [`notification`], but the sample of a test.
+/// Like [`notification`], but the sample of a test send.
 pub(crate) fn sample(number: u8, url: &str) -> Notification {
     Notification {
         lease_token: String::new(),
