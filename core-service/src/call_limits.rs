@@ -27,10 +27,11 @@ use crate::{
 /// responds; the gateway's own timeout is 30 s.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Without a timeout: the addresses of a country take minutes. Each of its messages has one.
+/// This call has no timeout, because the addresses of a country take minutes. Each of its messages
+/// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
 
-/// Their responses have no end.
+/// Calls whose responses have no end.
 const STREAMS: [&str; 2] = [
     "/delivery.v1.Events/WatchEvents",
     "/delivery.v1.Notifications/Receive",

@@ -205,7 +205,7 @@ impl From<Error> for Status {
             Error::SecretBox(secret_box::Error::UnknownKey { .. }) => {
                 (Code::Unavailable, "UNAVAILABLE")
             }
-            // These are needed before a write.
+            // Each occurs before anything is written.
             Error::DefinitionChanged
             | Error::NoDispatcher
             | Error::Geocoding(_)

@@ -173,7 +173,7 @@ impl MasterKeys {
         Ok(keys)
     }
 
-    /// As [`MasterKeys::read`]; creates the file with a new key, readable only by its owner, if it
+    /// Like [`MasterKeys::read`]; creates the file with a new key, readable only by its owner, if it
     /// does not exist.
     pub(crate) fn read_or_create(path: &Path) -> Result<Self, Error> {
         let exists = path
@@ -272,12 +272,12 @@ pub(crate) fn flush(path: &Path) -> Result<(), Error> {
     let flushed = File::open(path).and_then(|file| file.sync_all());
     let flushed = flushed.and_then(|()| match File::open(directory_of(path)) {
         Ok(directory) => directory.sync_all(),
-        // A directory of another user, as `/etc/delivery` of root.
+        // A directory of another user, such as `/etc/delivery`, which belongs to root.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     });
     flushed.or_else(|error| match error.kind() {
-        // File systems without flushes, or that nothing is written to.
+        // The file system cannot flush, or is read-only.
         io::ErrorKind::InvalidInput
         | io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::Unsupported => Ok(()),
@@ -291,7 +291,7 @@ fn change(
     change: impl FnOnce(&mut MasterKeys, &Path) -> Result<(), Error>,
 ) -> Result<MasterKeys, Error> {
     let write_error = |source| write_error(path, source);
-    // A link stays a link.
+    // Replaces the target of a symbolic link, not the link.
     let file = match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         file => file.map_err(write_error)?,

@@ -91,7 +91,7 @@ impl PlatformMetrics {
             ),
             (
                 "delivery_deliveries_late",
-                "Current deliveries to do after the end of their dropoff window",
+                "Current deliveries that are not done although their dropoff window has ended",
                 |snapshot| vec![number(snapshot.state.late_deliveries)],
             ),
             (

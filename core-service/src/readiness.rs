@@ -45,7 +45,7 @@ impl CoreReadiness {
         shutdown: CancellationToken,
     ) -> Self {
         let geocoders = &config.geocoding.geocoders;
-        // An HTTP geocoder or none is the operator's choice; neither depends on this core.
+        // With an HTTP geocoder or none, a core is ready without addresses of its own.
         let is_only_geocoder = geocoders
             .iter()
             .all(|geocoder| *geocoder == GeocoderSpec::Gazetteer);
@@ -58,7 +58,8 @@ impl CoreReadiness {
     }
 
     /// Reports to gRPC health checks and logs each change. A core that was ready is reported as not
-    /// ready after two failed checks: one may wait for a connection under load. Does not end.
+    /// ready after two failed checks: under load, one may fail because it waits for a connection.
+    /// Does not end.
     pub(crate) async fn report(&self, health: HealthReporter) {
         let mut reported = None;
         let mut has_failed = false;

@@ -68,7 +68,7 @@ impl SecretBox {
         })
     }
 
-    /// As [`SecretBox::open`]; creates the file with a new master key if it does not exist.
+    /// Like [`SecretBox::open`]; creates the file with a new master key if it does not exist.
     pub(crate) fn open_or_create(path: &Path) -> Result<Self, master_keys::Error> {
         MasterKeys::read_or_create(path)?;
         Self::open(path)

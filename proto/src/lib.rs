@@ -15,8 +15,7 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descrip
 /// The metadata key that marks a replayed response; its value is `true`.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 
-/// The `reason` of an `UNAVAILABLE` call that had not begun to write, because something that it
-/// needs before is not available.
+/// The `reason` of a call that failed with `UNAVAILABLE` before it wrote anything.
 pub const NOT_EXECUTED: &str = "NOT_EXECUTED";
 
 /// The `domain` of every `google.rpc.ErrorInfo` that core sends.

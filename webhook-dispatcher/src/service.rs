@@ -35,7 +35,7 @@ pub struct WebhookDispatcher {
 }
 
 impl WebhookDispatcher {
-    /// As [`WebhookDispatcher::new`], and binds the health listener if it is configured.
+    /// Like [`WebhookDispatcher::new`], and binds the health listener if it is configured.
     pub async fn bind(config: Config) -> Result<Self, ConfigError> {
         let mut dispatcher = Self::new(&config)?;
         dispatcher.health = HealthListener::bind(config.health_listen).await?;

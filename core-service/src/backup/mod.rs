@@ -79,7 +79,7 @@ pub struct Backup {
     /// The identifier of the master key that it requires.
     pub master_key: Option<String>,
     pub includes_master_key: bool,
-    /// The number of rows, by what they are.
+    /// The number of rows in the tables of the most important resources, by resource.
     pub counts: BTreeMap<&'static str, i64>,
 }
 

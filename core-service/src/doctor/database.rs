@@ -89,7 +89,7 @@ async fn settings(config: &Config, database: &Inspection) -> Result<Finding, Sta
     }
     if problems.is_empty() {
         return Ok(Finding::ok(format!(
-            "fsync and synchronous_commit, isolation {isolation}, {permitted} connections permitted"
+            "fsync and synchronous_commit are on, isolation {isolation}, {permitted} connections permitted"
         )));
     }
     let (found, fixes): (Vec<_>, Vec<_>) = problems.into_iter().unzip();

@@ -13,7 +13,7 @@ use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
 use crate::{config::Config, start_error::StartError};
 
-/// Of each check.
+/// The limit of each check.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The fix if something is missing that the all-in-one creates at its first start.
@@ -42,7 +42,7 @@ pub struct Finding {
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Ok,
-    /// The platform serves, less well or not for long.
+    /// The platform serves, but less well than it could, or will soon fail.
     Warning,
     /// The platform does not start, or does not serve.
     Failure,

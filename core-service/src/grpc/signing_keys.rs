@@ -87,7 +87,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         };
         let now = self.clock.now();
         let new_key = self.key_ring.generate(now)?;
-        let left = self
+        let remaining = self
             .idempotency
             .write(request_key, move |transaction| {
                 let (revoked, new_key) = (revoked.clone(), new_key.clone());
@@ -97,7 +97,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         caller.audit("RevokeSigningKeys", &revoked_keys);
         self.key_ring.load().await?;
         self.authenticator.invalidate();
-        Ok(left)
+        Ok(remaining)
     }
 
     async fn list_signing_keys(

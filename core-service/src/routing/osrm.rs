@@ -74,7 +74,7 @@ impl Osrm {
         })
     }
 
-    /// What is measured of the calls to the server.
+    /// For the metrics of the calls to the server.
     pub(crate) fn monitor(&self) -> Monitor {
         self.client.monitor()
     }

@@ -101,7 +101,7 @@ impl Client {
             .await
     }
 
-    /// As [`Client::get`], with the deadline of the caller.
+    /// Like [`Client::get`], with the deadline of the caller.
     pub async fn get_with_deadline(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
         let started = Instant::now();
         let result = self.try_get(url, deadline).await;

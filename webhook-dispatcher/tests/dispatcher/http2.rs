@@ -302,7 +302,7 @@ async fn one_request_that_hangs_times_out_and_the_next_succeeds() {
     assert_eq!(failures, [Failure::Timeout, Failure::Unspecified]);
 }
 
-/// As when the receiver's machine crashes: without pings all requests would fail on the dead
+/// Like when the receiver's machine crashes: without pings all requests would fail on the dead
 /// connection until TCP closes it.
 #[tokio::test]
 async fn a_dead_connection_is_replaced() {

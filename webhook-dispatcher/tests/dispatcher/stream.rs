@@ -96,7 +96,7 @@ async fn a_send_outlives_its_stream() {
 
 /// The dispatcher may notice that it cannot grant capacity any more before it has read everything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_core_sends_before_it_closes_a_stream_is_sent() {
+async fn notifications_that_arrive_before_core_closes_the_stream_are_sent() {
     const ROUNDS: u8 = 30;
     const PER_STREAM: u8 = 8;
     let mut core = FakeCore::start().await;

@@ -9,7 +9,7 @@ use storage::idempotency_keys::{self, Key};
 use super::{Idempotency, request};
 use crate::error::Error;
 
-/// How long before the creation of its delivery the key of a request may be acquired.
+/// The longest time between the acquisition of a request's key and the creation of its delivery.
 const LONGEST_REQUEST: SignedDuration = SignedDuration::from_hours(1);
 
 /// The most responses that are read at once.

@@ -151,7 +151,7 @@ pub(super) fn decrypt(
     secret_box.decrypt(Purpose::StoredResponse, &context(key), encrypted)
 }
 
-/// As [`SecretBox::reencrypt`].
+/// Like [`SecretBox::reencrypt`].
 pub(super) fn reencrypt(
     secret_box: &SecretBox,
     key: Key,

@@ -93,7 +93,8 @@ impl proto::notifications_server::Notifications for Notifications {
     ) -> Result<Reply<proto::ReportOutcomesResponse>, Status> {
         Caller::of(&request)?.require(Scope::Notifications)?;
         let outcome_reports = Arc::clone(&self.outcome_reports);
-        // Not cancelled with the call: what is claimed in its transaction is sent.
+        // Also ends if the call is cancelled: its transaction claims notifications, which must be
+        // sent.
         let recording = Origin::current()
             .run(async move { outcome_reports.record(request.into_inner()).await });
         let recording = self.task_tracker.spawn(recording);

@@ -20,8 +20,9 @@ use crate::error::Error;
 /// The most pre-leased notifications in one message.
 const MAX_PER_MESSAGE: usize = 256;
 
-/// How often the database is polled without a wake-up: often after a successful claim, then ever
-/// more rarely. Polling finds what other processes enqueue and what becomes due on schedule.
+/// The interval between polls of the database without a wake-up: short after a successful claim,
+/// then longer each time. Polling finds what other processes enqueue and what becomes due on
+/// schedule.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -196,7 +197,7 @@ pub(super) mod tests {
         }
     }
 
-    /// They share a message, and the first has the oldest lease.
+    /// The notifications share a message; the first has the oldest lease.
     #[tokio::test]
     async fn pre_leased_notifications_are_sent_with_what_is_left_of_the_oldest_lease() {
         let (_directory, claims) = claims().await;

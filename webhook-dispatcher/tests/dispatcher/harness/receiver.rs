@@ -79,7 +79,7 @@ where
     receiver_at(TcpSocket::new_v4().unwrap(), serve).await
 }
 
-/// As [`receiver`], on a configured socket.
+/// Like [`receiver`], on a configured socket.
 pub(crate) async fn receiver_at<F, Fut>(socket: TcpSocket, serve: F) -> SocketAddr
 where
     F: Fn(usize, Connection) -> Fut + Send + 'static,
@@ -89,7 +89,7 @@ where
     receiver_on(socket.listen(1024).unwrap(), serve)
 }
 
-/// As [`receiver`], on a bound listener.
+/// Like [`receiver`], on a bound listener.
 pub(crate) fn receiver_on<F, Fut>(listener: TcpListener, serve: F) -> SocketAddr
 where
     F: Fn(usize, Connection) -> Fut + Send + 'static,
