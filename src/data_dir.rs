@@ -24,7 +24,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// As [`DataDir::lock`]; fails if there is anything in the directory.
+    /// Like [`DataDir::lock`]; fails if there is anything in the directory.
     pub fn lock_empty(path: &Path) -> anyhow::Result<Self> {
         let display = path.display();
         let entries = match path.read_dir() {
@@ -45,7 +45,7 @@ impl DataDir {
     }
 
     /// Creates the directory if missing, and locks it. Fails if another process holds the lock, or if
-    /// a backup was being restored to it.
+    /// the restore of a backup to it was interrupted.
     pub(crate) fn lock(path: &Path) -> anyhow::Result<Self> {
         let display = path.display();
         let restoring = core_service::restoring_path(&path.join(DATABASE));

@@ -72,12 +72,12 @@ impl CoreCommand<Command> {
                     keys: Some(keys_to_revoke),
                     idempotency: None,
                 };
-                let left = core
+                let remaining = core
                     .write(message, async |message| {
                         keys().revoke_signing_keys(message).await
                     })
                     .await?;
-                output::many(json, left.signing_keys.iter().map(view))
+                output::many(json, remaining.signing_keys.iter().map(view))
             }
             Command::RotateMaster => rotate_master::run(core, json).await,
             Command::List => {

@@ -32,7 +32,7 @@ use clap::{
 };
 use delivery::Settings;
 use process::{
-    command_line::{self, reject_secrets, with_usual_variables},
+    command_line::{self, reject_secrets, with_env_conventions},
     version::version,
 };
 
@@ -133,7 +133,7 @@ pub(crate) fn parse() -> Command {
 }
 
 fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
-    let mut command = with_usual_variables(CommandLine::command());
+    let mut command = with_env_conventions(CommandLine::command());
     if let Some(name) = named_command(arguments) {
         // The flags before a command are not read from environment variables.
         command = command.mut_args(|argument| argument.env(Resettable::Reset));

@@ -49,7 +49,7 @@ writes!(
 );
 
 impl Core {
-    /// As [`Core::write_explained`], with the errors of [`call_error`].
+    /// Like [`Core::write_explained`], with the errors of [`call_error`].
     pub(crate) async fn write<M: Write, R>(
         &self,
         message: M,

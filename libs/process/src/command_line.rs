@@ -15,7 +15,7 @@ use url::Url;
 /// Parses the command line of a program. Exits with clap's usage error (status 2) if it is invalid
 /// or one of the given flags contains a secret.
 pub fn parse_without_secrets_in<T: CommandFactory + FromArgMatches>(secrets: &[SecretFlag]) -> T {
-    let mut command = with_usual_variables(T::command());
+    let mut command = with_env_conventions(T::command());
     let arguments: Vec<_> = std::env::args_os().collect();
     let parsed = matches(&mut command, &arguments).and_then(|matches| {
         reject_secrets(&mut command, &matches, secrets)?;
@@ -40,7 +40,7 @@ pub fn settings<T: Args>(flags: &[&str]) -> T {
 /// Makes empty environment variables unset, and lets booleans be `1`, `yes`, `on` or `true`, and
 /// their opposites.
 #[must_use]
-pub fn with_usual_variables(command: Command) -> Command {
+pub fn with_env_conventions(command: Command) -> Command {
     command
         .mut_args(|argument| {
             let argument = if variable(&argument).is_some_and(|value| value.is_empty()) {
@@ -54,10 +54,10 @@ pub fn with_usual_variables(command: Command) -> Command {
                 argument
             }
         })
-        .mut_subcommands(with_usual_variables)
+        .mut_subcommands(with_env_conventions)
 }
 
-/// As [`Command::try_get_matches_from_mut`]; the error of a value that is not on the command line
+/// Like [`Command::try_get_matches_from_mut`]; the error of a value that is not on the command line
 /// names its environment variable.
 pub fn matches(command: &mut Command, arguments: &[OsString]) -> Result<ArgMatches, clap::Error> {
     command

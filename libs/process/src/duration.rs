@@ -15,7 +15,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a duration above zero: write it as `500ms`, `15s` or `30d`".to_owned())
 }
 
-/// As [`parse`], with zero: `0` or `0s`.
+/// Like [`parse`], with zero: `0` or `0s`.
 pub fn parse_or_zero(text: &str) -> Result<Duration, String> {
     if matches!(text.trim(), "0" | "0s") {
         return Ok(Duration::ZERO);
@@ -23,7 +23,7 @@ pub fn parse_or_zero(text: &str) -> Result<Duration, String> {
     parse(text).map_err(|_| "not a duration: write it as `12h`, `1d` or `0`".to_owned())
 }
 
-/// As [`parse`], up to and including a limit.
+/// Like [`parse`], up to and including a limit.
 pub fn parse_up_to(limit: Duration, text: &str) -> Result<Duration, String> {
     let duration = parse(text)?;
     if duration > limit {

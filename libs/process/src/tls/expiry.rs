@@ -26,7 +26,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 /// Logs at once, and then daily, which of the certificates that this process presents have expired
-/// or end within 14 days. Does not end.
+/// or expire within 14 days. Does not return.
 pub async fn warn_daily(files: Vec<PathBuf>) {
     let clock = Clock::system();
     loop {
@@ -37,25 +37,25 @@ pub async fn warn_daily(files: Vec<PathBuf>) {
     }
 }
 
-/// Registers the end of a certificate that this process presents as a metric. `name` is its use.
+/// Registers the expiry of a certificate that this process presents as a metric. `name` is its use.
 pub fn register_expiry(name: &'static str, file: PathBuf, registry: &mut Registry) {
     registry.register(
         "delivery_certificate_expiry_timestamp_seconds",
-        "End of a certificate that this process presents",
+        "When a certificate that this process presents expires",
         Sampled::new(move || {
-            let end = end_of_file(&file);
-            let sample = |end: Timestamp| {
+            let expiry = expiry_of_file(&file);
+            let sample = |expiry: Timestamp| {
                 #[expect(clippy::cast_precision_loss, reason = "seconds are below 2^53")]
-                let seconds = end.as_second() as f64;
+                let seconds = expiry.as_second() as f64;
                 Sample::new(&[("certificate", name)], seconds)
             };
-            end.map(sample).into_iter().collect()
+            expiry.map(sample).into_iter().collect()
         }),
     );
 }
 
 fn warn(file: &Path, now: Timestamp) {
-    let Some(end) = end_of_file(file) else {
+    let Some(end) = expiry_of_file(file) else {
         return;
     };
     let left = end.duration_since(now);
@@ -71,9 +71,9 @@ fn warn(file: &Path, now: Timestamp) {
     }
 }
 
-/// When the first certificate of a chain ends; none if the file cannot be read, which is reported
+/// When the first certificate of a chain expires; none if the file cannot be read, which is reported
 /// where it is used.
-fn end_of_file(file: &Path) -> Option<Timestamp> {
+fn expiry_of_file(file: &Path) -> Option<Timestamp> {
     let chain = certificates(file).ok()?;
     not_after(chain.first()?)
 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_certificate_is_read() {
+    fn the_expiry_of_a_certificate_is_read() {
         for (tag, end, expected) in [
             (UTC_TIME, "261231235959Z", "2026-12-31T23:59:59Z"),
             (UTC_TIME, "500101000000Z", "1950-01-01T00:00:00Z"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_or_invalid_certificate_has_no_end() {
+    fn a_truncated_or_invalid_certificate_has_no_expiry() {
         let right = certificate(UTC_TIME, "261231235959Z");
         for length in 0..right.len() {
             assert_eq!(not_after(&right[..length]), None, "{length}");

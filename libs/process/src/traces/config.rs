@@ -28,7 +28,7 @@ pub struct TraceConfig {
     pub trace_sampling: f64,
 }
 
-/// Without credentials: every user of the machine can read the command line.
+/// Parses a URL without credentials: every user of the machine can read the command line.
 fn endpoint(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https")

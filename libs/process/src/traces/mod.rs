@@ -1,6 +1,6 @@
 //! Traces: the spans of requests, calls, database statements and notifications. They are exported by
-//! OTLP if an endpoint is set. Otherwise no span is created: a request costs one look for a
-//! `traceparent`, which is logged and passed on.
+//! OTLP if an endpoint is set. Otherwise no span is created; only the `traceparent` of a
+//! request is read, logged and passed on.
 
 mod config;
 mod export;

@@ -20,8 +20,8 @@ use super::{export, propagation};
 pub struct TraceSpan(Context);
 
 impl TraceSpan {
-    /// The span of a request from outside the platform, of whose traces the configured share is exported
-    /// at most: a child of its client's, or the first of a trace.
+    /// The span of a request from outside the platform: a child of its client's, or the first of a
+    /// trace. At most the configured share of these traces is exported.
     pub fn of_client_request(name: fmt::Arguments<'_>, headers: &HeaderMap) -> Option<Self> {
         let mut parent = propagation::from_headers(headers);
         if export::tracer().is_some() && !export::is_selected() {
