@@ -83,7 +83,7 @@ fn before(text: &str) {
             Ok(instant) => {
                 let written = instant.to_string();
                 assert_eq!(written.parse::<Timestamp>().ok().as_ref(), Some(instant));
-                // RFC 3339 means the same instant to both.
+                // An RFC 3339 text is the same instant with either date order.
                 assert_eq!(
                     before::parse(&written, &now, order).as_ref(),
                     Ok(instant),

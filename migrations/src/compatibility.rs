@@ -42,8 +42,8 @@ pub async fn check(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unu
     pending(connection).await
 }
 
-/// The names of the migrations to be applied. Fails if this program cannot use the schema. Changes
-/// nothing; some migration has been applied.
+/// The names of the migrations to be applied. Fails if this program cannot use the schema, or if
+/// none has been applied yet. Changes nothing.
 pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
     // Not by `Migrator`, which would create its table.
     let table = Migrator::migration_table_name().to_string();

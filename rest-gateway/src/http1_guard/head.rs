@@ -187,7 +187,7 @@ fn values<'h>(
 }
 
 /// A request without a body, with the headers that decide the form of the error. It is within the
-/// limits of hyper, as the rejected head may not be.
+/// limits of hyper, which the rejected head may exceed.
 fn substitute(head: &httparse::Request<'_, '_>) -> Vec<u8> {
     let method = head.method.unwrap_or("GET");
     let path = head.path.filter(|path| path.len() < MAX_SUBSTITUTE);

@@ -37,7 +37,7 @@ pub(crate) async fn ready(request: Request) -> HandlerResult {
     })
 }
 
-/// Requires no token, and has core read its keys from the database.
+/// Calls a method that requires no token, and for which core reads its keys from the database.
 async fn call_core(request: &Request) -> Result<(), Error> {
     let options = CallOptions {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),

@@ -159,8 +159,8 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         handler: |request| notifications::recover(request).boxed(),
         operation_id: "recoverWebhook",
         summary: "Resend failed notifications since a time",
-        description: "Sends the notifications since a time again that failed, are exhausted or were cancelled, and the events that \
-            occurred while the webhook was disabled.",
+        description: "Resends the notifications since a time that failed, are exhausted or were cancelled, and \
+            sends the events that occurred while the webhook was disabled.",
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         expects: Expects::Resource(&RECOVERY, r#"{"since": "2020-04-01T00:00:00+02:00"}"#),
         returns: Returns::Resource(&RECOVERY),

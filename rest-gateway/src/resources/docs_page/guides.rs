@@ -121,7 +121,7 @@ fn adapt(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// From the place of a file in the repository to its address below `/api/docs/`.
+/// Converts a link to a file in the repository to its address below `/api/docs/`.
 fn target(link: &str) -> String {
     link.strip_prefix("../../examples/receivers/")
         .unwrap_or(link)

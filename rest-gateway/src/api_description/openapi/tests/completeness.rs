@@ -19,7 +19,7 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 /// The operations with their path and method.
-fn described(document: &Value) -> impl Iterator<Item = (String, &Value)> {
+fn named_operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
     members(&document["paths"]).flat_map(|(path, item)| {
         members(item).map(move |(method, operation)| (format!("{method} {path}"), operation))
     })
@@ -32,7 +32,7 @@ fn is_text(value: &Value) -> bool {
 #[test]
 fn every_operation_parameter_and_response_is_described() {
     let document = document();
-    for (case, operation) in described(&document) {
+    for (case, operation) in named_operations(&document) {
         for name in ["operationId", "summary", "description"] {
             assert!(is_text(&operation[name]), "{case}: {name}");
         }
@@ -53,7 +53,7 @@ fn every_operation_parameter_and_response_is_described() {
 fn every_json_response_and_request_has_an_example() {
     let document = document();
     let mut checked = 0;
-    for (case, operation) in described(&document) {
+    for (case, operation) in named_operations(&document) {
         let responses =
             members(&operation["responses"]).map(|(status, response)| (status.as_str(), response));
         for (part, body) in responses.chain(operation.get("requestBody").map(|body| ("body", body)))
@@ -96,7 +96,7 @@ fn every_number_in_a_request_has_bounds_and_every_page_size_a_default() {
     }
     let document = document();
     let mut numbers = 0;
-    for (case, operation) in described(&document) {
+    for (case, operation) in named_operations(&document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let parameter = resolve(&document, parameter);
             check(&case, &parameter["schema"], &mut numbers);
