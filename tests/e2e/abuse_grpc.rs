@@ -12,9 +12,10 @@ use crate::{
         ApiClient,
         all_in_one::{AllInOne, credentials},
         attacks::{
-            DATA, END_HEADERS, END_STREAM, GROWTH, HEADERS, assert_served, begun_connections,
-            continuation_flood, frame, http2_with, idle_connections, idle_frame_flood, open_files,
-            ping_flood, reset_streams, resident_kib, settings_flood, stream_ids, wait_until_closed,
+            DATA, END_HEADERS, END_STREAM, HEADERS, MAX_GROWTH_KIB, assert_served,
+            begun_connections, continuation_flood, frame, http2_with, idle_connections,
+            idle_frame_flood, open_files, ping_flood, reset_streams, resident_kib, settings_flood,
+            stream_ids, wait_until_closed,
         },
         grpc::{self, with_token},
     },
@@ -149,7 +150,7 @@ impl Attacked {
         assert_served(name, move || attack(&addr), async || self.serves().await).await;
 
         let grown = resident_kib(process).saturating_sub(self.memory);
-        assert!(grown < GROWTH, "{name}: {grown} KiB more");
+        assert!(grown < MAX_GROWTH_KIB, "{name}: {grown} KiB more");
         wait_until_closed(process, self.files).await;
     }
 
@@ -196,7 +197,7 @@ async fn unfinished_calls_without_a_token_affect_no_other_client() {
             assert_eq!(created.status, 201, "{path}: {created:?}");
         }
         let grown = resident_kib(platform.process.id()).saturating_sub(before);
-        assert!(grown < GROWTH, "{path}: {grown} KiB more");
+        assert!(grown < MAX_GROWTH_KIB, "{path}: {grown} KiB more");
     }
 
     assert!(platform.stop("-TERM").success());

@@ -28,11 +28,11 @@ use tokio::{net::TcpSocket, task::JoinSet};
 
 use crate::harness::{Platform, short_draft as draft};
 
-/// The bodies that are held back at any time.
+/// The number of bodies that are held back at any time.
 const BODIES: u8 = 200;
-/// The length of each, of which less is sent.
-const ANNOUNCED: usize = 1 << 20;
-/// How often a client gets a token and creates a delivery meanwhile.
+/// The `Content-Length` of each body. Less is sent.
+const CONTENT_LENGTH: usize = 1 << 20;
+/// How often a client gets a token and creates a delivery during an attack.
 const ROUNDS: usize = 50;
 
 /// Far longer than all bodies take to begin.
@@ -41,9 +41,9 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// How bodies are held back.
 #[derive(Clone, Copy)]
 struct Attack {
-    /// From an address for each connection, or from the other clients' own.
+    /// Each connection has its own source address; otherwise all have that of the other clients.
     has_many_peers: bool,
-    /// One HTTP/2 connection has all the bodies of a peer.
+    /// One HTTP/2 connection has all the bodies of a peer; otherwise each has its HTTP/1 connection.
     is_http2: bool,
     /// How much of each body is sent.
     sent: usize,
@@ -66,7 +66,7 @@ on_both_databases! {
 
     async fn bodies_that_stop_before_their_end_do_not_affect_other_clients(platform: &Platform) {
         check_served_during(platform, &[
-            Attack { has_many_peers: true, is_http2: false, sent: ANNOUNCED - 1 },
+            Attack { has_many_peers: true, is_http2: false, sent: CONTENT_LENGTH - 1 },
         ]).await;
     }
 }
@@ -183,7 +183,7 @@ fn request(addr: SocketAddr, number: u8, body: HeldBody) -> Request<HeldBody> {
         .header("host", addr.to_string())
         .header("authorization", "Bearer unknown")
         .header("content-type", media_type)
-        .header("content-length", ANNOUNCED)
+        .header("content-length", CONTENT_LENGTH)
         .body(body)
         .unwrap()
 }

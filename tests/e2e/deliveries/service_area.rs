@@ -67,7 +67,7 @@ fn at(latitude: f64, longitude: f64) -> Value {
     json!({ "streetAddress": "By the river", "latLng": [latitude, longitude] })
 }
 
-/// As [`at`], with schema.org's `geo`.
+/// Like [`at`], with schema.org's `geo`.
 fn geo(latitude: f64, longitude: f64) -> Value {
     let geo = json!({ "latitude": latitude, "longitude": longitude });
     json!({ "streetAddress": "By the river", "geo": geo })

@@ -70,7 +70,7 @@ async fn the_old_time_members_are_read_if_the_new_ones_are_absent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pickup_without_a_time_ends_before_the_dropoff_by_the_travel_time() {
+async fn a_pickup_without_a_time_must_end_the_travel_time_before_the_dropoff() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
     let mut mismatches = Mismatches::default();
@@ -165,7 +165,7 @@ async fn assert_new_york_times(platform: &Platform, store_time_zone: Option<&str
         let created_at = &response.json["dropoff"]["createdAt"];
         mismatches.check_eq(value, created_at, &json!("2020-04-02T05:00:00-04:00"));
     }
-    // In 2000 in UTC and in Paris.
+    // The year 2000 in UTC and in Paris, still 1999 in New York.
     let draft = draft_with("dropoff.before", json!("2000-01-01T04:59:59Z"));
     let response = client.post("/api/deliveries", draft).await;
     mismatches.check_eq(

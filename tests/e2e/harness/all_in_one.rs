@@ -44,7 +44,7 @@ impl AllInOne {
         Self::spawn(command(), data_dir, arguments)
     }
 
-    /// As [`AllInOne::start`], with a terminal as its standard output.
+    /// Like [`AllInOne::start`], with a terminal as its standard output.
     pub(crate) fn start_on_terminal(data_dir: &Path, arguments: &[&str]) -> Self {
         let delivery = command();
         let mut terminal = program("python3");

@@ -56,7 +56,7 @@ impl Database {
         Some(Self { url: Some(url) })
     }
 
-    /// As [`Database::postgres`], but never through `PgBouncer`, which refuses the `options` that a
+    /// Like [`Database::postgres`], but never through `PgBouncer`, which refuses the `options` that a
     /// test appends to the URL.
     pub(crate) fn unpooled_postgres() -> Option<Self> {
         postgres::create_database().map(|url| Self { url: Some(url) })
@@ -121,7 +121,7 @@ impl Platform {
         Self::start_two_with(|_| {}).await
     }
 
-    /// As [`Platform::start_two`], with adjusted settings.
+    /// Like [`Platform::start_two`], with adjusted settings.
     pub(crate) async fn start_two_with(adjust: impl Fn(&mut Settings)) -> Option<[Self; 2]> {
         let adjust = |settings: &mut Settings| {
             // The same issuer: each accepts the other's tokens.

@@ -34,8 +34,8 @@ pub(crate) fn find() -> Option<PathBuf> {
 }
 
 /// A shell that runs a script with the program directory as its first argument. The script
-/// removes the PostgreSQL cluster when its standard input closes, which happens when this process
-/// exits, even by a kill.
+/// removes the PostgreSQL cluster when its standard input closes. It closes when this process exits
+/// or is killed.
 pub(crate) fn resource_script(script: &str, programs: &Path) -> Command {
     let mut command = unprivileged_shell();
     command

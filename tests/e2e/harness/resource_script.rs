@@ -1,6 +1,5 @@
 //! A shell script that creates, controls and removes a resource: it executes commands from standard
-//! input and removes the resource when that closes, which happens when this process exits, even by
-//! a kill.
+//! input and removes the resource when that closes. It closes when this process exits or is killed.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -31,11 +30,11 @@ impl ResourceScript {
             .spawn()
             .unwrap();
         let output = BufReader::new(script.stdout.take().unwrap());
-        let (printed, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 // Fails once the receiver is dropped.
-                let _ = printed.send(line);
+                let _ = sender.send(line);
             }
         });
         let lines = Mutex::new(lines);

@@ -27,7 +27,7 @@ pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// As [`stored_bytes`], as text.
+/// Like [`stored_bytes`], as text.
 pub(crate) async fn stored_text(platform: &Platform) -> String {
     String::from_utf8_lossy(&stored_bytes(platform).await).into_owned()
 }

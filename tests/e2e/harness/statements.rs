@@ -1,5 +1,6 @@
-//! The statements that platforms execute over PostgreSQL. Each names the store of the rows that it
-//! uses, so that the schema can be split by store, or is an exception of `docs/postgresql.md`.
+//! Checks the statements that platforms execute over PostgreSQL: each names the store of the rows
+//! that it uses, so that the schema can be split by store, or is an exception that
+//! `docs/postgresql.md` lists.
 
 use std::{
     collections::BTreeSet,
@@ -13,12 +14,12 @@ use super::{
     store_rule::{Tables, uses},
 };
 
-/// With this variable, what is checked is appended to the file that it names, a line each:
-/// `VERB pattern` of exceptions, and `VERB table`.
+/// The environment variable with the path of a file. If it is set, the check appends a line
+/// `VERB table` for each use of a table, and a line `VERB pattern` for each exception that it finds.
 pub(crate) const CHECKED_FILE: &str = "DELIVERY_TEST_CHECKED_STATEMENTS";
 
-/// What statements of an exception do with tables without naming a store, and their text: `…` stands
-/// for any.
+/// The verbs that an exception's statements apply to tables without naming a store, and a pattern of
+/// their text, in which `…` stands for any text.
 type Pattern = (&'static [&'static str], &'static str);
 
 /// The items of the list in `docs/postgresql.md`, and the statements of each.
@@ -188,23 +189,24 @@ pub(crate) async fn check(database_url: &str) {
         if CHECKED.lock().unwrap().contains(&statement) {
             continue;
         }
-        let mut without = BTreeSet::new();
+        let mut verbs_without_store = BTreeSet::new();
         for found_use in uses(&statement, &TABLES) {
             found += &[found_use.verb, " ", &found_use.table, "\n"].concat();
             if !found_use.names_store {
-                without.insert(found_use.verb);
+                verbs_without_store.insert(found_use.verb);
             }
         }
-        if !without.is_empty() {
+        if !verbs_without_store.is_empty() {
             let mut patterns = EXCEPTIONS.iter().flat_map(|(_, patterns)| *patterns);
-            let is_excused = |(verbs, pattern): &&Pattern| {
-                without.iter().all(|verb| verbs.contains(verb)) && matches(pattern, &statement)
+            let is_exception = |(verbs, pattern): &&Pattern| {
+                verbs_without_store.iter().all(|verb| verbs.contains(verb))
+                    && matches(pattern, &statement)
             };
-            let Some((_, pattern)) = patterns.find(is_excused) else {
-                unexpected.push((without, statement));
+            let Some((_, pattern)) = patterns.find(is_exception) else {
+                unexpected.push((verbs_without_store, statement));
                 continue;
             };
-            for verb in without {
+            for verb in verbs_without_store {
                 found += &[verb, " ", pattern, "\n"].concat();
             }
         }
@@ -224,7 +226,7 @@ pub(crate) async fn check(database_url: &str) {
 async fn executed(database_url: &str) -> Vec<String> {
     let (server, name) = database_url.split_once("localhost/").unwrap();
     let (name, parameters) = name.split_once('?').unwrap();
-    // Has the extension.
+    // Only the database `postgres` has the extension `pg_stat_statements`.
     let url = format!("{server}localhost/postgres?{parameters}");
     let select = format!(
         r"SELECT regexp_replace(query, '\s+', ' ', 'g') FROM pg_stat_statements
@@ -232,7 +234,8 @@ async fn executed(database_url: &str) -> Vec<String> {
         SELECT pg_stat_statements_reset(0, oid, 0) FROM pg_database WHERE datname = '{name}'"
     );
     let statements = run_sql(&url, &select).await;
-    // A statement that was prepared before the last call has its constant.
+    // PostgreSQL records a constant as a parameter (`$2`), but not in a statement that was prepared
+    // before the last reset.
     let statements = statements.lines();
     statements
         .map(|statement| statement.replacen("SELECT 1 FROM", "SELECT $2 FROM", 1))

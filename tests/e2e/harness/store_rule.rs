@@ -31,9 +31,9 @@ pub(crate) struct Use {
 
 /// The tables of a schema that is split by store.
 pub(crate) struct Tables {
-    /// Their rows belong to a store each.
+    /// The tables each of whose rows belongs to a store.
     pub(crate) distributed: BTreeSet<String>,
-    /// Each part of the database has all of their rows: those of all stores.
+    /// The tables of which each part of the database has all rows: those of all stores.
     pub(crate) reference: BTreeSet<String>,
 }
 
@@ -154,7 +154,7 @@ impl Found<'_> {
             found: self,
             conditions: selection.into_iter().collect(),
             outer_conditions: Vec::new(),
-            without: BTreeSet::new(),
+            without_store: BTreeSet::new(),
         };
         // By their names in the statement.
         let mut tables = BTreeMap::new();
@@ -176,16 +176,18 @@ impl Found<'_> {
             }
         }
         tables.retain(|_, table| scope.found.tables.distributed.contains(table));
-        scope.without = tables.keys().cloned().collect();
+        scope.without_store = tables.keys().cloned().collect();
         while let Some(name) = {
-            let mut without = scope.without.iter();
-            without.find(|name| scope.names_store_of(name)).cloned()
+            let mut without_store = scope.without_store.iter();
+            without_store
+                .find(|name| scope.names_store_of(name))
+                .cloned()
         } {
-            scope.without.remove(&name);
+            scope.without_store.remove(&name);
         }
-        let without = scope.without;
+        let without_store = scope.without_store;
         for (name, table) in tables {
-            self.insert(verb, table, !without.contains(&name));
+            self.insert(verb, table, !without_store.contains(&name));
         }
     }
 }
@@ -196,8 +198,8 @@ struct Scope<'a> {
     conditions: Vec<&'a Expr>,
     /// Those of left joins, with the joined table. They keep the rows of the other tables.
     outer_conditions: Vec<(String, &'a Expr)>,
-    /// Those for which no condition is found yet, by their names in the statement.
-    without: BTreeSet<String>,
+    /// The tables for which no condition names the store yet, by their names in the statement.
+    without_store: BTreeSet<String>,
 }
 
 impl Scope<'_> {
@@ -250,11 +252,11 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether an expression is not from the rows of all stores: not of the table itself, of one
-    /// whose store is not named, or of a reference table.
+    /// Whether the value of an expression depends on rows of one store only: it is not a column of
+    /// the table itself, of a table whose store is not named yet, or of a reference table.
     fn is_known(&self, expression: &Expr, table: &str) -> bool {
-        let mut without = self.without.iter();
-        let is_unnamed = without.any(|other| is_store(expression, other));
+        let mut without_store = self.without_store.iter();
+        let is_unnamed = without_store.any(|other| is_store(expression, other));
         !is_unnamed && !is_store(expression, table) && !self.is_of_reference(expression)
     }
 

@@ -59,7 +59,7 @@ fn assert_one_effect(responses: &[Response], status: u16) -> &Response {
     first
 }
 
-/// As [`assert_one_effect`], without the headers: those contain the address of each gateway.
+/// Like [`assert_one_effect`], without the headers: those contain the address of each gateway.
 #[track_caller]
 fn assert_one_effect_in_bodies(responses: &[Response], status: u16) -> &Response {
     let first: Vec<_> = responses

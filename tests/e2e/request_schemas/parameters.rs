@@ -75,7 +75,7 @@ async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
                 query.append_pair(name, value);
                 format!("{template}?{}", query.finish())
             };
-            // A number in a URL is its text.
+            // In a URL a number is text; the schema is of the number.
             let number = value
                 .parse::<Value>()
                 .ok()

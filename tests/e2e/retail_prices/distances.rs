@@ -86,9 +86,9 @@ async fn a_delivery_keeps_the_source_of_the_distance_it_is_charged_for() {
 
         // The router is available again; the quoted distance stays.
         router.set_route(9123.4, 1234.5);
-        let mut at_price = far_draft();
-        at_price["retailPrice"] = quote["@id"].clone();
-        let quoted = client.create_delivery(at_price).await;
+        let mut with_quote = far_draft();
+        with_quote["retailPrice"] = quote["@id"].clone();
+        let quoted = client.create_delivery(with_quote).await;
         assert_eq!(distance_of(&quoted), estimate);
         let known = client.create_delivery(far_draft()).await;
         assert_eq!(distance_of(&known), json!([9123, 1235, "osrm"]));

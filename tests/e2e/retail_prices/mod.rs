@@ -4,7 +4,7 @@ mod amounts;
 mod creating;
 mod distances;
 mod example;
-mod operating;
+mod operator_commands;
 mod quotes;
 
 use serde_json::{Value, json};

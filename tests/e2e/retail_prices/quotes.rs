@@ -27,8 +27,8 @@ on_both_databases! {
         operator.apply_price_list(&platform.store, &current).await;
         platform.advance(SignedDuration::from_secs(14 * 60 + 59));
 
-        let preview = json_ld(&client.post(ASSERT, at_price(&draft(), quote.as_str())).await, 200);
-        let quoted = client.create_delivery(at_price(&draft(), quote.as_str())).await;
+        let preview = json_ld(&client.post(ASSERT, with_quote(&draft(), quote.as_str())).await, 200);
+        let quoted = client.create_delivery(with_quote(&draft(), quote.as_str())).await;
         let other = client.create_delivery(draft()).await;
 
         let price = |amount, tax, quote| json!({
@@ -50,17 +50,17 @@ on_both_databases! {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
 
-        let delivery = client.create_delivery(at_price(&draft(), quote.as_str())).await;
+        let delivery = client.create_delivery(with_quote(&draft(), quote.as_str())).await;
 
         for path in [DELIVERIES, ASSERT] {
-            let again = client.post(path, at_price(&draft(), quote.as_str())).await;
+            let again = client.post(path, with_quote(&draft(), quote.as_str())).await;
             assert_conflict(&again, "price_used");
             let detail = again.json["detail"].as_str().unwrap();
             assert!(detail.contains(delivery["@id"].as_str().unwrap()), "{detail}");
         }
         // Cancelling the delivery does not release the quote.
         client.delete(delivery["@id"].as_str().unwrap()).await.expect(204);
-        let again = client.post(DELIVERIES, at_price(&draft(), quote.as_str())).await;
+        let again = client.post(DELIVERIES, with_quote(&draft(), quote.as_str())).await;
         assert_conflict(&again, "price_used");
         assert_eq!(count(&client).await, 1);
         assert_eq!(client.get(&quote).await.status, 200);
@@ -73,11 +73,11 @@ on_both_databases! {
         operator.apply_price_list(&platform.store, &short).await;
         let quote = quote(&client, &draft()).await;
         platform.advance(SignedDuration::from_secs(90));
-        let mut invalid = at_price(&draft(), quote.as_str());
+        let mut invalid = with_quote(&draft(), quote.as_str());
         invalid["dropoff"]["before"] = json!("no time at all");
 
         for path in [DELIVERIES, ASSERT] {
-            let expired = client.post(path, at_price(&draft(), quote.as_str())).await;
+            let expired = client.post(path, with_quote(&draft(), quote.as_str())).await;
             assert_conflict(&expired, "price_expired");
             // Other violations are reported with it.
             let response = client.post(path, invalid.clone()).await;
@@ -100,17 +100,17 @@ on_both_databases! {
         forged.push(own.replace("/api/retail_prices/", "/api/deliveries/"));
         forged.extend(altered(&own));
         for quote in forged {
-            let response = client.post(DELIVERIES, at_price(&draft(), quote.as_str())).await;
+            let response = client.post(DELIVERIES, with_quote(&draft(), quote.as_str())).await;
             assert_violations(&response, &["retailPrice"]);
             messages.push(response.json["violations"].clone());
         }
-        let foreign = other.post(DELIVERIES, at_price(&draft(), own.as_str())).await;
+        let foreign = other.post(DELIVERIES, with_quote(&draft(), own.as_str())).await;
         assert_violations(&foreign, &["retailPrice"]);
         messages.push(foreign.json["violations"].clone());
 
         messages.dedup();
         assert_eq!(messages.len(), 1, "{messages:?}");
-        let number = client.post(DELIVERIES, at_price(&draft(), json!(5))).await;
+        let number = client.post(DELIVERIES, with_quote(&draft(), json!(5))).await;
         assert_violations(&number, &["retailPrice"]);
         assert_eq!((count(&client).await, count(&other).await), (0, 0));
     }
@@ -125,20 +125,20 @@ on_both_databases! {
             .apply_price_list(&platform.store, &fixed_price("EUR", 2000, 1999))
             .await;
 
-        let again = client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+        let again = client.post(CALCULATE, with_quote(&draft(), own.as_str())).await.expect(200);
         assert_eq!(again["amount"], 1999);
         assert_ne!(again["@id"], json!(own));
-        client.create_delivery(at_price(&draft(), own.as_str())).await;
-        client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+        client.create_delivery(with_quote(&draft(), own.as_str())).await;
+        client.post(CALCULATE, with_quote(&draft(), own.as_str())).await.expect(200);
         platform.advance(SignedDuration::from_mins(15));
-        client.post(CALCULATE, at_price(&draft(), own.as_str())).await.expect(200);
+        client.post(CALCULATE, with_quote(&draft(), own.as_str())).await.expect(200);
 
         let other = platform.new_store_client().await;
-        let foreign = other.post(CALCULATE, at_price(&draft(), own.as_str())).await;
+        let foreign = other.post(CALCULATE, with_quote(&draft(), own.as_str())).await;
         assert_violations(&foreign, &["retailPrice"]);
         let forged = ["bogus", "", "/api/retail_prices/AAAA", "/api/deliveries/1"];
         for quote in forged.into_iter().map(str::to_owned).chain(altered(&own)) {
-            let mut body = at_price(&draft(), quote);
+            let mut body = with_quote(&draft(), quote);
             for (before, paths) in [
                 ("2020-04-04 13:00", &["retailPrice"][..]),
                 ("no time at all", &["dropoff.before", "retailPrice"]),
@@ -176,14 +176,14 @@ on_both_databases! {
             let mut other = priced.clone();
             set(&mut other, member, value);
             for resource in [DELIVERIES, ASSERT] {
-                let response = client.post(resource, at_price(&other, quote.as_str())).await;
+                let response = client.post(resource, with_quote(&other, quote.as_str())).await;
                 assert_violations(&response, &[path]);
                 assert_eq!(response.json["code"], "price_mismatch", "{member}");
             }
         }
         let mut slot = priced.clone();
         set(&mut slot, "/dropoff/timeSlot", json!("2020-04-03 12:45-13:00"));
-        let response = client.post(DELIVERIES, at_price(&slot, quote.as_str())).await;
+        let response = client.post(DELIVERIES, with_quote(&slot, quote.as_str())).await;
         assert_violations(&response, &["dropoff.timeSlot"]);
 
         // Members that do not affect the price may change after quoting.
@@ -196,7 +196,7 @@ on_both_databases! {
         ] {
             set(&mut priced, member, value);
         }
-        client.create_delivery(at_price(&priced, quote.as_str())).await;
+        client.create_delivery(with_quote(&priced, quote.as_str())).await;
         assert_eq!(count(&client).await, 1);
     }
 
@@ -213,7 +213,7 @@ on_both_databases! {
             let quote = quote(&client, &draft).await;
             platform.advance(SignedDuration::from_mins(14));
 
-            let quoted = client.create_delivery(at_price(&draft, quote.as_str())).await;
+            let quoted = client.create_delivery(with_quote(&draft, quote.as_str())).await;
             let other = client.create_delivery(draft.clone()).await;
 
             assert_eq!(quoted["dropoff"]["before"], expected);
@@ -226,7 +226,7 @@ on_both_databases! {
     async fn a_replay_of_a_created_delivery_keeps_its_quote(platform: &Platform) {
         let client = platform.client().await;
         let quote = quote(&client, &draft()).await;
-        let draft = at_price(&draft(), quote.as_str());
+        let draft = with_quote(&draft(), quote.as_str());
         let send = || client.post_with_key(DELIVERIES, "order 42", &draft);
 
         let first = json_ld(&send().await, 201);
@@ -292,7 +292,7 @@ async fn a_price_list_applied_on_one_core_takes_effect_on_another() {
     assert_eq!(first_client.calculate(&draft()).await, 1999);
     assert_eq!(charged(&second_client, &draft()).await, 1999);
     assert_eq!(
-        charged(&second_client, &at_price(&draft(), quote)).await,
+        charged(&second_client, &with_quote(&draft(), quote)).await,
         499
     );
     wait_for_price(&second_client, &draft(), 1999).await;
@@ -305,7 +305,7 @@ async fn charged(client: &ApiClient, draft: &Value) -> i64 {
 }
 
 async fn assert_one_created(quote: &str, clients: &[ApiClient]) {
-    let draft = at_price(&draft(), quote);
+    let draft = with_quote(&draft(), quote);
     let responses = join_all(
         clients
             .iter()
@@ -330,7 +330,7 @@ async fn quote(client: &ApiClient, draft: &Value) -> String {
 }
 
 /// The draft with a quote.
-fn at_price(draft: &Value, quote: impl Into<Value>) -> Value {
+fn with_quote(draft: &Value, quote: impl Into<Value>) -> Value {
     let mut draft = draft.clone();
     draft["retailPrice"] = quote.into();
     draft

@@ -112,7 +112,7 @@ on_both_databases! {
         }
     }
 
-    async fn a_state_may_be_repeated_as_often_as_a_request_has_room_for(platform: &Platform) {
+    async fn a_state_may_be_repeated_as_often_as_fits_into_a_request(platform: &Platform) {
         let client = platform.client().await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;

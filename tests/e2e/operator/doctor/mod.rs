@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 /// The checks whose results depend on the host.
-const OF_THE_HOST: [&str; 3] = ["disk space", "file descriptors", "zone data"];
+const HOST_CHECKS: [&str; 3] = ["disk space", "file descriptors", "zone data"];
 
 /// The report of `delivery doctor --json`, whose exit status agrees with it.
 struct Report(Value);
@@ -60,7 +60,7 @@ impl Report {
             (text("name"), text("status"))
         });
         statuses
-            .filter(|(name, _)| !OF_THE_HOST.contains(name))
+            .filter(|(name, _)| !HOST_CHECKS.contains(name))
             .collect()
     }
 

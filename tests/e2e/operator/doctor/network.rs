@@ -17,7 +17,7 @@ use crate::harness::{
 };
 
 #[tokio::test]
-async fn geocoders_and_a_router_are_asked_and_their_keys_are_not_printed() {
+async fn geocoders_and_a_router_are_called_and_their_keys_are_not_printed() {
     let data_dir = tempfile::tempdir().unwrap();
     let directory = data_dir.path().to_owned();
     let osrm = UpstreamServer::start_router(1000.0, 60.0).await;
@@ -80,7 +80,8 @@ fn a_gazetteer_without_addresses_is_a_failure() {
     none.assert("geocoder", "ok", "every address needs a point");
 }
 
-/// Writes a certificate of 127.0.0.1 that ends so many days from now, and its key; the flags for them.
+/// Writes a certificate of 127.0.0.1 that expires `days` days from now, and its key; returns their
+/// paths.
 fn certificate(directory: &Path, days: i64) -> [String; 2] {
     let end = delivery::Clock::system().now() + SignedDuration::from_hours(days * 24);
     let end = end.to_zoned(TimeZone::UTC);
