@@ -72,7 +72,7 @@ pub(crate) struct Cluster {
     /// The shop's id.
     store: String,
     directory: TempDir,
-    /// With which it was started.
+    /// The programs that it was started from.
     programs: &'static Programs,
 }
 
@@ -90,7 +90,7 @@ impl Cluster {
         Self::start_programs(&PROGRAMS, postgres, database_url).await
     }
 
-    /// As [`Cluster::start_on`], with other programs.
+    /// Like [`Cluster::start_on`], with other programs.
     pub(crate) async fn start_programs(
         programs: &'static Programs,
         postgres: Postgres,
@@ -180,7 +180,8 @@ impl Cluster {
         Caller::authorized(&self.gateway_urls, &self.operator_client, "tasks:all").await
     }
 
-    /// Leaves one core and no dispatcher, and webhooks with as many due notifications each.
+    /// Creates webhooks with `due` due notifications each, and terminates the dispatchers and one
+    /// core.
     pub(crate) async fn prepare_backlog(&mut self, webhooks: usize, due: usize) {
         let shop = self.shop().await;
         for _ in 0..webhooks {

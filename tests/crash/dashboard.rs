@@ -1,4 +1,4 @@
-//! The dashboard of Grafana, by its queries, which a real Prometheus answers.
+//! Executes the queries of the Grafana dashboard on a real Prometheus.
 
 use std::{
     net::SocketAddr,
@@ -100,8 +100,8 @@ fn has_data(prometheus: &str, query: &Query) -> bool {
     })
 }
 
-/// A delivery that is completed, and one that is cancelled.
-async fn work(shop: &Caller, board: &Caller) {
+/// Creates a delivery and completes it; creates another one and cancels it.
+async fn complete_and_cancel(shop: &Caller, board: &Caller) {
     let completed = shop.create_delivery().await.unwrap();
     board.complete_delivery(&completed).await;
     let cancelled = shop.create_delivery().await.unwrap();
@@ -132,13 +132,16 @@ async fn each_query_of_the_dashboard_returns_data_of_a_platform_in_use() {
     shop.subscribe(receiver.url()).await;
     let (_directory, _server, prometheus) = prometheus(&[addr, core_addr]).await;
 
-    let mut empty = queries();
-    let all = empty.len();
+    let mut without_data = queries();
+    let all = without_data.len();
     let started = Instant::now();
-    while !empty.is_empty() {
-        assert!(started.elapsed() < TIMEOUT, "without data: {empty:#?}");
-        work(&shop, &board).await;
-        empty.retain(|query| !has_data(&prometheus, query));
+    while !without_data.is_empty() {
+        assert!(
+            started.elapsed() < TIMEOUT,
+            "without data: {without_data:#?}"
+        );
+        complete_and_cancel(&shop, &board).await;
+        without_data.retain(|query| !has_data(&prometheus, query));
     }
     report(&format!(
         "{all} queries of the dashboard returned data within {} s",

@@ -24,8 +24,8 @@ const REQUESTS: usize = 8;
 /// The timeout of a read and of a write: the longest wait for an error.
 const ERROR_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time in which a gateway reports that it is not ready: it asks a core every second, with a
-/// timeout of 2 s.
+/// The time in which a gateway reports that it is not ready: a core notices the outage by two checks
+/// of at most 700 ms, 500 ms apart, and the gateway asks it every 500 ms.
 const NOT_READY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The time in which requests succeed again: twice the 5 s after which a connection is closed that
@@ -83,7 +83,8 @@ async fn every_request_gets_a_retryable_error_while_postgres_is_down() {
     }
 }
 
-/// As when the server's machine is lost and another gets its address: open connections stay silent.
+/// Like after the loss of the server's machine, when another gets its address: open connections get
+/// no response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_connections_are_closed_and_nothing_is_lost() {
     let _alone = ONE_AT_A_TIME.lock().await;

@@ -1,5 +1,5 @@
-//! Acknowledged means flushed. `kill -9` keeps the page cache, so kill tests prove nothing about a
-//! power loss.
+//! What is acknowledged has been flushed to disk. `kill -9` keeps the page cache, so kill tests prove
+//! nothing about a power loss.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -63,7 +63,6 @@ async fn a_ready_platform_is_healthy_by_its_data_directory_or_url_and_a_stopped_
     );
 }
 
-/// It runs, and has no core.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_without_a_core_is_not_ready() {
     let [core, addr, health_addr] = [reserve_addr(), reserve_addr(), reserve_addr()];

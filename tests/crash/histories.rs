@@ -133,8 +133,8 @@ async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed()
         test.wait_before_fault(&mut random).await;
         let fault = faults.next(&mut random);
         let wait = async |_| {
-            let tally = &test.platform.tally;
-            tally.wait_for_answers(ANSWERS_DURING_FAULT).await;
+            let answer_counts = &test.platform.answer_counts;
+            answer_counts.wait_for_answers(ANSWERS_DURING_FAULT).await;
         };
         fault.inject(&mut cluster, wait).await;
         test.faults += 1;
@@ -182,16 +182,16 @@ impl HistoryTest {
     }
 
     fn is_enough(&self) -> bool {
-        let tally = &self.platform.tally;
+        let answer_counts = &self.platform.answer_counts;
         self.faults >= MIN_FAULTS
-            && tally.answered() >= MIN_ANSWERS
-            && tally.unknown() >= MIN_UNKNOWN
-            && tally.missing(&KINDS, MIN_OF_A_KIND).is_empty()
+            && answer_counts.answered() >= MIN_ANSWERS
+            && answer_counts.unknown() >= MIN_UNKNOWN
+            && answer_counts.missing(&KINDS, MIN_OF_A_KIND).is_empty()
     }
 
     async fn wait_before_fault(&self, random: &mut Random) {
         let answers = 1 + random.below(MAX_ANSWERS_BETWEEN_FAULTS);
-        self.platform.tally.wait_for_answers(answers).await;
+        self.platform.answer_counts.wait_for_answers(answers).await;
     }
 
     /// Checks every history, and that there was something to check.
@@ -201,20 +201,20 @@ impl HistoryTest {
         let sum = |count: fn(&Checked) -> usize| checked.iter().map(count).sum::<usize>();
         let operations = sum(|checked| checked.operations);
         let overlapping = sum(|checked| checked.overlapping);
-        let tally = &self.platform.tally;
+        let answer_counts = &self.platform.answer_counts;
         let kinds: Vec<_> = checked.iter().map(Checked::to_string).collect();
         crate::report(&format!(
             "{platform}, {} faults, {operations} operations ({overlapping} overlap, {} without an \
              answer); histories: {}",
             self.faults,
-            tally.unknown(),
+            answer_counts.unknown(),
             kinds.join(", "),
         ));
         let violations = checked.iter().flat_map(|checked| &checked.violations);
         let violations: Vec<_> = violations.map(String::as_str).collect();
         assert!(violations.is_empty(), "{}", violations.join("\n\n"));
         assert!(2 * overlapping > operations);
-        let missing = tally.missing(&KINDS, MIN_OF_A_KIND);
-        assert!(self.is_enough(), "{missing:?} of {tally}");
+        let missing = answer_counts.missing(&KINDS, MIN_OF_A_KIND);
+        assert!(self.is_enough(), "{missing:?} of {answer_counts}");
     }
 }

@@ -50,14 +50,14 @@ async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
     ));
     figures.assert_nothing_lost();
     assert_eq!((figures.repeats, &*sessions), (0, "2"));
-    // The load repeats them; a busy machine makes some fail.
+    // The load retries failed requests. On a busy machine, some fail.
     for failure in &failures {
         assert!(failure.is_retryable(), "{failure}");
     }
 }
 
 #[test]
-fn a_pooler_that_the_url_or_its_settings_do_not_fit_is_explained_at_the_start() {
+fn a_start_behind_a_pooler_with_an_unsuitable_url_or_settings_fails_with_an_explanation() {
     let Some(postgres) = Postgres::start() else {
         return;
     };
@@ -74,7 +74,7 @@ fn a_pooler_that_the_url_or_its_settings_do_not_fit_is_explained_at_the_start() 
     let mut bootstrap = with_url(fixture.core(), &pgbouncer.url("postgres"));
     program::json(bootstrap.args(["bootstrap", &key]));
 
-    // Their statements would be in the way of any start.
+    // Ends the sessions of `bootstrap`: their prepared statements would make every start fail.
     postgres.terminate_backends();
 
     let url = pgbouncer.url_without_parameter("postgres");

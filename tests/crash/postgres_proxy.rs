@@ -55,10 +55,11 @@ impl PostgresProxy {
         self.statements.load(Relaxed)
     }
 
-    /// Silences all connections, and those opened until [`PostgresProxy::restore`], for good.
+    /// Stops forwarding on all connections, and on those opened until [`PostgresProxy::restore`].
+    /// They stay open, and are never forwarded again.
     pub(crate) fn cut(&self) {
-        self.state.send_modify(|(times, is_cut)| {
-            *times += 1;
+        self.state.send_modify(|(cuts, is_cut)| {
+            *cuts += 1;
             *is_cut = true;
         });
     }
@@ -75,14 +76,14 @@ async fn forward(
     mut state: watch::Receiver<(u32, bool)>,
     count: Arc<AtomicUsize>,
 ) {
-    let (times, is_cut) = *state.borrow_and_update();
+    let (cuts, is_cut) = *state.borrow_and_update();
     if !is_cut {
         let Ok(mut server) = UnixStream::connect(socket).await else {
             return;
         };
         tokio::select! {
             () = copy_both_ways(&mut stream, &mut server, &count) => return,
-            cut = state.wait_for(|(now, _)| *now > times) => drop(cut),
+            cut = state.wait_for(|(now, _)| *now > cuts) => drop(cut),
         }
         // Closes the connection to the server, which rolls back its transaction.
         drop(server);

@@ -235,7 +235,7 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
     assert!(!platform.files.directory().join("1").exists());
 }
 
-/// By 25 s, more than the clocks of hosts differ while they are synchronized at all.
+/// The clocks differ by 25 s, more than those of hosts that are synchronized.
 #[tokio::test(flavor = "multi_thread")]
 async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_above_2_s() {
     let _one = ONE_AT_A_TIME.lock().await;

@@ -110,7 +110,7 @@ async fn a_process_drains_at_sighup_unless_it_was_started_to_ignore_it() {
     gateway.signal("-HUP");
     assert_eq!(gateway.wait_for_exit().await.code(), Some(0));
 
-    // As `nohup` does.
+    // Like `nohup`.
     let addr = reserve_addr();
     let ignoring = ["-c", "trap '' HUP; exec \"$@\"", "sh"].map(str::to_owned);
     let program = PROGRAMS.gateway.to_str().unwrap().to_owned();

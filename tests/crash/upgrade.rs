@@ -27,8 +27,8 @@ const REQUESTS_BETWEEN_STEPS: u64 = 60;
 /// Shorter than a lease: a notification that a process left leased is not settled in time.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Counts the applied migrations that prevent a rollback by their verb.
-const NOT_ADDING: &str =
+/// Counts the applied migrations whose verb says that they prevent a rollback.
+const COUNT_NON_ADDITIVE_MIGRATIONS: &str =
     r"SELECT count(*) FROM seaql_migrations WHERE version NOT LIKE 'm____\_add\_%' ESCAPE '\'";
 
 const RECORD_LATER: &str =
@@ -61,12 +61,12 @@ async fn an_upgrade_and_its_rollback_under_load_lose_and_repeat_nothing_and_fail
     let mut cluster = Cluster::start_programs(previous(), postgres, &url).await;
     let board = cluster.dispatch_board().await;
     let test = UpgradeTest::start(cluster.shop().await, &board).await;
-    let not_adding = cluster.postgres.query(NOT_ADDING);
+    let non_additive = cluster.postgres.query(COUNT_NON_ADDITIVE_MIGRATIONS);
 
     let cores_first = [Kind::Core, Kind::Gateway, Kind::Dispatcher];
     let cores_last = [Kind::Dispatcher, Kind::Gateway, Kind::Core];
     test.replace(&mut cluster, &PROGRAMS, cores_first).await;
-    let can_roll_back = cluster.postgres.query(NOT_ADDING) == not_adding;
+    let can_roll_back = cluster.postgres.query(COUNT_NON_ADDITIVE_MIGRATIONS) == non_additive;
     if can_roll_back {
         if PREVIOUS.is_none() {
             add_column_to_each_table(&cluster.postgres);
@@ -88,10 +88,10 @@ async fn an_upgrade_and_its_rollback_of_the_all_in_one_lose_and_repeat_nothing()
     let mut platform = AllInOne::start_under(&previous().delivery, |_| Vec::new()).await;
     let board = platform.dispatch_board().await;
     let test = UpgradeTest::start(platform.shop().await, &board).await;
-    let not_adding = platform.sql(NOT_ADDING);
+    let non_additive = platform.sql(COUNT_NON_ADDITIVE_MIGRATIONS);
 
     test.replace_all_in_one(&mut platform, &PROGRAMS).await;
-    let can_roll_back = platform.sql(NOT_ADDING) == not_adding;
+    let can_roll_back = platform.sql(COUNT_NON_ADDITIVE_MIGRATIONS) == non_additive;
     if can_roll_back {
         if PREVIOUS.is_none() {
             platform.sql("ALTER TABLE deliveries ADD COLUMN added_later TEXT");
@@ -110,7 +110,7 @@ async fn an_upgrade_and_its_rollback_of_the_all_in_one_lose_and_repeat_nothing()
     assert_eq!(figures.repeats, 0);
 }
 
-/// As a migration of a later release, which this one does not know.
+/// Like a migration of a later release, which this one does not know.
 fn add_column_to_each_table(postgres: &Postgres) {
     let tables = postgres.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
     for table in tables.lines() {

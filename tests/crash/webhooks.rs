@@ -7,7 +7,7 @@ use crate::{
     webhook_receiver::WebhookReceiver,
 };
 
-/// As a warning with the webhook, its store and the cause.
+/// The log contains a warning with the webhook, its store and the cause.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn disabling_a_webhook_is_logged() {
     let _alone = ONE_AT_A_TIME.lock().await;

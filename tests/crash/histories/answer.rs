@@ -10,14 +10,14 @@ use crate::caller::Failure;
 /// The time in which the platform must serve again after a fault.
 pub(super) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// A response that says what happened.
+/// A response that shows whether the request was executed.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     Success(Value),
     Rejection(Rejection),
 }
 
-/// A response that says why nothing happened.
+/// The response to a request that was not executed, with the reason.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
     pub(super) status: u16,
@@ -79,15 +79,15 @@ impl Outcome {
 
 /// The number of operations by kind and answer.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct AnswerCounts {
     counts: Mutex<BTreeMap<String, usize>>,
     answered: watch::Sender<u64>,
 }
 
-/// The answer of an operation without one, in a tally.
+/// What is counted for an operation without an answer.
 pub(super) const UNKNOWN: &str = "unknown";
 
-impl Tally {
+impl AnswerCounts {
     /// Counts an operation such as `delivery: cancel`, and its answer if there was one.
     pub(super) fn count(&self, operation: &str, answer: Option<&Answer>) {
         let answer_text = match answer {
@@ -129,7 +129,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for AnswerCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.counts.lock().unwrap())
     }

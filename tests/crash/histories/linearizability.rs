@@ -168,7 +168,7 @@ fn list<'a, M: Model + 'a>(operations: impl IntoIterator<Item = &'a Operation<M>
         .collect()
 }
 
-/// Histories written by hand.
+/// Handwritten histories.
 pub(super) mod by_hand {
     use std::ops::RangeInclusive;
 

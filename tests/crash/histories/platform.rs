@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::answer::{RECOVERY_TIMEOUT, Tally};
+use super::answer::{AnswerCounts, RECOVERY_TIMEOUT};
 use crate::caller::{Caller, Failure, iri};
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -34,7 +34,7 @@ pub(super) struct Platform {
     /// Time slot choices that no history has used.
     time_slots: Mutex<Vec<String>>,
     dropoffs: AtomicU64,
-    pub(super) tally: Tally,
+    pub(super) answer_counts: AnswerCounts,
 }
 
 impl Platform {
@@ -50,7 +50,7 @@ impl Platform {
             dispatch_board,
             time_slots: Mutex::new(time_slots),
             dropoffs: AtomicU64::new(0),
-            tally: Tally::default(),
+            answer_counts: AnswerCounts::default(),
         }
     }
 

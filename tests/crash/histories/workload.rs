@@ -54,7 +54,7 @@ pub(super) trait Workload:
     /// The commands that show the object's final state.
     fn last_commands(&self) -> Vec<Self::Command>;
 
-    /// The command's name in the tally.
+    /// The command's name in the counts of answers.
     fn name(command: &Self::Command) -> &'static str;
 
     fn send(
@@ -226,7 +226,7 @@ impl<W: Workload> Object<W> {
             }
         };
         let name = format!("{}: {}", W::NAME, W::name(command));
-        platform.tally.count(&name, answer.as_ref());
+        platform.answer_counts.count(&name, answer.as_ref());
         let returned = answer.map(|answer| (end, self.workload.response(command, answer)));
         let is_answered = returned.is_some();
         self.operations.lock().unwrap().push(Operation {

@@ -1,4 +1,4 @@
-//! Histories of a delivery written by hand.
+//! Handwritten histories of a delivery.
 
 use super::{
     super::{
@@ -134,7 +134,7 @@ fn a_cancelled_delivery_keeps_its_status_and_time() {
 }
 
 #[test]
-fn a_rejection_may_be_due_to_a_completion_without_a_response_but_not_to_none() {
+fn a_rejection_needs_a_completion_which_may_have_got_no_response() {
     let mut history: Vec<Operation<Delivery>> = vec![
         known(1..=2, ReadTask(PICKUP), to_do()),
         known(5..=6, Cancel, rejected("task_done")),

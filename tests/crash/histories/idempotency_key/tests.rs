@@ -1,4 +1,4 @@
-//! Histories of an idempotency key written by hand.
+//! Handwritten histories of an idempotency key.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! Histories of a quote written by hand.
+//! Handwritten histories of a quote.
 
 use serde_json::json;
 

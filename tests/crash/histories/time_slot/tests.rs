@@ -1,4 +1,4 @@
-//! Histories of a time slot with a capacity of two, written by hand.
+//! Handwritten histories of a time slot with a capacity of two.
 
 use serde_json::json;
 
