@@ -12,6 +12,9 @@ use crate::platform::Platform;
 
 pub(crate) type Body = Full<Bytes>;
 
+/// The endpoint that creates deliveries.
+pub(crate) const CREATE: &str = "`POST /api/deliveries`";
+
 /// An endpoint and the requests to send to it, in turn.
 pub(crate) struct Endpoint {
     pub(crate) name: &'static str,
@@ -43,7 +46,7 @@ impl Endpoint {
                 vec![get("/api/time_slots/choices")],
             ),
             endpoint("`GET /api/deliveries` (30)", vec![get("/api/deliveries")]),
-            endpoint("`POST /api/deliveries`", vec![create(platform)]),
+            endpoint(CREATE, vec![create(platform)]),
         ]
     }
 }

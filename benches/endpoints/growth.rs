@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::{
     CONNECTIONS, DURATION, ROUNDS,
-    endpoints::{Endpoint, create, create_webhook},
+    endpoints::{CREATE, Endpoint, create, create_webhook},
     load::Load,
     platform::Platform,
     postgres::Postgres,
@@ -39,11 +39,18 @@ pub(crate) async fn measure(postgres: &Postgres, sizes: &[u64]) {
         }
         let mut rates = BTreeMap::<_, Rates>::new();
         let name = |size| format!("{size} deliveries");
+        // Creates last: they change the sizes.
+        let (creates, reads): (Vec<_>, Vec<_>) =
+            loads.iter().partition(|(endpoint, ..)| *endpoint == CREATE);
+        let loads = [reads, creates];
         // One round fills caches.
-        for round in 0..=ROUNDS {
+        for (loads, round) in loads
+            .iter()
+            .flat_map(|loads| (0..=ROUNDS).map(move |round| (loads, round)))
+        {
             progress(&format!("growth, {database}"), round);
             for index in random_order(loads.len()) {
-                let (endpoint, size, load) = &loads[index];
+                let (endpoint, size, load) = loads[index];
                 let sample = load.run(DURATION).await;
                 if round > 0 {
                     let rates = rates.entry(*endpoint).or_default();

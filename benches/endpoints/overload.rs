@@ -1,5 +1,5 @@
-//! Requests at multiples of a platform's capacity, in an open loop. The platform and its database
-//! have one processor, the client has another.
+//! Requests at multiples of a platform's capacity, in an open loop. The platform and its connections
+//! to the database have one processor, the client has another.
 
 use std::{process::Command, time::Duration};
 

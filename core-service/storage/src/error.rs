@@ -87,6 +87,16 @@ impl Error {
         matches!(self, Self::Unavailable(error) if !sqlstate(error).is_some_and(is_locked))
     }
 
+    /// Whether `PostgreSQL` rejects a value (`SQLSTATE` classes 22, 23 and 54).
+    pub(super) fn is_rejected_value(&self) -> bool {
+        let is_class = |code: Cow<'_, str>| {
+            ["22", "23", "54"]
+                .iter()
+                .any(|class| code.starts_with(class))
+        };
+        matches!(self, Self::Database(error) if sqlstate(error).is_some_and(is_class))
+    }
+
     /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
         let is_unique = |error| matches!(error, SqlErr::UniqueConstraintViolation(_));

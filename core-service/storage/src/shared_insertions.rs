@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -26,6 +25,12 @@ use super::{
 
 /// How many statements run at the same time. With more, fewer deliveries share one.
 const MAX_STATEMENTS: usize = 2;
+
+/// A statement that takes longer no longer counts: its connection may be lost, and others are not.
+const MAX_DURATION: Duration = Duration::from_secs(1);
+
+/// The capacity of the queue. More insertions would time out before their statement.
+const QUEUE_CAPACITY: usize = 4096;
 
 /// Clones share the queue.
 #[derive(Clone, Debug)]
@@ -50,6 +55,14 @@ struct Insertion {
 /// The result of an insertion, and how long its statement took.
 type Reply = (Result<bool, Error>, Duration);
 
+impl Queue {
+    /// A caller that timed out may have retried: its first insertion must not run.
+    fn drop_abandoned(&mut self) {
+        self.waiting
+            .retain(|insertion| !insertion.reply.is_closed());
+    }
+}
+
 impl SharedInsertions {
     pub(super) fn new(connections: Connections) -> Self {
         Self {
@@ -69,12 +82,18 @@ impl SharedInsertions {
         }
         let (reply, result) = oneshot::channel();
         let must_start = self.with_queue(|queue| {
+            if queue.waiting.len() >= QUEUE_CAPACITY {
+                queue.drop_abandoned();
+            }
+            if queue.waiting.len() >= QUEUE_CAPACITY {
+                return Err(Error::Overloaded);
+            }
             queue.waiting.push_back(Insertion { new, reply });
             let must_start = queue.statements < MAX_STATEMENTS;
             queue.statements += usize::from(must_start);
-            must_start
+            Ok(must_start)
         });
-        if must_start {
+        if must_start? {
             // Spawned, so that a cancelled caller does not interrupt the statement.
             tokio::spawn(self.clone().run());
         }
@@ -91,17 +110,15 @@ impl SharedInsertions {
     async fn run(self) {
         while let Some(batch) = self.next_batch() {
             // Spawned, so that a panic fails only these.
-            let _ = tokio::spawn(insert(self.connections.clone(), batch)).await;
+            let inserted = tokio::spawn(insert(self.connections.clone(), batch));
+            let _ = timeout(MAX_DURATION, inserted).await;
         }
     }
 
     /// The insertions for one statement, in the order of their arrival.
     fn next_batch(&self) -> Option<Vec<Insertion>> {
         self.with_queue(|queue| {
-            // A caller that timed out may have retried: its first insertion must not run.
-            queue
-                .waiting
-                .retain(|insertion| !insertion.reply.is_closed());
+            queue.drop_abandoned();
             let mut counts = COUNTS.iter().rev();
             let count = counts.find(|count| **count <= queue.waiting.len());
             if count.is_none() {
@@ -122,17 +139,17 @@ async fn insert(connections: Connections, batch: Vec<Insertion>) {
     let together = insert_with_retries(&connections, &deliveries).await;
     let concerns_one = match &together.0 {
         Ok(are_current) => !are_current,
-        Err(error) => matches!(error, Error::Database(_)),
+        Err(error) => error.is_rejected_value(),
     };
-    let replies = if concerns_one && batch.len() > 1 {
-        let alone = deliveries.chunks(1);
-        join_all(alone.map(|delivery| insert_with_retries(&connections, delivery))).await
-    } else {
-        vec![together; batch.len()]
-    };
-    for (insertion, reply) in batch.into_iter().zip(replies) {
+    let is_repeated = concerns_one && batch.len() > 1;
+    for Insertion { new, reply } in batch {
+        let result = if is_repeated {
+            insert_with_retries(&connections, &[&new]).await
+        } else {
+            together.clone()
+        };
         // The caller may have gone.
-        let _ = insertion.reply.send(reply);
+        let _ = reply.send(result);
     }
 }
 

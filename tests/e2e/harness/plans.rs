@@ -1,7 +1,7 @@
 //! The plans of the statements that platforms execute over PostgreSQL. It makes them without sequential
 //! scans if an index serves, so that they do not depend on the tables' few rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -15,18 +15,22 @@ pub(crate) struct WholeRead {
     pub(crate) statement: String,
 }
 
-/// The statements of platforms in a log that read all of one of `tables`. A partial index has few
-/// rows, and may be read as a whole. Fails if a table is in no plan.
+/// The indexes and their first columns. Partial ones have few rows, may be read as a whole, and are
+/// not listed.
+pub(crate) type Indexes = BTreeMap<String, String>;
+
+/// The statements of platforms in a log that read all of one of `tables`. Fails if a table is in no
+/// plan.
 pub(crate) fn whole_reads(
     log: &str,
     tables: &BTreeSet<String>,
-    partial_indexes: &BTreeSet<String>,
+    indexes: &Indexes,
 ) -> BTreeSet<WholeRead> {
     let (mut found, mut planned) = (BTreeSet::new(), BTreeSet::new());
     for plan in plans(log) {
         add_tables(&plan["Plan"], &mut planned);
         let mut read = BTreeSet::new();
-        add_whole_reads(&plan["Plan"], false, partial_indexes, &mut read);
+        add_whole_reads(&plan["Plan"], false, indexes, &mut read);
         let statement = plan["Query Text"].as_str().unwrap().split_whitespace();
         let statement = statement.collect::<Vec<_>>().join(" ");
         found.extend(read.intersection(tables).map(|table| WholeRead {
@@ -58,22 +62,23 @@ fn add_tables(node: &Value, tables: &mut BTreeSet<String>) {
     }
 }
 
-/// Adds the tables that a plan reads without a condition of an index, neither in a partial index nor
-/// in order up to a limit.
+/// Adds the tables that a plan reads without a condition on the first column of an index, unless it
+/// reads rows in order up to a limit.
 fn add_whole_reads(
     node: &Value,
     is_limited: bool,
-    partial_indexes: &BTreeSet<String>,
+    indexes: &Indexes,
     found: &mut BTreeSet<String>,
 ) {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     let kind = text("Node Type");
     let is_whole = match kind {
         "Seq Scan" => true,
-        "Index Scan" | "Index Only Scan" => {
-            let is_partial = partial_indexes.contains(text("Index Name"));
-            text("Index Cond").is_empty() && !is_partial && !is_limited
-        }
+        "Index Scan" | "Index Only Scan" => indexes.get(text("Index Name")).is_some_and(|first| {
+            let is_in_order = is_limited && text("Filter").is_empty();
+            let mut names = text("Index Cond").split(|c: char| !c.is_alphanumeric() && c != '_');
+            !is_in_order && !names.any(|name| name == first)
+        }),
         _ => false,
     };
     if is_whole {
@@ -83,6 +88,10 @@ fn add_whole_reads(
     let is_limited =
         kind == "Limit" || (is_limited && !matches!(kind, "Sort" | "Aggregate" | "Hash"));
     for child in node["Plans"].as_array().into_iter().flatten() {
-        add_whole_reads(child, is_limited, partial_indexes, found);
+        let passes_rows = matches!(
+            child["Parent Relationship"].as_str(),
+            Some("Outer" | "Member")
+        );
+        add_whole_reads(child, is_limited && passes_rows, indexes, found);
     }
 }

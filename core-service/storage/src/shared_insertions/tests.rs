@@ -5,9 +5,10 @@ use futures_util::{FutureExt as _, future::join_all};
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
 
+use super::QUEUE_CAPACITY;
 use crate::{
     Error, Storage, deliveries,
-    delivery_insertion::NewDelivery,
+    delivery_insertion::{self, NewDelivery},
     fixture::{self, new_delivery},
 };
 
@@ -145,5 +146,57 @@ async fn the_end_of_all_connections_fails_every_delivery() {
     assert_eq!(inserted.len(), 3);
     for result in inserted {
         assert!(matches!(result, Err(Error::Unavailable(_))), "{result:?}");
+    }
+}
+
+#[tokio::test]
+async fn as_many_insertions_wait_as_the_queue_holds() {
+    let Some(storage) = fixture::postgres().await else {
+        return;
+    };
+    let new = new(StoreId::new());
+    let mut waiting = Vec::new();
+    for _ in 0..QUEUE_CAPACITY {
+        let mut insertion = Box::pin(storage.insert_delivery(new.clone()));
+        assert!(insertion.as_mut().now_or_never().is_none());
+        waiting.push(insertion);
+    }
+    let one_more = || storage.insert_delivery(new.clone()).now_or_never();
+    assert!(matches!(one_more(), Some(Err(Error::Overloaded))));
+
+    waiting.pop();
+
+    assert!(one_more().is_none());
+}
+
+/// Such as one whose connection is lost.
+#[tokio::test]
+async fn statements_that_hang_do_not_keep_others_from_running() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let storage = Storage::connect(&url, 20).await.unwrap();
+    let (store_id, other) = (StoreId::new(), StoreId::new());
+    // Two statements wait for this transaction, which has inserted the same ids.
+    let hanging = [(); 2].map(|()| new(store_id));
+    let (session, lease) = storage.reader().begin().await.unwrap();
+    for new in &hanging {
+        assert!(delivery_insertion::insert(&session, new).await.unwrap());
+    }
+    let mut waiting = Vec::new();
+    for new in &hanging {
+        let mut insertion = Box::pin(storage.insert_delivery(new.clone()));
+        assert!(insertion.as_mut().now_or_never().is_none());
+        // Its statement begins before the next delivery arrives.
+        tokio::task::yield_now().await;
+        waiting.push(insertion);
+    }
+
+    let inserted = storage.insert_delivery(new(other)).await;
+
+    assert!(matches!(inserted, Ok(true)), "{inserted:?}");
+    lease.end(session, false).await.unwrap();
+    for insertion in waiting {
+        assert!(matches!(insertion.await, Ok(true)));
     }
 }
