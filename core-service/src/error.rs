@@ -306,3 +306,28 @@ fn field_violation(violation: Violation) -> FieldViolation {
     field_violation.reason = violation.reason.into_owned();
     field_violation
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_platform_does_not_show_its_cause() {
+        for (error, expected) in [
+            (
+                Error::Storage(storage::Error::Timeout),
+                "the service is not available at the moment; try again",
+            ),
+            (
+                Error::Storage(storage::Error::Panicked("a cause".to_owned())),
+                "something went wrong on our side",
+            ),
+            (
+                Error::Bug("a cause".to_owned()),
+                "something went wrong on our side",
+            ),
+        ] {
+            assert_eq!(Status::from(error).message(), expected);
+        }
+    }
+}

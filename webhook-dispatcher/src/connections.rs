@@ -85,3 +85,39 @@ impl Connections {
         self.0.subscribe()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core_client::{CoreConfig, Cores};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_core_has_one_connection_until_it_is_removed() {
+        let urls = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map(|url| url.parse().unwrap());
+        let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
+        let addrs = cores.addresses().await.unwrap();
+        let connection = |addr: &CoreAddr, token: &'static str| Connection {
+            core: addr.clone(),
+            channel: cores.channel(addr),
+            token: Token {
+                authorization: MetadataValue::from_static(token),
+                renew_at: Instant::now(),
+            },
+        };
+        let connections = Connections::default();
+        let tokens = || {
+            let open = connections.subscribe().borrow().clone();
+            let tokens = open.into_iter().map(|open| open.token.authorization);
+            tokens.collect::<Vec<_>>()
+        };
+
+        connections.insert(connection(&addrs[0], "first"));
+        connections.insert(connection(&addrs[1], "second"));
+        connections.insert(connection(&addrs[0], "renewed"));
+        assert_eq!(tokens(), ["second", "renewed"]);
+
+        connections.remove(&addrs[1]);
+        assert_eq!(tokens(), ["renewed"]);
+    }
+}

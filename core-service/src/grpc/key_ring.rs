@@ -175,3 +175,41 @@ async fn read(
 fn bug(error: KeyError) -> Error {
     Error::Bug(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use storage::fixture;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn keys_are_reloaded_only_after_the_minimum_interval() {
+        let (directory, storage) = fixture::sqlite().await;
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
+        let key_ring = KeyRing::open(
+            storage,
+            Arc::new(secret_box.unwrap()),
+            Clock::manual(Timestamp::UNIX_EPOCH),
+            "http://delivery.example".to_owned(),
+        );
+        let key_ring = key_ring.await.unwrap();
+        // As another core does.
+        let key = key_ring.generate(Timestamp::UNIX_EPOCH).unwrap();
+        let inserted = key.clone();
+        let insert = key_ring.storage.write(move |transaction| {
+            let key = inserted.clone();
+            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
+        });
+        insert.await.unwrap();
+
+        let now = Instant::now();
+        for (last_reload, is_found) in [
+            (now, false),
+            (now.checked_sub(MIN_RELOAD_INTERVAL).unwrap(), true),
+        ] {
+            *key_ring.last_reload.lock().await = Some(last_reload);
+            key_ring.reload().await.unwrap();
+            assert_eq!(key_ring.keys().contains(&key.id), is_found);
+        }
+    }
+}

@@ -32,6 +32,19 @@ fn a_master_key_is_created_once_and_readable_only_by_its_owner() {
     }
 }
 
+/// Another process may create it at the same time.
+#[test]
+fn a_file_that_exists_by_now_is_not_replaced() {
+    let (directory, path, first) = new_file();
+    let other = directory.path().join("other.key");
+    let other = MasterKeys::read_or_create(&other).unwrap();
+
+    other.create(&path).unwrap();
+
+    let ids = MasterKeyCommand::List.run(&path).unwrap();
+    assert_eq!(ids, [first]);
+}
+
 #[test]
 fn a_new_master_key_is_not_written_into_a_planted_file() {
     let directory = tempfile::tempdir().unwrap();

@@ -170,3 +170,87 @@ fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
     code.parse::<u32>()
         .is_ok_and(|code| primary.contains(&(code & 0xff)))
 }
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::ConnectionTrait as _;
+
+    use super::*;
+    use crate::{Storage, fixture, rows};
+
+    /// A function that raises an error with an `SQLSTATE` at its first call, and returns 1 at others.
+    async fn fail_once(storage: &Storage, code: &str) -> String {
+        let name = format!("fail_once_{}", code.to_lowercase());
+        let create = format!(
+            "CREATE SEQUENCE {name}_calls;
+             CREATE FUNCTION {name}() RETURNS BIGINT LANGUAGE plpgsql AS $$
+             BEGIN
+                 -- A rollback does not affect a sequence.
+                 IF nextval('{name}_calls') = 1 THEN
+                     RAISE EXCEPTION 'as asked' USING ERRCODE = '{code}';
+                 END IF;
+                 RETURN 1;
+             END $$"
+        );
+        storage.reader().execute_unprepared(&create).await.unwrap();
+        format!("SELECT {name}()")
+    }
+
+    async fn read(storage: &Storage, sql: &str) -> Result<i64, Error> {
+        rows::value(storage.reader(), sql).await
+    }
+
+    async fn write(storage: &Storage, sql: String) -> Result<i64, Error> {
+        let written = storage.write(move |transaction| {
+            let sql = sql.clone();
+            Box::pin(async move { rows::value(transaction, &sql).await })
+        });
+        written.await
+    }
+
+    #[tokio::test]
+    async fn reads_and_writes_are_repeated_after_serialization_failures_and_deadlocks() {
+        let Some(storage) = fixture::postgres().await else {
+            return;
+        };
+        for code in ["40001", "40P01"] {
+            let sql = fail_once(&storage, code).await;
+            assert_eq!(read(&storage, &sql).await.unwrap(), 1, "{code}");
+            let restart = format!(
+                "ALTER SEQUENCE fail_once_{}_calls RESTART",
+                code.to_lowercase()
+            );
+            storage.reader().execute_unprepared(&restart).await.unwrap();
+            assert_eq!(write(&storage, sql).await.unwrap(), 1, "{code}");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_errors_are_returned_with_what_their_code_means() {
+        let Some(storage) = fixture::postgres().await else {
+            return;
+        };
+        for (code, is_unavailable, is_read_only, is_lock_timeout) in [
+            ("25006", true, true, false),
+            ("08006", true, false, false),
+            ("53100", true, false, false),
+            ("57P01", true, false, false),
+            ("58030", true, false, false),
+            ("57014", false, false, false),
+            ("55P03", false, false, true),
+            ("P0001", false, false, false),
+        ] {
+            let sql = fail_once(&storage, code).await;
+            let error = read(&storage, &sql).await.unwrap_err();
+
+            let unavailable = matches!(error, Error::Unavailable(_));
+            assert_eq!(unavailable, is_unavailable, "{code}: {error:?}");
+            assert_eq!(error.is_read_only(), is_read_only, "{code}: {error:?}");
+            assert_eq!(
+                error.is_lock_timeout(),
+                is_lock_timeout,
+                "{code}: {error:?}"
+            );
+        }
+    }
+}

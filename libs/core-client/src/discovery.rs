@@ -154,6 +154,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_refresh_looks_up_before_the_interval_has_passed() {
+        let urls = vec![Arc::new("https://core.example".parse().unwrap())];
+        let (looked_up, mut lookups) = mpsc::unbounded_channel();
+        let resolve = move |_, _| {
+            looked_up.send(()).unwrap();
+            async { Ok(vec![addr(1)]) }
+        };
+        let discovery = Discovery::start_with(urls, resolve, Duration::from_hours(1));
+        lookups.recv().await.unwrap();
+
+        discovery.refresh();
+
+        let again = tokio::time::timeout(Duration::from_mins(1), lookups.recv());
+        assert_eq!(again.await, Ok(Some(())));
+    }
+
+    #[tokio::test]
     async fn cores_are_added_and_removed_with_the_addresses_of_their_names() {
         let urls = ["https://192.0.2.9:50051", "https://core.example"]
             .map(|url| Arc::new(url.parse().unwrap()))

@@ -77,3 +77,40 @@ async fn speaks_http_1(core: &CoreAddr) -> io::Result<bool> {
     stream.read_exact(&mut start).await?;
     Ok(start == HTTP_1)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// The protocol that is found at a server with these first bytes of each response.
+    async fn protocol_of(response: &'static [u8]) -> (String, Option<WrongProtocol>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let _ = stream.read(&mut [0; 1024]).await;
+                let _ = stream.write_all(response).await;
+            }
+        });
+        let url = format!("http://{addr}");
+        let core = CoreAddr {
+            url: Arc::new(url.parse().unwrap()),
+            addr,
+        };
+        let found = wrong_protocol(&core).await;
+        server.abort();
+        (url, found)
+    }
+
+    #[tokio::test]
+    async fn a_rest_server_is_told_from_one_of_another_protocol() {
+        let (url, found) = protocol_of(b"HTTP/1.1 404 Not Found\r\n\r\n").await;
+        assert_eq!(found, Some(WrongProtocol::Rest { url }));
+
+        let (_, found) = protocol_of(b"220 mail.example ESMTP\r\n").await;
+        assert_eq!(found, None);
+    }
+}

@@ -165,6 +165,22 @@ fn round_robin<T: Clone>(members: &[T], start: usize, is_up: impl Fn(&T) -> bool
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_core_keeps_its_state_when_others_join_or_leave() {
+        let urls = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map(|url| url.parse().unwrap());
+        let cores = Cores::new(&urls, &core_client::CoreConfig::default()).unwrap();
+        let addrs = cores.addresses().await.unwrap();
+        let first = members_at(&cores, &Members::new(), &addrs[..1]);
+
+        let both = members_at(&cores, &first, &addrs);
+        let second = members_at(&cores, &both, &addrs[1..]);
+
+        assert!(Arc::ptr_eq(&first[0], &both[0]));
+        assert_eq!(both.len(), 2);
+        assert!(Arc::ptr_eq(&both[1], &second[0]));
+        assert_eq!(second.len(), 1);
+    }
+
     #[test]
     fn members_rotate_and_those_that_are_down_come_last() {
         let order = |start| round_robin(&['a', 'b', 'c', 'd'], start, |member| *member != 'b');

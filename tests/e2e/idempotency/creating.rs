@@ -6,14 +6,14 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{
-    CONCURRENT_REQUESTS, assert_one_effect, assert_one_effect_in_bodies, assert_replayed,
-    is_replay, post,
+    CONCURRENT_REQUESTS, assert_in_use, assert_one_effect, assert_one_effect_in_bodies,
+    assert_replayed, is_replay, post,
 };
 use crate::harness::{
     ApiClient, Mismatches, Platform,
     assertions::{assert_error, assert_violations, json_ld},
     definitions::TIME_SLOT,
-    short_draft as draft,
+    run_sql, short_draft as draft,
 };
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -226,4 +226,34 @@ async fn concurrent_requests_on_two_cores_create_once() {
     assert_eq!(count(&clients[0], DELIVERIES).await, 4);
     assert_eq!(count(&clients[1], WEBHOOKS).await, 1);
     Platform::stop_both(platforms).await;
+}
+
+/// `PostgreSQL`'s lock timeout, without the wait for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_waits_too_long_for_another_with_its_key_may_be_repeated() {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
+        return;
+    };
+    let client = platform.client().await;
+    let fail = |code: &str| {
+        format!(
+            "CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN RAISE EXCEPTION 'as asked' USING ERRCODE = '{code}'; END $$;
+             CREATE OR REPLACE TRIGGER fail BEFORE INSERT ON idempotency_keys
+             FOR EACH ROW EXECUTE FUNCTION fail()"
+        )
+    };
+
+    run_sql(&url, &fail("55P03")).await;
+    let in_use = client.post_with_key(DELIVERIES, "k", &draft()).await;
+    run_sql(&url, &fail("P0001")).await;
+    let failed = client.post_with_key(DELIVERIES, "k", &draft()).await;
+    run_sql(&url, "DROP TRIGGER fail ON idempotency_keys").await;
+    let created = client.post_with_key(DELIVERIES, "k", &draft()).await;
+
+    assert_in_use(&in_use);
+    assert_eq!(failed.status, 500, "{}", failed.json);
+    json_ld(&created, 201);
+    assert_eq!(count(&client, DELIVERIES).await, 1);
+    platform.stop().await;
 }

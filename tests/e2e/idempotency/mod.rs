@@ -6,10 +6,7 @@ mod webhooks;
 use hyper::HeaderMap;
 use serde_json::Value;
 
-use crate::harness::{
-    ApiClient, Response,
-    assertions::{assert_error, json_ld},
-};
+use crate::harness::{ApiClient, Mismatches, Response, assertions::json_ld};
 
 /// How many clients send the same request at once.
 const CONCURRENT_REQUESTS: usize = 64;
@@ -23,9 +20,19 @@ async fn post(client: &ApiClient, path: &str, key: &str, body: &Value) -> Respon
         if response.json["code"] != "idempotency_key_in_use" {
             return response;
         }
-        assert_error(&response, 409);
-        assert_eq!(response.header("retry-after"), "1");
+        assert_in_use(&response);
     }
+}
+
+/// Checks that a response asks to repeat the request, because another with its key is in progress.
+#[track_caller]
+fn assert_in_use(response: &Response) {
+    let mut mismatches = Mismatches::default();
+    mismatches.check_error("in use", response, 409);
+    mismatches.assert_none();
+    assert_eq!(response.json["code"], "idempotency_key_in_use");
+    assert_eq!(response.json["retryable"], true);
+    assert_eq!(response.header("retry-after"), "1");
 }
 
 /// The headers, without those that differ between responses.
