@@ -12,7 +12,7 @@ use crate::{
 /// How many connections the core's role may open.
 const PERMITTED: u32 = 8;
 
-/// More creates than core runs at once.
+/// More creates than core runs at once. With a key, each has a transaction of its own.
 const CREATES: usize = 90;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +40,11 @@ async fn a_core_that_is_refused_connections_works_with_those_it_has() {
 
     for round in ["first", "second"] {
         let started = Instant::now();
-        let created = join_all((0..CREATES).map(|_| shop.create_delivery())).await;
+        let keys: Vec<_> = (0..CREATES)
+            .map(|number| format!("{round} {number}"))
+            .collect();
+        let created = keys.iter().map(|key| shop.create_delivery_with_key(key));
+        let created = join_all(created).await;
         let took = started.elapsed();
 
         report(&format!(

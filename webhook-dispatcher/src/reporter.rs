@@ -153,3 +153,52 @@ fn remove_expired(batch: &mut Vec<Completed>) -> bool {
     batch.retain(|completed| completed.lease_expires_at.is_none_or(|expiry| now < expiry));
     !batch.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use core_client::{CoreConfig, Cores};
+    use futures_util::FutureExt as _;
+    use tokio::{sync::mpsc, task::unconstrained};
+
+    use super::*;
+
+    /// The size of the batch of these outcomes, while others are in flight; `None` if it waits.
+    async fn batch_of(completed: usize, others: usize) -> Option<usize> {
+        let urls = ["http://127.0.0.1:1".parse().unwrap()];
+        let cores = Cores::new(&urls, &CoreConfig::default()).unwrap();
+        let reporter = Reporter {
+            core: cores.addresses().await.unwrap().remove(0),
+            connections: Connections::default(),
+            in_flight: InFlight::default(),
+            token_rejected: Notify::new(),
+            shutdown: CancellationToken::new(),
+        };
+        let _others: Vec<_> = (0..others).map(|_| reporter.in_flight.add()).collect();
+        let outcome = || Completed {
+            outcome: Outcome::default(),
+            lease_expires_at: None,
+            guard: reporter.in_flight.add(),
+        };
+        let (sender, mut outcomes) = mpsc::unbounded_channel();
+        for _ in 1..completed {
+            sender.send(outcome()).unwrap();
+        }
+        let batch = reporter.batch(outcome(), &mut outcomes, Duration::from_hours(1));
+        let batch = unconstrained(batch).now_or_never()?;
+        Some(batch.len())
+    }
+
+    #[tokio::test]
+    async fn a_batch_waits_only_while_it_is_not_full_and_others_are_in_flight() {
+        for (completed, others, expected) in [
+            (1, 0, Some(1)),
+            (3, 0, Some(3)),
+            (3, 1, None),
+            (MAX_OUTCOMES, 1, Some(MAX_OUTCOMES)),
+            (MAX_OUTCOMES + 1, 0, Some(MAX_OUTCOMES)),
+        ] {
+            let size = batch_of(completed, others).await;
+            assert_eq!(size, expected, "{completed}, {others}");
+        }
+    }
+}

@@ -76,7 +76,10 @@ fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::Full;
+    use std::convert::Infallible;
+
+    use http_body_util::{Full, StreamBody};
+    use hyper::body::Frame;
 
     use super::*;
 
@@ -139,5 +142,17 @@ mod tests {
             let Ok(()) = response.read_body(Full::from(body)).await;
             assert_eq!(response.text(), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn no_more_of_a_body_in_parts_is_kept_than_is_reported() {
+        let parts = (0..9).map(|_| Ok::<_, Infallible>(Frame::data(vec![b'a'; 1000].into())));
+        let mut response = ReceiverResponse::default();
+
+        let Ok(()) = response
+            .read_body(StreamBody::new(futures_util::stream::iter(parts)))
+            .await;
+
+        assert_eq!(response.body.len(), MAX_REPORTED);
     }
 }

@@ -282,6 +282,7 @@ mod tests {
         drop(unread.add());
         assert!(!unread.is_older_than(Duration::ZERO));
         let _response = unread.add();
+        assert!(!unread.is_older_than(RESPONSE_TIMEOUT));
         client
             .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
             .await

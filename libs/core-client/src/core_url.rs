@@ -169,6 +169,23 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_shown_with_the_url_whose_host_name_it_was_found_for() {
+        for (url, expected) in [
+            ("http://127.0.0.1:50051", "http://127.0.0.1:50051"),
+            (
+                "https://core.example",
+                "https://core.example:50051 at 127.0.0.1:50051",
+            ),
+        ] {
+            let core = CoreAddr {
+                url: Arc::new(url.parse().unwrap()),
+                addr: "127.0.0.1:50051".parse().unwrap(),
+            };
+            assert_eq!(core.to_string(), expected);
+        }
+    }
+
+    #[test]
     fn loopback_addresses_and_localhost_are_loopback() {
         for (text, expected) in [
             ("http://127.0.0.1:1", true),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_rest_server_is_told_from_one_of_another_protocol() {
+    async fn only_a_server_that_answers_in_http_1_is_reported_as_rest() {
         let (url, found) = protocol_of(b"HTTP/1.1 404 Not Found\r\n\r\n").await;
         assert_eq!(found, Some(WrongProtocol::Rest { url }));
 
