@@ -102,8 +102,13 @@ impl KillTest {
     async fn start((shop, board): (Caller, Caller), reader: Caller, random: &mut Random) -> Self {
         let receiver = Receiver::subscribed(&shop).await;
         let workers = 4 + usize::try_from(random.below(13)).unwrap();
+        let load = Load::start(workers, &shop, &board);
+        // The second shows that the first has an outcome: until then, a receiver gets one at a time,
+        // and a dispatcher killed with it would keep it for the time of a lease.
+        let has_received = receiver.wait(RECOVERY_TIMEOUT, |received| received.total > 1);
+        assert!(has_received.await);
         Self {
-            load: Load::start(workers, &shop, &board),
+            load,
             follower: Follower::start(reader),
             shop,
             receiver,
