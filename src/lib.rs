@@ -70,8 +70,8 @@ impl Platform {
         let data_dir = DataDir::lock(&settings.data_dir)?;
         ready::clear(&settings.data_dir)?;
         // Before the services: tokens and links contain URLs with these ports.
-        let rest_listener = listen(settings.rest_listen, "--rest-listen").await?;
-        let core_listener = listen(settings.core_listen, "--core-listen").await?;
+        let rest_listener = listen(settings.rest_listen, "--rest-listen")?;
+        let core_listener = listen(settings.core_listen, "--core-listen")?;
         let base_url = local_url(settings.tls.scheme(), rest_listener.local_addr()?);
         let grpc_url = local_url(settings.grpc_tls.scheme(), core_listener.local_addr()?);
         let (connector, memory_listener) = memory_listener();

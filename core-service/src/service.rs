@@ -68,7 +68,7 @@ pub struct CoreService {
 impl CoreService {
     /// Binds the configured address and opens a core with the system's clock.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
-        let listener = listen(config.listen, "--listen").await?;
+        let listener = listen(config.listen, "--listen")?;
         Self::new(config, listener, Clock::system()).await
     }
 
@@ -87,7 +87,7 @@ impl CoreService {
         if tls.is_none() && !addr.ip().is_loopback() && !config.allow_plaintext {
             return Err(StartError::Plaintext { addr });
         }
-        let health = HealthListener::bind(config.health_listen).await?;
+        let health = HealthListener::bind(config.health_listen)?;
         let mut resources = startup::open(&config, clock).await?;
         let metrics = Metrics::new();
         let exposition = expose(&metrics, &config, &mut resources);

@@ -16,7 +16,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let limit = file_descriptors::raise_limit();
     file_descriptors::warn_if_too_low(config.max_connections, limit, "--max-connections");
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
-    let gateway = RestGateway::bind(config).await?;
+    let gateway = RestGateway::bind(config)?;
     let shutdown = shutdown::on_signal()?;
     service_manager::notify_ready();
     gateway.run(shutdown).await;

@@ -45,9 +45,9 @@ pub struct RestGateway {
 impl RestGateway {
     /// Binds to the configured address. Fails if the address is not available or a core's URL
     /// cannot be used.
-    pub async fn bind(config: Config) -> anyhow::Result<Self> {
-        let listener = listen(config.listen, "--listen").await?;
-        let health = HealthListener::bind(config.health_listen).await?;
+    pub fn bind(config: Config) -> anyhow::Result<Self> {
+        let listener = listen(config.listen, "--listen")?;
+        let health = HealthListener::bind(config.health_listen)?;
         let mut gateway = Self::new(config, listener)?;
         gateway.health = health;
         Ok(gateway)

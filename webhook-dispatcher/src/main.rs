@@ -15,7 +15,7 @@ async fn main() -> ExitCode {
 async fn run(config: Config) -> anyhow::Result<()> {
     file_descriptors::raise_limit();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
-    let dispatcher = WebhookDispatcher::bind(config).await?;
+    let dispatcher = WebhookDispatcher::bind(&config)?;
     let shutdown = shutdown::on_signal()?;
     service_manager::notify_ready();
     dispatcher.run(shutdown).await;

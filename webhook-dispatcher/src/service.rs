@@ -36,9 +36,9 @@ pub struct WebhookDispatcher {
 
 impl WebhookDispatcher {
     /// Like [`WebhookDispatcher::new`], and binds the health listener if it is configured.
-    pub async fn bind(config: Config) -> Result<Self, ConfigError> {
-        let mut dispatcher = Self::new(&config)?;
-        dispatcher.health = HealthListener::bind(config.health_listen).await?;
+    pub fn bind(config: &Config) -> Result<Self, ConfigError> {
+        let mut dispatcher = Self::new(config)?;
+        dispatcher.health = HealthListener::bind(config.health_listen)?;
         Ok(dispatcher)
     }
 

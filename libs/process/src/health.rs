@@ -13,7 +13,7 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,6 +33,11 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// peers which only connect do not keep probes out.
 const MAX_CONNECTIONS: usize = 256;
 
+/// A younger connection is not replaced, so that a burst of connections does not disconnect a probe
+/// before it is answered. Further connections wait in the listener's queue meanwhile: 1,024 of them
+/// for at most 0.4 s.
+const MIN_LIFETIME: Duration = Duration::from_millis(100);
+
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -51,22 +56,30 @@ pub struct HealthListener {
     addr: SocketAddr,
     metrics: Option<Arc<Exposition>>,
     connection_timeout: Duration,
+    min_lifetime: Duration,
+}
+
+/// An accepted connection, which is closed when this is dropped.
+struct Connection {
+    accepted: Instant,
+    task: AbortOnDropHandle<()>,
 }
 
 impl HealthListener {
     /// Binds the listener, if the program has an address for it.
-    pub async fn bind(addr: Option<SocketAddr>) -> Result<Option<Self>, ListenError> {
+    pub fn bind(addr: Option<SocketAddr>) -> Result<Option<Self>, ListenError> {
         let Some(addr) = addr else {
             return Ok(None);
         };
         let flag = "--health-listen";
-        let listener = listen(addr, flag).await?;
+        let listener = listen(addr, flag)?;
         let bound = listener.local_addr();
         Ok(Some(Self {
             addr: bound.map_err(|source| ListenError { addr, flag, source })?,
             listener,
             metrics: None,
             connection_timeout: CONNECTION_TIMEOUT,
+            min_lifetime: MIN_LIFETIME,
         }))
     }
 
@@ -86,7 +99,7 @@ impl HealthListener {
     /// alive but not ready.
     pub async fn run(self, readiness: Arc<impl Readiness>) {
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
-        let mut connections: VecDeque<AbortOnDropHandle<()>> = VecDeque::new();
+        let mut connections = VecDeque::new();
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
@@ -99,11 +112,11 @@ impl HealthListener {
                             tracing::debug!("connection closed: its request took too long");
                         }
                     });
-                    connections.retain(|connection| !connection.is_finished());
-                    if connections.len() == MAX_CONNECTIONS {
-                        connections.pop_front();
-                    }
-                    connections.push_back(AbortOnDropHandle::new(task));
+                    connections.push_back(Connection {
+                        accepted: Instant::now(),
+                        task: AbortOnDropHandle::new(task),
+                    });
+                    make_room(&mut connections, self.min_lifetime).await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -111,6 +124,19 @@ impl HealthListener {
                 }
             }
         }
+    }
+}
+
+/// Disconnects the oldest connection if there are [`MAX_CONNECTIONS`], but not before it has lived
+/// for `min_lifetime`.
+async fn make_room(connections: &mut VecDeque<Connection>, min_lifetime: Duration) {
+    connections.retain(|connection| !connection.task.is_finished());
+    if connections.len() < MAX_CONNECTIONS {
+        return;
+    }
+    if let Some(oldest) = connections.pop_front() {
+        let deadline = oldest.accepted + min_lifetime;
+        let _ = timeout_at(deadline, oldest.task).await;
     }
 }
 
@@ -215,9 +241,9 @@ mod tests {
         }
     }
 
-    async fn listener() -> HealthListener {
+    fn listener() -> HealthListener {
         let addr = ([127, 0, 0, 1], 0).into();
-        let bound = HealthListener::bind(Some(addr)).await;
+        let bound = HealthListener::bind(Some(addr));
         bound.unwrap().unwrap()
     }
 
@@ -244,37 +270,59 @@ mod tests {
     async fn a_connection_serves_one_request() {
         let request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz";
 
-        let (status, body) = fetch(listener().await, FixedReadiness(Ok(())), request).await;
+        let (status, body) = fetch(listener(), FixedReadiness(Ok(())), request).await;
 
         assert_eq!((&*status, &*body), ("HTTP/1.1 200 OK", "ok\n"));
     }
 
-    #[tokio::test]
-    async fn a_probe_replaces_the_connection_of_a_peer_that_sends_nothing() {
-        let mut listener = listener().await;
-        listener.connection_timeout = Duration::from_hours(1);
-        let addr = listener.addr();
-        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+    /// More connections than the maximum, which send nothing.
+    async fn silent_connections(addr: SocketAddr) -> Vec<TcpStream> {
         let mut silent = Vec::new();
         for _ in 0..2 * MAX_CONNECTIONS {
             silent.push(TcpStream::connect(addr).await.unwrap());
         }
+        silent
+    }
 
-        let mut probe = TcpStream::connect(addr).await.unwrap();
-        probe
-            .write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-            .await
-            .unwrap();
+    async fn assert_answered(mut probe: TcpStream) {
+        let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+        probe.write_all(request).await.unwrap();
         let mut response = String::new();
         probe.read_to_string(&mut response).await.unwrap();
-
         assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+    }
+
+    #[tokio::test]
+    async fn a_probe_replaces_the_connection_of_a_peer_that_sends_nothing() {
+        let mut listener = listener();
+        listener.connection_timeout = Duration::from_hours(1);
+        listener.min_lifetime = Duration::from_millis(1);
+        let addr = listener.addr();
+        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+        let _silent = silent_connections(addr).await;
+
+        assert_answered(TcpStream::connect(addr).await.unwrap()).await;
+
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_has_just_connected_is_not_replaced() {
+        let mut listener = listener();
+        listener.min_lifetime = Duration::from_hours(1);
+        let addr = listener.addr();
+        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+        let probe = TcpStream::connect(addr).await.unwrap();
+        let _silent = silent_connections(addr).await;
+
+        assert_answered(probe).await;
+
         running.abort();
     }
 
     #[tokio::test]
     async fn a_peer_that_sends_nothing_is_disconnected() {
-        let mut listener = listener().await;
+        let mut listener = listener();
         listener.connection_timeout = Duration::from_millis(5);
         let addr = listener.addr();
         let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
@@ -316,7 +364,7 @@ mod tests {
                 "method not allowed: use GET or HEAD\n",
             ),
         ] {
-            let response = fetch(listener().await, readiness, request).await;
+            let response = fetch(listener(), readiness, request).await;
             assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");
         }
     }
@@ -337,7 +385,7 @@ mod tests {
                 "method not allowed: use GET or HEAD\n",
             ),
         ] {
-            let health = listener().await;
+            let health = listener();
             let health = health.with_metrics(Exposition::default());
             let response = fetch(health, unready(), request).await;
             assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");

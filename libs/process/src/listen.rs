@@ -2,7 +2,11 @@
 
 use std::{io, net::SocketAddr};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that wait to be accepted. With the 128 of [`TcpListener::bind`], a burst of clients
+/// would exceed it: a refused one tries again after a second.
+const QUEUE_LENGTH: u32 = 1024;
 
 /// Why a program cannot listen on the address of a flag.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +18,17 @@ pub struct ListenError {
 }
 
 /// Binds the address of a flag; port 0 is any free port.
-pub async fn listen(addr: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
-    let listener = TcpListener::bind(addr).await;
-    listener.map_err(|source| ListenError { addr, flag, source })
+pub fn listen(addr: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
+    bind(addr).map_err(|source| ListenError { addr, flag, source })
+}
+
+fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restarted program may listen although connections of the previous one are not forgotten yet.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(QUEUE_LENGTH)
 }

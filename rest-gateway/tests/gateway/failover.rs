@@ -28,7 +28,7 @@ async fn unreachable_core() -> CoreUrl {
 #[tokio::test]
 async fn cores_are_called_round_robin() {
     let (first, second) = (FakeCore::start().await, FakeCore::start().await);
-    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]).await;
+    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]);
     let client = Client::new(gateway.addr);
     for _ in 0..2 {
         first.will_respond(task(task::Kind::Pickup));
@@ -51,7 +51,7 @@ async fn cores_are_called_round_robin() {
 async fn calls_fail_over_from_an_unreachable_core() {
     let core = FakeCore::start().await;
     let unreachable = unreachable_core().await;
-    let gateway = Gateway::start(|config| config.core_url = vec![unreachable, core.url()]).await;
+    let gateway = Gateway::start(|config| config.core_url = vec![unreachable, core.url()]);
     let client = Client::new(gateway.addr);
 
     for _ in 0..6 {
@@ -64,8 +64,7 @@ async fn calls_fail_over_from_an_unreachable_core() {
 #[tokio::test]
 async fn without_a_reachable_core_a_request_is_503() {
     let unreachable = unreachable_core().await;
-    let gateway =
-        Gateway::start(|config| config.core_url = vec![unreachable.clone(), unreachable]).await;
+    let gateway = Gateway::start(|config| config.core_url = vec![unreachable.clone(), unreachable]);
     let client = Client::new(gateway.addr);
 
     let reply = client.get(&format!("/api/tasks/{ID}")).await;
@@ -78,7 +77,7 @@ async fn without_a_reachable_core_a_request_is_503() {
 #[tokio::test]
 async fn a_call_without_response_is_retried_only_if_that_is_safe() {
     let (first, second) = (FakeCore::start().await, FakeCore::start().await);
-    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]).await;
+    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]);
     let client = Client::new(gateway.addr);
 
     first.will_panic();
@@ -118,8 +117,7 @@ async fn calls_fail_over_from_a_core_that_stops_responding() {
     let gateway = Gateway::start(|config| {
         config.core_url = vec![proxy.url(), other.url()];
         config.request_timeout = Duration::from_hours(1);
-    })
-    .await;
+    });
     let client = Client::new(gateway.addr);
     let task_path = format!("/api/tasks/{ID}");
     for core in [&stalled, &other] {

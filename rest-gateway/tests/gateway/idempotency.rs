@@ -198,7 +198,7 @@ async fn a_key_of_a_request_in_flight_is_409_with_a_retry_after() {
 #[tokio::test]
 async fn a_call_with_a_key_and_no_response_is_retried_on_another_core() {
     let (first, second) = (FakeCore::start().await, FakeCore::start().await);
-    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]).await;
+    let gateway = Gateway::start(|config| config.core_url = vec![first.url(), second.url()]);
     let client = Client::new(gateway.addr);
     first.will_panic();
     second.will_replay(delivery());

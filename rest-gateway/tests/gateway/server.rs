@@ -211,14 +211,14 @@ async fn a_remote_core_requires_tls_unless_plaintext_is_allowed() {
         ..Config::default()
     };
 
-    let Err(error) = RestGateway::bind(config(false)).await else {
+    let Err(error) = RestGateway::bind(config(false)) else {
         panic!("secrets would be sent in plaintext");
     };
     assert!(
         error.to_string().contains("--allow-plaintext-core"),
         "{error}"
     );
-    assert!(RestGateway::bind(config(true)).await.is_ok());
+    assert!(RestGateway::bind(config(true)).is_ok());
 }
 
 #[tokio::test]

@@ -71,11 +71,10 @@ async fn a_stream_whose_new_token_is_not_issued_stays_open_and_the_dispatcher_re
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let health = free.local_addr().unwrap();
     drop(free);
-    let dispatcher = Dispatcher::bind(webhook_dispatcher::Config {
+    let dispatcher = Dispatcher::bind(&webhook_dispatcher::Config {
         health_listen: Some(health),
         ..config(&[&core])
-    })
-    .await;
+    });
     let mut old = core.stream().await;
     core.token_request().await;
     core.token_failures.store(2, Ordering::Relaxed);

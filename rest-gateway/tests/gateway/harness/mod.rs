@@ -32,8 +32,7 @@ impl Platform {
         let gateway = Gateway::start(|config| {
             config.core_url = vec![core.url()];
             adjust(config);
-        })
-        .await;
+        });
         Self {
             core,
             client: Client::new(gateway.addr),
@@ -51,14 +50,14 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    pub(crate) async fn start(adjust: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) fn start(adjust: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             public_url: Some(PUBLIC_URL.parse().unwrap()),
             ..Config::default()
         };
         adjust(&mut config);
-        let gateway = RestGateway::bind(config).await.unwrap();
+        let gateway = RestGateway::bind(config).unwrap();
         let shutdown = CancellationToken::new();
         Self {
             addr: gateway.addr(),

@@ -44,8 +44,8 @@ impl Dispatcher {
     }
 
     /// Starts with a health listener.
-    pub(crate) async fn bind(config: Config) -> Self {
-        Self::run(WebhookDispatcher::bind(config).await.unwrap())
+    pub(crate) fn bind(config: &Config) -> Self {
+        Self::run(WebhookDispatcher::bind(config).unwrap())
     }
 
     fn run(dispatcher: WebhookDispatcher) -> Self {
