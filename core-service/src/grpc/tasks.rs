@@ -133,14 +133,9 @@ impl Tasks {
     async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
         let not_found = || Error::NotFound(name.to_owned());
         let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
-        let reader = self.storage.reader();
-        let (store_id, task) = storage::deliveries::find_task_of_any_store(reader, TaskId(id))
+        storage::deliveries::find_task_of_any_store(self.storage.reader(), TaskId(id))
             .await?
-            .ok_or_else(not_found)?;
-        let store = storage::stores::find(reader, store_id)
-            .await?
-            .ok_or_else(|| storage::Error::inconsistent("tasks", "a task without a store"))?;
-        Ok((store, task))
+            .ok_or_else(not_found)
     }
 }
 

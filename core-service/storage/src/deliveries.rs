@@ -1,17 +1,21 @@
 //! Deliveries with their two tasks, which are written together.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use domain::{
     delivery::Delivery,
     id::{DeliveryId, StoreId, TaskId},
+    store::Store,
     task::Task,
 };
 use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
     delivery_rows::{assemble, completed_at},
-    entity::{ByPosition as _, delivery, instant, task},
+    entity::{ByPosition as _, delivery, instant, store, task},
 };
 use crate::prelude::*;
 
@@ -30,22 +34,42 @@ pub(super) async fn read(
     connection: &impl ConnectionTrait,
     query: Select<delivery::Entity>,
 ) -> Result<Vec<Delivery>, Error> {
-    let of_delivery = |column| Expr::col((delivery::Entity, column));
-    let of_task = |column| Expr::col((task::Entity, column));
-    let is_of_delivery = of_task(task::Column::StoreId)
-        .equals((delivery::Entity, delivery::Column::StoreId))
-        .and(of_task(task::Column::DeliveryId).equals((delivery::Entity, delivery::Column::Id)));
     // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
     // while the store had few deliveries, and reads all of them.
-    let with_tasks = Query::select()
-        .exprs(delivery::Column::iter().map(of_delivery))
-        .exprs(task::Column::iter().map(of_task))
+    let with_tasks = select_both(delivery::Entity, task::Entity)
         .from_subquery(query.into_query(), delivery::Entity)
-        .join(JoinType::LeftJoin, task::Entity, is_of_delivery)
+        .join(JoinType::LeftJoin, task::Entity, is_of_delivery())
         .take();
+    assemble_all(connection, &with_tasks).await
+}
+
+/// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
+///
+/// The tasks are locked too: `PostgreSQL` reads the newest version of the rows that it has waited
+/// for to lock, and of other rows the one before.
+pub async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: DeliveryId,
+) -> Result<Option<Delivery>, Error> {
+    // Not the outer join of `find`, whose tasks cannot be locked.
+    let with_tasks = select_both(delivery::Entity, task::Entity)
+        .from(delivery::Entity)
+        .join(JoinType::InnerJoin, task::Entity, is_of_delivery())
+        .and_where(of(delivery::Column::StoreId).eq(store_id.0))
+        .and_where(of(delivery::Column::Id).eq(id.0))
+        .lock(LockType::Update)
+        .take();
+    Ok(assemble_all(transaction, &with_tasks).await?.pop())
+}
+
+async fn assemble_all(
+    connection: &impl ConnectionTrait,
+    with_tasks: &SelectStatement,
+) -> Result<Vec<Delivery>, Error> {
     let columns_of_delivery = delivery::Column::iter().count();
     let mut deliveries = BTreeMap::new();
-    for row in connection.query_all(&with_tasks).await? {
+    for row in connection.query_all(with_tasks).await? {
         let id: Uuid = row.try_get_by_index(delivery::Column::Id as usize)?;
         let (_, tasks) = match deliveries.entry(id) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -64,21 +88,23 @@ pub(super) async fn read(
         .collect()
 }
 
-/// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
-pub async fn find_and_lock(
-    transaction: &impl ConnectionTrait,
-    store_id: StoreId,
-    id: DeliveryId,
-) -> Result<Option<Delivery>, Error> {
-    // Not by the query of `find`: `PostgreSQL` does not lock the rows of an outer join.
-    let locked = delivery::Entity::find_by_id((store_id.0, id.0))
-        .lock_exclusive()
-        .one(transaction)
-        .await?;
-    match locked {
-        Some(_) => find(transaction, store_id, id).await,
-        None => Ok(None),
-    }
+fn is_of_delivery() -> Expr {
+    of(task::Column::StoreId)
+        .eq(of(delivery::Column::StoreId))
+        .and(of(task::Column::DeliveryId).eq(of(delivery::Column::Id)))
+}
+
+/// Selects all columns of one table, then those of another, to be read by position.
+fn select_both<A: EntityTrait, B: EntityTrait>(_: A, _: B) -> SelectStatement {
+    Query::select()
+        .exprs(A::Column::iter().map(of))
+        .exprs(B::Column::iter().map(of))
+        .take()
+}
+
+/// A column with the name of its table.
+fn of(column: impl ColumnTrait) -> Expr {
+    Expr::col(column.as_column_ref())
 }
 
 /// The creation time of the n-th newest, from 0, of a store's deliveries that were created after an
@@ -126,17 +152,26 @@ pub async fn find_task(
     rows::first(connection, task::Entity::find_by_id((store_id.0, id.0))).await
 }
 
-/// A task of any store: for the platform's own programs (`tasks:all`).
+/// A task of any store with its store: for the platform's own programs (`tasks:all`).
 pub async fn find_task_of_any_store(
     connection: &impl ConnectionTrait,
     id: TaskId,
-) -> Result<Option<(StoreId, Task)>, Error> {
-    let row = task::Entity::find()
-        .filter(task::Column::Id.eq(id.0))
-        .one(connection)
-        .await?;
-    row.map(|row| Ok((StoreId(row.store_id), Task::try_from(row)?)))
-        .transpose()
+) -> Result<Option<(Store, Task)>, Error> {
+    let with_store = select_both(task::Entity, store::Entity)
+        .from(task::Entity)
+        .join(
+            JoinType::InnerJoin,
+            store::Entity,
+            of(store::Column::Id).eq(of(task::Column::StoreId)),
+        )
+        .and_where(of(task::Column::Id).eq(id.0))
+        .take();
+    let Some(row) = connection.query_one(&with_store).await? else {
+        return Ok(None);
+    };
+    let task = task::Model::at(&row, 0)?;
+    let store = store::Model::at(&row, task::Column::iter().count())?;
+    Ok(Some((store.try_into()?, task.try_into()?)))
 }
 
 /// Saves the state of a task.

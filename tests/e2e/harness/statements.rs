@@ -26,7 +26,10 @@ type Pattern = (&'static [&'static str], &'static str);
 pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
     (
         "a courier's task by its id alone (`tasks:all`)",
-        &[(&["SELECT"], r#"FROM "tasks" WHERE "tasks"."id" = $"#)],
+        &[(
+            &["SELECT"],
+            r#"INNER JOIN "stores" ON "stores"."id" = "tasks"."store_id" WHERE "tasks"."id" = $"#,
+        )],
     ),
     (
         "the operator's view of a webhook or a notification, by its id alone",

@@ -92,7 +92,7 @@ fn next<T: TryGetable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Res
 mod tests {
     use sea_orm::{IdenStatic as _, Iterable as _};
 
-    use super::{ByPosition as _, delivery, task};
+    use super::{ByPosition as _, delivery, store, task};
 
     #[test]
     fn positions_are_those_of_the_selected_columns() {
@@ -103,5 +103,10 @@ mod tests {
 
         let columns: Vec<_> = task::Column::iter().map(|column| column.as_str()).collect();
         assert_eq!(task::Model::COLUMNS, columns);
+
+        let columns: Vec<_> = store::Column::iter()
+            .map(|column| column.as_str())
+            .collect();
+        assert_eq!(store::Model::COLUMNS, columns);
     }
 }

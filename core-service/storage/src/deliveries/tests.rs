@@ -1,0 +1,73 @@
+//! Deliveries that are locked while another transaction changes them.
+
+use domain::delivery::Delivery;
+use sea_orm::{Database, TransactionTrait as _};
+
+use super::*;
+use crate::{Storage, fixture};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// A stored delivery, on `PostgreSQL`.
+async fn stored_delivery() -> Option<(String, Storage, Delivery)> {
+    let url = fixture::postgres_url()?;
+    let storage = Storage::connect(&url, 2).await.unwrap();
+    let store = fixture::store("A");
+    crate::stores::insert(storage.reader(), &store)
+        .await
+        .unwrap();
+    let delivery = fixture::delivery(store.id, NOW);
+    let new = fixture::new_delivery(delivery.clone());
+    storage.insert_delivery(new).await.unwrap();
+    Some((url, storage, delivery))
+}
+
+async fn wait_until_a_transaction_waits_for_a_lock(storage: &Storage) {
+    let sql = "SELECT COUNT(*) FROM pg_stat_activity \
+               WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while rows::value::<i64>(storage.reader(), sql).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction() {
+    let Some((url, storage, delivery)) = stored_delivery().await else {
+        return;
+    };
+    let (store_id, id) = (delivery.store_id, delivery.id);
+    let database = Database::connect(url).await.unwrap();
+    let first = database.begin().await.unwrap();
+    let mut completed = find_and_lock(&first, store_id, id).await.unwrap().unwrap();
+    assert_eq!(completed, delivery);
+    completed.complete_task(delivery.pickup.id, NOW).unwrap();
+    save_task_state(&first, store_id, &completed.pickup)
+        .await
+        .unwrap();
+
+    let second = database.begin().await.unwrap();
+    let commit_first = async {
+        wait_until_a_transaction_waits_for_a_lock(&storage).await;
+        first.commit().await.unwrap();
+    };
+    let (found, ()) = tokio::join!(find_and_lock(&second, store_id, id), commit_first);
+
+    assert_eq!(found.unwrap(), Some(completed));
+}
+
+#[tokio::test]
+async fn a_task_of_any_store_is_found_with_its_store() {
+    let Some((_, storage, delivery)) = stored_delivery().await else {
+        return;
+    };
+
+    let found = find_task_of_any_store(storage.reader(), delivery.dropoff.id).await;
+
+    let (store, task) = found.unwrap().unwrap();
+    assert_eq!(
+        (store.id, &*store.display_name, task),
+        (delivery.store_id, "A", delivery.dropoff)
+    );
+    let unknown = find_task_of_any_store(storage.reader(), TaskId::new()).await;
+    assert!(unknown.unwrap().is_none());
+}
