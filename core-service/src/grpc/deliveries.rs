@@ -204,14 +204,12 @@ impl Deliveries {
                         return Ok((Some(delivery), PendingDispatch::default(), false));
                     };
 
-                    storage::deliveries::save_cancellation(transaction, &delivery).await?;
                     if let Some(booking) = delivery.booking {
                         slot_bookings::release(transaction, store_id, booking).await?;
                     }
-                    let events = [event];
-                    let delivery_key = (store_id, id);
+                    let changes = storage::deliveries::cancellation(&delivery)?;
                     let pending_dispatch = outbox
-                        .enqueue(transaction, delivery_key, &events, now)
+                        .enqueue(transaction, (store_id, id), changes, &[event], now)
                         .await?;
                     Ok((Some(delivery), pending_dispatch, true))
                 })

@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::{caller::Caller, messages, notifications::Outbox};
 
-use storage::Storage;
+use storage::{Changes, Storage};
 
 use crate::{error::Error, metrics::Metrics};
 
@@ -90,22 +90,20 @@ impl Tasks {
                         .map_err(|error| complete_error(&error, task_id))?;
 
                     let is_completed = delivery.is_completed();
-                    let [pickup, dropoff] = [delivery.pickup, delivery.dropoff];
-                    let task = if pickup.id == task_id {
-                        pickup
+                    let task = if delivery.pickup.id == task_id {
+                        &delivery.pickup
                     } else {
-                        dropoff
+                        &delivery.dropoff
                     };
+                    let changes = if is_to_do {
+                        storage::deliveries::completion(&delivery, task, now)?
+                    } else {
+                        Changes::default()
+                    };
+                    let task = task.clone();
                     let delivery_key = (store_id, delivery_id);
-                    if is_to_do {
-                        storage::deliveries::save_task_state(transaction, store_id, &task).await?;
-                        if is_completed {
-                            storage::deliveries::save_completion(transaction, delivery_key, now)
-                                .await?;
-                        }
-                    }
                     let pending_dispatch = outbox
-                        .enqueue(transaction, delivery_key, &events, now)
+                        .enqueue(transaction, delivery_key, changes, &events, now)
                         .await?;
                     Ok::<_, Error>((task, pending_dispatch, is_to_do, is_completed))
                 })

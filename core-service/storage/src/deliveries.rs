@@ -14,6 +14,7 @@ use domain::{
 use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
+    changes::Changes,
     delivery_rows::{assemble, completed_at},
     entity::{ByPosition as _, delivery, instant, store, task},
 };
@@ -174,52 +175,43 @@ pub async fn find_task_of_any_store(
     Ok(Some((store.try_into()?, task.try_into()?)))
 }
 
-/// Saves the state of a task.
-pub async fn save_task_state(
-    connection: &impl ConnectionTrait,
-    store_id: StoreId,
-    task: &Task,
-) -> Result<(), Error> {
-    let row = task::ActiveModel {
+/// The completion of a task, and of its delivery if that is complete now; lists filter by its time.
+pub fn completion(delivery: &Delivery, task: &Task, now: Timestamp) -> Result<Changes, Error> {
+    let mut changes = Changes::default();
+    changes.update(state(delivery.store_id, task))?;
+    if delivery.is_completed() {
+        changes.update(delivery::ActiveModel {
+            store_id: Set(delivery.store_id.0),
+            id: Set(delivery.id.0),
+            completed_at: Set(Some(now.into())),
+            ..Default::default()
+        })?;
+    }
+    Ok(changes)
+}
+
+/// The cancellation of a delivery and its tasks.
+pub fn cancellation(delivery: &Delivery) -> Result<Changes, Error> {
+    let mut changes = Changes::default();
+    changes.update(delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
+        ..Default::default()
+    })?;
+    for task in [&delivery.pickup, &delivery.dropoff] {
+        changes.update(state(delivery.store_id, task))?;
+    }
+    Ok(changes)
+}
+
+fn state(store_id: StoreId, task: &Task) -> task::ActiveModel {
+    task::ActiveModel {
         store_id: Set(store_id.0),
         id: Set(task.id.0),
         completed_at: Set(completed_at(task.state).map(Into::into)),
         updated_at: Set(task.updated_at.into()),
         cancelled_at: Set(task.cancelled_at.map(Into::into)),
         ..Default::default()
-    };
-    rows::update(connection, row).await
-}
-
-/// Saves when a delivery was completed; lists filter by it.
-pub async fn save_completion(
-    connection: &impl ConnectionTrait,
-    (store_id, id): (StoreId, DeliveryId),
-    now: Timestamp,
-) -> Result<(), Error> {
-    let row = delivery::ActiveModel {
-        store_id: Set(store_id.0),
-        id: Set(id.0),
-        completed_at: Set(Some(now.into())),
-        ..Default::default()
-    };
-    rows::update(connection, row).await
-}
-
-/// Saves the cancellation of a delivery and its tasks.
-pub async fn save_cancellation(
-    connection: &impl ConnectionTrait,
-    delivery: &Delivery,
-) -> Result<(), Error> {
-    let row = delivery::ActiveModel {
-        store_id: Set(delivery.store_id.0),
-        id: Set(delivery.id.0),
-        cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
-        ..Default::default()
-    };
-    rows::update(connection, row).await?;
-    for task in [&delivery.pickup, &delivery.dropoff] {
-        save_task_state(connection, delivery.store_id, task).await?;
     }
-    Ok(())
 }

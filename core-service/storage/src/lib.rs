@@ -29,6 +29,7 @@ pub mod webhook_secrets;
 pub mod webhooks;
 pub mod zones;
 
+mod changes;
 mod connect;
 mod connections;
 mod error;
@@ -55,6 +56,7 @@ pub use migrations::{DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::ConnectionTrait;
 
 pub use self::{
+    changes::Changes,
     connections::Connections,
     error::{Error, WriteError},
     health_check::HealthCheck,
@@ -69,8 +71,8 @@ mod prelude {
     pub(crate) use jiff::Timestamp;
     pub(crate) use sea_orm::{
         ActiveValue::Set,
-        ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
-        QueryTrait, Select,
+        ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder,
+        QuerySelect, QueryTrait, Select,
         sea_query::{
             CaseStatement, Expr, LockBehavior, LockType, OnConflict, Query, SelectStatement,
             SimpleExpr,

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::streams::{Reservation, Streams};
-use storage::Session;
+use storage::{Changes, Session};
 
 use crate::error::Error;
 
@@ -34,17 +34,19 @@ pub(in crate::grpc) struct Outbox {
 }
 
 impl Outbox {
-    /// Writes events of a delivery and enqueues their notifications: pre-leased to a stream of this
-    /// process if one has capacity and the webhook is proven and without a backlog, else pending.
+    /// Changes a delivery, writes its events and enqueues their notifications: pre-leased to a stream
+    /// of this process if one has capacity and the webhook is proven and without a backlog, else
+    /// pending.
     pub(in crate::grpc) async fn enqueue(
         &self,
         transaction: &Session,
-        (store_id, delivery_id): (StoreId, DeliveryId),
+        delivery: (StoreId, DeliveryId),
+        changes: Changes,
         events: &[EventName],
         now: Timestamp,
     ) -> Result<PendingDispatch, Error> {
         let notifications =
-            storage::notifications::record_events(transaction, store_id, delivery_id, events, now)
+            storage::notifications::record_events(transaction, delivery, changes, events, now)
                 .await?;
         if notifications.is_empty() {
             return Ok(PendingDispatch::default());

@@ -12,14 +12,19 @@ const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 async fn stored_delivery() -> Option<(String, Storage, Delivery)> {
     let url = fixture::postgres_url()?;
     let storage = Storage::connect(&url, 2).await.unwrap();
+    let delivery = insert_delivery(&storage).await;
+    Some((url, storage, delivery))
+}
+
+async fn insert_delivery(storage: &Storage) -> Delivery {
     let store = fixture::store("A");
     crate::stores::insert(storage.reader(), &store)
         .await
         .unwrap();
     let delivery = fixture::delivery(store.id, NOW);
     let new = fixture::new_delivery(delivery.clone());
-    storage.insert_delivery(new).await.unwrap();
-    Some((url, storage, delivery))
+    assert!(storage.insert_delivery(new).await.unwrap());
+    delivery
 }
 
 async fn wait_until_a_transaction_waits_for_a_lock(storage: &Storage) {
@@ -41,9 +46,8 @@ async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction
     let mut completed = find_and_lock(&first, store_id, id).await.unwrap().unwrap();
     assert_eq!(completed, delivery);
     completed.complete_task(delivery.pickup.id, NOW).unwrap();
-    save_task_state(&first, store_id, &completed.pickup)
-        .await
-        .unwrap();
+    let changes = completion(&completed, &completed.pickup, NOW).unwrap();
+    changes.make(&first).await.unwrap();
 
     let second = database.begin().await.unwrap();
     let commit_first = async {
@@ -70,4 +74,32 @@ async fn a_task_of_any_store_is_found_with_its_store() {
     );
     let unknown = find_task_of_any_store(storage.reader(), TaskId::new()).await;
     assert!(unknown.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn changes_are_made_with_a_query() {
+    let (_directory, sqlite) = fixture::sqlite().await;
+    for storage in [Some(sqlite), fixture::postgres().await]
+        .into_iter()
+        .flatten()
+    {
+        let mut delivery = insert_delivery(&storage).await;
+        let key = (delivery.store_id, delivery.id);
+        delivery.complete_task(delivery.pickup.id, NOW).unwrap();
+        delivery.complete_task(delivery.dropoff.id, NOW).unwrap();
+        let mut changes = completion(&delivery, &delivery.pickup, NOW).unwrap();
+        changes
+            .update(state(delivery.store_id, &delivery.dropoff))
+            .unwrap();
+
+        let found = storage.write(move |transaction| {
+            let changes = changes.clone();
+            let query = store::Entity::find().into_query();
+            Box::pin(async move { changes.make_and_query(transaction, query).await })
+        });
+
+        assert_eq!(found.await.unwrap().len(), 1);
+        let saved = find(storage.reader(), key.0, key.1).await.unwrap();
+        assert_eq!(saved, Some(delivery));
+    }
 }

@@ -16,6 +16,8 @@ pub use self::{
     retention::{is_any_older, remove_oldest},
     sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_lease},
 };
+use sea_orm::InsertMany;
+
 use super::entity::{
     event::{ActiveModel, Column, Entity, Model},
     event_counter, event_sequencer,
@@ -35,30 +37,35 @@ pub async fn insert(
     events: impl IntoIterator<Item = (StoreId, EventId, &str, Object)>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows: Vec<_> = events
-        .into_iter()
-        .map(|(store_id, id, name, object)| {
-            let (collection, object_id) = match object {
-                Object::Delivery(id) => (DELIVERIES, id.0),
-                Object::Webhook(id) => (WEBHOOKS, id.0),
-            };
-            ActiveModel {
-                store_id: Set(store_id.0),
-                id: Set(id.0),
-                name: Set(name.to_owned()),
-                object_collection: Set(collection.to_owned()),
-                object_id: Set(object_id),
-                created_at: Set(now.into()),
-                number: Set(None),
-                position: Set(None),
-            }
-        })
-        .collect();
     // Executes no statement if there is no row.
-    Entity::insert_many(rows)
+    insertion(events, now)
         .exec_without_returning(transaction)
         .await?;
     Ok(())
+}
+
+/// As [`insert`].
+pub(super) fn insertion<'a>(
+    events: impl IntoIterator<Item = (StoreId, EventId, &'a str, Object)>,
+    now: Timestamp,
+) -> InsertMany<ActiveModel> {
+    let rows = events.into_iter().map(|(store_id, id, name, object)| {
+        let (collection, object_id) = match object {
+            Object::Delivery(id) => (DELIVERIES, id.0),
+            Object::Webhook(id) => (WEBHOOKS, id.0),
+        };
+        ActiveModel {
+            store_id: Set(store_id.0),
+            id: Set(id.0),
+            name: Set(name.to_owned()),
+            object_collection: Set(collection.to_owned()),
+            object_id: Set(object_id),
+            created_at: Set(now.into()),
+            number: Set(None),
+            position: Set(None),
+        }
+    });
+    Entity::insert_many(rows)
 }
 
 /// A store's numbered event.

@@ -9,7 +9,10 @@ use domain::{
 };
 use jiff::Timestamp;
 use process::traces::TraceSpan;
-use sea_orm::sea_query::{CaseStatement, Expr, Query};
+use sea_orm::{
+    FromQueryResult as _, QueryTrait as _,
+    sea_query::{CaseStatement, Expr, Query},
+};
 use uuid::Uuid;
 
 use super::{
@@ -18,6 +21,7 @@ use super::{
 };
 use crate::{
     ConnectionTrait, Error,
+    changes::Changes,
     entity::{
         instant::Instant,
         notification::{Column, Entity},
@@ -45,16 +49,17 @@ pub struct NewNotification {
     pub target: Target,
 }
 
-/// Inserts events of a delivery. Returns a notification for each enabled webhook that subscribes
-/// to one of them, for [`insert`].
+/// Changes a delivery, and inserts its events. Returns a notification for each enabled webhook that
+/// subscribes to one of them, for [`insert`].
 pub async fn record_events(
     transaction: &impl ConnectionTrait,
-    store_id: StoreId,
-    delivery_id: DeliveryId,
+    (store_id, delivery_id): (StoreId, DeliveryId),
+    mut changes: Changes,
     events: &[EventName],
     now: Timestamp,
 ) -> Result<Vec<NewNotification>, Error> {
     if events.is_empty() {
+        changes.make(transaction).await?;
         return Ok(Vec::new());
     }
     let events: Vec<_> = events.iter().map(|name| (EventId::new(), *name)).collect();
@@ -62,10 +67,11 @@ pub async fn record_events(
     let rows = events
         .iter()
         .map(|(id, name)| (store_id, *id, name.as_str(), object));
-    event_log::insert(transaction, rows, now).await?;
+    changes.insert(event_log::insertion(rows, now).into_query());
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
-    let subscribers = webhooks::subscribers(transaction, store_id, &names).await?;
+    let subscribers = webhooks::subscribers(store_id, &names).into_query();
+    let subscribers = changes.make_and_query(transaction, subscribers).await?;
     let traceparent = TraceSpan::current().and_then(|trace| trace.traceparent());
     let notification = |webhook: webhook::Model| {
         let is_event = |(_, name): &&(EventId, EventName)| name.as_str() == webhook.event;
@@ -86,7 +92,11 @@ pub async fn record_events(
             target,
         }))
     };
-    subscribers.into_iter().filter_map(notification).collect()
+    let mut notifications = Vec::new();
+    for row in subscribers {
+        notifications.extend(notification(webhook::Model::from_query_result(&row, "")?));
+    }
+    notifications.into_iter().collect()
 }
 
 /// Inserts notifications: pre-leased if they come with a lease token, else pending. Skips a pending

@@ -77,19 +77,12 @@ impl TryFrom<Model> for Target {
     }
 }
 
-/// The enabled webhooks of a store, over all its clients, that subscribe to some events.
-pub(crate) async fn subscribers(
-    connection: &impl ConnectionTrait,
-    store_id: StoreId,
-    events: &[EventName],
-) -> Result<Vec<Model>, Error> {
-    let rows = Entity::find()
+/// Selects the enabled webhooks of a store, over all its clients, that subscribe to some events.
+pub(crate) fn subscribers(store_id: StoreId, events: &[EventName]) -> Select<Entity> {
+    Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
         .filter(Column::DisabledAt.is_null())
-        .all(connection)
-        .await?;
-    Ok(rows)
 }
 
 /// Whether any of the webhooks is enabled and has had no success since an instant.

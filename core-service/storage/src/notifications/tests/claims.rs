@@ -230,7 +230,14 @@ async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
                 Box::pin(async move {
                     let events = [EventName::DeliveryCompleted];
                     let id = DeliveryId::new();
-                    record_events(transaction, store_id, id, &events, now).await
+                    record_events(
+                        transaction,
+                        (store_id, id),
+                        Changes::default(),
+                        &events,
+                        now,
+                    )
+                    .await
                 })
             })
             .await

@@ -86,7 +86,14 @@ impl TestStore {
                 for _ in 0..deliveries {
                     let events = [EventName::DeliveryCompleted];
                     let id = DeliveryId::new();
-                    let new = record_events(transaction, store_id, id, &events, NOW).await?;
+                    let new = record_events(
+                        transaction,
+                        (store_id, id),
+                        Changes::default(),
+                        &events,
+                        NOW,
+                    )
+                    .await?;
                     let pre_leased = |new| (new, Some(Uuid::now_v7()));
                     let new: Vec<_> = new.into_iter().map(pre_leased).collect();
                     insert(transaction, &new, lease, NOW).await?;
@@ -158,7 +165,14 @@ pub(super) fn complete_one(
     Box::pin(async move {
         let events = [EventName::DeliveryCompleted];
         let id = DeliveryId::new();
-        let new = record_events(transaction, store_id, id, &events, now).await?;
+        let new = record_events(
+            transaction,
+            (store_id, id),
+            Changes::default(),
+            &events,
+            now,
+        )
+        .await?;
         let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
         insert(transaction, &new, LONG_LEASE, now).await?;
         Ok(())

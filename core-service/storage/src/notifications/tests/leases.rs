@@ -248,7 +248,14 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
             Box::pin(async move {
                 let events = [EventName::DeliveryCompleted];
                 let id = DeliveryId::new();
-                let new = record_events(transaction, store_id, id, &events, NOW).await?;
+                let new = record_events(
+                    transaction,
+                    (store_id, id),
+                    Changes::default(),
+                    &events,
+                    NOW,
+                )
+                .await?;
                 let token = Some(Uuid::now_v7());
                 let new: Vec<_> = new.into_iter().map(|new| (new, token)).collect();
                 let is_any_pending = insert(transaction, &new, Duration::ZERO, NOW).await?;
@@ -302,7 +309,14 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
             Box::pin(async move {
                 let events = [EventName::DeliveryCompleted];
                 let id = DeliveryId::new();
-                record_events(transaction, store_id, id, &events, NOW).await
+                record_events(
+                    transaction,
+                    (store_id, id),
+                    Changes::default(),
+                    &events,
+                    NOW,
+                )
+                .await
             })
         })
         .await

@@ -40,7 +40,7 @@ use super::*;
 use process::clock::Clock;
 
 use crate::{
-    Error, Session, Storage,
+    Changes, Error, Session, Storage,
     entity::{attempt, notification, webhook},
     fixture, webhooks,
 };
@@ -173,7 +173,14 @@ impl TestStore {
                     for _ in 0..deliveries {
                         let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
                         let id = DeliveryId::new();
-                        let new = record_events(transaction, store_id, id, &events, now).await?;
+                        let new = record_events(
+                            transaction,
+                            (store_id, id),
+                            Changes::default(),
+                            &events,
+                            now,
+                        )
+                        .await?;
                         let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
                         insert(transaction, &new, LONG_LEASE, now).await?;
                         count += new.len();
