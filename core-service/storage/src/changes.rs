@@ -1,4 +1,5 @@
-//! Changes of rows that `PostgreSQL` makes in the same statement as a query, and so in one round trip.
+//! Changes of rows that are made before a query: on `PostgreSQL` in the same statement, and so in one
+//! round trip, on `SQLite` each in its own.
 
 use sea_orm::{
     ActiveModelTrait, QueryResult,
@@ -24,15 +25,15 @@ impl Changes {
         self.0.push(Change::Insert(insert));
     }
 
-    /// Adds the update of a row, which must exist: of its columns that are set.
+    /// Adds the update of a row that the transaction has locked: of its columns that are set.
     pub(super) fn update<A: ActiveModelTrait>(&mut self, row: A) -> Result<(), Error> {
         let update = A::Entity::update(row).validate()?;
         self.0.push(Change::Update(update.into_query()));
         Ok(())
     }
 
-    /// Makes the changes.
-    pub async fn make(self, transaction: &impl ConnectionTrait) -> Result<(), Error> {
+    /// Makes each change in its own statement.
+    pub(super) async fn make(self, transaction: &impl ConnectionTrait) -> Result<(), Error> {
         for change in self.0 {
             match change {
                 Change::Insert(insert) => transaction.execute(&insert).await?,
@@ -48,15 +49,15 @@ impl Changes {
         transaction: &impl ConnectionTrait,
         mut query: SelectStatement,
     ) -> Result<Vec<QueryResult>, Error> {
-        if transaction.get_database_backend() == DbBackend::Postgres {
-            query.with_cte(self.into_clause());
+        if transaction.get_database_backend() == DbBackend::Postgres && !self.0.is_empty() {
+            query = self.into_part_of(query);
         } else {
             self.make(transaction).await?;
         }
         Ok(transaction.query_all(&query).await?)
     }
 
-    fn into_clause(self) -> WithClause {
+    fn into_part_of(self, mut query: SelectStatement) -> SelectStatement {
         let mut clause = WithClause::new();
         for (index, change) in self.0.into_iter().enumerate() {
             let statement = match change {
@@ -69,6 +70,53 @@ impl Changes {
                 .query(statement);
             clause.cte(expression);
         }
-        clause
+        query.with_cte(clause).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{
+        event::Object,
+        id::{DeliveryId, EventId, StoreId},
+    };
+    use sea_orm::sea_query::PostgresQueryBuilder;
+
+    use super::*;
+    use crate::{
+        entity::{event_counter, store},
+        events,
+    };
+
+    #[test]
+    fn changes_are_parts_of_one_statement_of_postgresql() {
+        let mut changes = Changes::default();
+        let counter = event_counter::ActiveModel {
+            store_id: Set(Uuid::now_v7()),
+            last_number: Set(7),
+            ..Default::default()
+        };
+        changes.update(counter).unwrap();
+        let object = Object::Delivery(DeliveryId::new());
+        let event = (StoreId::new(), EventId::new(), "delivery.completed", object);
+        changes.insert(events::insertion([event], Timestamp::UNIX_EPOCH).into_query());
+        let query = store::Entity::find()
+            .select_only()
+            .column(store::Column::Id);
+
+        let statement = changes.into_part_of(query.into_query());
+
+        let (sql, _) = statement.build(PostgresQueryBuilder);
+        assert_eq!(
+            sql,
+            "WITH \"change_0\" AS \
+             (UPDATE \"event_counters\" SET \"last_number\" = $1 \
+             WHERE \"event_counters\".\"store_id\" = $2) , \
+             \"change_1\" AS \
+             (INSERT INTO \"events\" (\"store_id\", \"id\", \"name\", \"object_collection\", \
+             \"object_id\", \"created_at\", \"number\", \"position\") \
+             VALUES ($3, $4, $5, $6, $7, $8, $9, $10)) \
+             SELECT \"stores\".\"id\" FROM \"stores\""
+        );
     }
 }

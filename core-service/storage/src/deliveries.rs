@@ -37,7 +37,7 @@ pub(super) async fn read(
 ) -> Result<Vec<Delivery>, Error> {
     // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
     // while the store had few deliveries, and reads all of them.
-    let with_tasks = select_both(delivery::Entity, task::Entity)
+    let with_tasks = select_both::<delivery::Entity, task::Entity>()
         .from_subquery(query.into_query(), delivery::Entity)
         .join(JoinType::LeftJoin, task::Entity, is_of_delivery())
         .take();
@@ -45,6 +45,7 @@ pub(super) async fn read(
 }
 
 /// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
+/// A delivery without tasks is not found.
 ///
 /// The tasks are locked too: `PostgreSQL` reads the newest version of the rows that it has waited
 /// for to lock, and of other rows the one before.
@@ -54,7 +55,7 @@ pub async fn find_and_lock(
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
     // Not the outer join of `find`, whose tasks cannot be locked.
-    let with_tasks = select_both(delivery::Entity, task::Entity)
+    let with_tasks = select_both::<delivery::Entity, task::Entity>()
         .from(delivery::Entity)
         .join(JoinType::InnerJoin, task::Entity, is_of_delivery())
         .and_where(of(delivery::Column::StoreId).eq(store_id.0))
@@ -96,7 +97,7 @@ fn is_of_delivery() -> Expr {
 }
 
 /// Selects all columns of one table, then those of another, to be read by position.
-fn select_both<A: EntityTrait, B: EntityTrait>(_: A, _: B) -> SelectStatement {
+fn select_both<A: EntityTrait, B: EntityTrait>() -> SelectStatement {
     Query::select()
         .exprs(A::Column::iter().map(of))
         .exprs(B::Column::iter().map(of))
@@ -158,7 +159,7 @@ pub async fn find_task_of_any_store(
     connection: &impl ConnectionTrait,
     id: TaskId,
 ) -> Result<Option<(Store, Task)>, Error> {
-    let with_store = select_both(task::Entity, store::Entity)
+    let with_store = select_both::<task::Entity, store::Entity>()
         .from(task::Entity)
         .join(
             JoinType::InnerJoin,

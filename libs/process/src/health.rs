@@ -13,9 +13,9 @@ use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
+    task::{AbortHandle, JoinSet},
     time::{Instant, timeout, timeout_at},
 };
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     listen::{ListenError, listen},
@@ -34,9 +34,9 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 256;
 
 /// A younger connection is not replaced, so that a burst of connections does not disconnect a probe
-/// before it is answered. Further connections wait in the listener's queue meanwhile: 1,024 of them
-/// for at most 0.4 s.
-const MIN_LIFETIME: Duration = Duration::from_millis(100);
+/// before it is answered. Further connections wait in the listener's queue meanwhile. Silent peers
+/// that open more than 5,120 a second fill the queue.
+const MIN_LIFETIME: Duration = Duration::from_millis(50);
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -59,10 +59,37 @@ pub struct HealthListener {
     min_lifetime: Duration,
 }
 
-/// An accepted connection, which is closed when this is dropped.
-struct Connection {
-    accepted: Instant,
-    task: AbortOnDropHandle<()>,
+/// The accepted connections, which are closed when this is dropped.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// With the instants at which they were accepted.
+    oldest_first: VecDeque<(Instant, AbortHandle)>,
+}
+
+impl Connections {
+    fn spawn(&mut self, connection: impl Future<Output = ()> + Send + 'static) {
+        let handle = self.tasks.spawn(connection);
+        self.oldest_first.push_back((Instant::now(), handle));
+    }
+
+    /// Waits until there are no more than [`MAX_CONNECTIONS`]. Disconnects the oldest if none ends
+    /// until that has lived for `min_lifetime`.
+    async fn make_room(&mut self, min_lifetime: Duration) {
+        while self.tasks.try_join_next().is_some() {}
+        self.oldest_first
+            .retain(|(_, handle)| !handle.is_finished());
+        while self.tasks.len() > MAX_CONNECTIONS
+            && let Some((accepted, oldest)) = self.oldest_first.front()
+        {
+            let deadline = *accepted + min_lifetime;
+            if timeout_at(deadline, self.tasks.join_next()).await.is_err() {
+                oldest.abort();
+                self.tasks.join_next().await;
+                self.oldest_first.pop_front();
+            }
+        }
+    }
 }
 
 impl HealthListener {
@@ -99,24 +126,20 @@ impl HealthListener {
     /// alive but not ready.
     pub async fn run(self, readiness: Arc<impl Readiness>) {
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
-        let mut connections = VecDeque::new();
+        let mut connections = Connections::default();
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let readiness = Arc::clone(&readiness);
                     let metrics = self.metrics.clone();
                     let limit = self.connection_timeout;
-                    let task = tokio::spawn(async move {
+                    connections.spawn(async move {
                         let served = serve(stream, readiness, metrics);
                         if timeout(limit, served).await.is_err() {
                             tracing::debug!("connection closed: its request took too long");
                         }
                     });
-                    connections.push_back(Connection {
-                        accepted: Instant::now(),
-                        task: AbortOnDropHandle::new(task),
-                    });
-                    make_room(&mut connections, self.min_lifetime).await;
+                    connections.make_room(self.min_lifetime).await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -124,19 +147,6 @@ impl HealthListener {
                 }
             }
         }
-    }
-}
-
-/// Disconnects the oldest connection if there are [`MAX_CONNECTIONS`], but not before it has lived
-/// for `min_lifetime`.
-async fn make_room(connections: &mut VecDeque<Connection>, min_lifetime: Duration) {
-    connections.retain(|connection| !connection.task.is_finished());
-    if connections.len() < MAX_CONNECTIONS {
-        return;
-    }
-    if let Some(oldest) = connections.pop_front() {
-        let deadline = oldest.accepted + min_lifetime;
-        let _ = timeout_at(deadline, oldest.task).await;
     }
 }
 
@@ -275,10 +285,10 @@ mod tests {
         assert_eq!((&*status, &*body), ("HTTP/1.1 200 OK", "ok\n"));
     }
 
-    /// More connections than the maximum, which send nothing.
-    async fn silent_connections(addr: SocketAddr) -> Vec<TcpStream> {
+    /// Connections that send nothing.
+    async fn silent_connections(addr: SocketAddr, count: usize) -> Vec<TcpStream> {
         let mut silent = Vec::new();
-        for _ in 0..2 * MAX_CONNECTIONS {
+        for _ in 0..count {
             silent.push(TcpStream::connect(addr).await.unwrap());
         }
         silent
@@ -299,7 +309,7 @@ mod tests {
         listener.min_lifetime = Duration::from_millis(1);
         let addr = listener.addr();
         let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
-        let _silent = silent_connections(addr).await;
+        let _silent = silent_connections(addr, 2 * MAX_CONNECTIONS).await;
 
         assert_answered(TcpStream::connect(addr).await.unwrap()).await;
 
@@ -313,11 +323,45 @@ mod tests {
         let addr = listener.addr();
         let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
         let probe = TcpStream::connect(addr).await.unwrap();
-        let _silent = silent_connections(addr).await;
+        // A few more than the maximum: where the queue is short, further ones would not connect.
+        let _silent = silent_connections(addr, MAX_CONNECTIONS + 50).await;
 
         assert_answered(probe).await;
 
         running.abort();
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_ends_makes_room_for_the_next() {
+        let mut listener = listener();
+        listener.connection_timeout = Duration::from_hours(1);
+        listener.min_lifetime = Duration::from_hours(1);
+        let addr = listener.addr();
+        let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+        let mut silent = silent_connections(addr, MAX_CONNECTIONS + 1).await;
+        let probe = TcpStream::connect(addr).await.unwrap();
+
+        silent.pop();
+
+        assert_answered(probe).await;
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn the_oldest_connection_is_kept_while_there_is_room() {
+        let mut connections = Connections::default();
+        for _ in 0..MAX_CONNECTIONS {
+            connections.spawn(std::future::pending());
+        }
+        connections.make_room(Duration::ZERO).await;
+        assert_eq!(connections.tasks.len(), MAX_CONNECTIONS);
+        let (_, oldest) = connections.oldest_first[0].clone();
+
+        connections.spawn(std::future::pending());
+        connections.make_room(Duration::ZERO).await;
+
+        assert_eq!(connections.tasks.len(), MAX_CONNECTIONS);
+        assert!(oldest.is_finished());
     }
 
     #[tokio::test]

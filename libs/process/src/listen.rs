@@ -4,8 +4,9 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that wait to be accepted. With the 128 of [`TcpListener::bind`], a burst of clients
-/// would exceed it: a refused one tries again after a second.
+/// Connections that wait to be accepted, if the system permits so many (`net.core.somaxconn`). With the
+/// 128 of [`TcpListener::bind`], a burst of clients would exceed it: the system of a client that is
+/// not answered tries again after a second.
 const QUEUE_LENGTH: u32 = 1024;
 
 /// Why a program cannot listen on the address of a flag.
@@ -17,7 +18,7 @@ pub struct ListenError {
     pub source: io::Error,
 }
 
-/// Binds the address of a flag; port 0 is any free port.
+/// Binds the address of a flag; port 0 is any free port. To be called in a tokio runtime.
 pub fn listen(addr: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
     bind(addr).map_err(|source| ListenError { addr, flag, source })
 }

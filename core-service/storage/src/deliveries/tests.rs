@@ -1,5 +1,7 @@
 //! Deliveries that are locked while another transaction changes them.
 
+use std::time::Duration;
+
 use domain::delivery::Delivery;
 use sea_orm::{Database, TransactionTrait as _};
 
@@ -37,26 +39,36 @@ async fn wait_until_a_transaction_waits_for_a_lock(storage: &Storage) {
 
 #[tokio::test]
 async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction() {
-    let Some((url, storage, delivery)) = stored_delivery().await else {
-        return;
-    };
-    let (store_id, id) = (delivery.store_id, delivery.id);
-    let database = Database::connect(url).await.unwrap();
-    let first = database.begin().await.unwrap();
-    let mut completed = find_and_lock(&first, store_id, id).await.unwrap().unwrap();
-    assert_eq!(completed, delivery);
-    completed.complete_task(delivery.pickup.id, NOW).unwrap();
-    let changes = completion(&completed, &completed.pickup, NOW).unwrap();
-    changes.make(&first).await.unwrap();
+    for is_cancelled in [false, true] {
+        let Some((url, storage, delivery)) = stored_delivery().await else {
+            return;
+        };
+        let (store_id, id) = (delivery.store_id, delivery.id);
+        let database = Database::connect(url).await.unwrap();
+        let first = database.begin().await.unwrap();
+        let mut updated = find_and_lock(&first, store_id, id).await.unwrap().unwrap();
+        assert_eq!(updated, delivery);
+        let changes = if is_cancelled {
+            updated.cancel(NOW).unwrap();
+            cancellation(&updated)
+        } else {
+            updated.complete_task(delivery.pickup.id, NOW).unwrap();
+            completion(&updated, &updated.pickup, NOW)
+        };
+        changes.unwrap().make(&first).await.unwrap();
 
-    let second = database.begin().await.unwrap();
-    let commit_first = async {
-        wait_until_a_transaction_waits_for_a_lock(&storage).await;
-        first.commit().await.unwrap();
-    };
-    let (found, ()) = tokio::join!(find_and_lock(&second, store_id, id), commit_first);
+        let second = database.begin().await.unwrap();
+        let commit_first = async {
+            wait_until_a_transaction_waits_for_a_lock(&storage).await;
+            first.commit().await.unwrap();
+        };
+        let both = async { tokio::join!(find_and_lock(&second, store_id, id), commit_first) };
+        let (found, ()) = tokio::time::timeout(Duration::from_mins(1), both)
+            .await
+            .expect("the second transaction should wait for the first");
 
-    assert_eq!(found.unwrap(), Some(completed));
+        assert_eq!(found.unwrap(), Some(updated));
+    }
 }
 
 #[tokio::test]
