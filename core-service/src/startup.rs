@@ -24,6 +24,7 @@ pub(crate) struct Resources {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
     pub(crate) secret_box: Arc<SecretBox>,
+    /// The signing keys of access tokens.
     pub(crate) key_ring: Arc<KeyRing>,
     pub(crate) geocoder: Box<dyn Geocoder>,
     /// Imports replace its addresses.

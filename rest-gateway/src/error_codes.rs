@@ -124,7 +124,7 @@ error_codes! {
     NOT_FOUND = NOT_FOUND, retryable: false, {
         title: "Not found",
         meaning: "The resource does not exist or is not yours.",
-        cause: "The address is wrong, the resource does not exist or was deleted, or it belongs to another client.",
+        cause: "The path or the id is wrong, the resource does not exist or was deleted, or it belongs to another store or client.",
         solution: "Use the `@id` of resources unchanged, as the API returned it.",
     }
     METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, retryable: false, {

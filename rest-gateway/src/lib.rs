@@ -28,6 +28,7 @@ mod body;
 mod body_memory;
 mod body_reader;
 mod collection;
+mod concurrency_limit;
 mod core_pool;
 mod error;
 mod error_codes;
@@ -45,7 +46,6 @@ mod problem;
 mod query;
 mod request;
 mod resources;
-mod turns;
 mod violation_codes;
 mod warning_codes;
 

@@ -1,5 +1,5 @@
-//! The steps of a request: rate limit, route, check for a token, read the body, concurrency limit, run
-//! the handler, add the `ETag`. `OPTIONS` is answered before them.
+//! The steps of a request: rate limit, route, check `If-Match`, check for a token, read the body,
+//! concurrency limit, run the handler, add the `ETag`. `OPTIONS` is answered before them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,6 +18,7 @@ use crate::{
     api_description::operations::Operation,
     body::{self, Limits},
     body_memory::BodyMemory,
+    concurrency_limit::ConcurrencyLimit,
     config::Config,
     cors,
     error::Error,
@@ -28,7 +29,6 @@ use crate::{
     metrics::{Metrics, Series},
     request::{self, Request},
     routes::{RouteMatch, RouteTable},
-    turns::Turns,
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -40,7 +40,7 @@ pub(crate) struct Pipeline {
     pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
     limits: Limits,
-    turns: Turns,
+    concurrency_limit: ConcurrencyLimit,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
 }
@@ -57,7 +57,7 @@ impl Pipeline {
                 timeout: config.read_timeout,
                 memory: BodyMemory::new(BODY_MEMORY.max(config.max_body.saturating_mul(4))),
             },
-            turns: Turns::new(config),
+            concurrency_limit: ConcurrencyLimit::new(config),
             request_timeout: config.request_timeout,
             metrics,
         }
@@ -121,11 +121,11 @@ impl Pipeline {
         }
         // Operations with a fixed media type are exempt: some are health checks, which must always
         // respond.
-        let _turn = if operation.returns.is_fixed() {
+        let _permit = if operation.returns.is_fixed() {
             None
         } else {
-            let turn = self.turns.wait().await;
-            Some(turn.inspect_err(|_| self.metrics.shed.inc("concurrency"))?)
+            let permit = self.concurrency_limit.acquire().await;
+            Some(permit.inspect_err(|_| self.metrics.shed.inc("concurrency"))?)
         };
 
         let is_read = operation.method == "GET";

@@ -118,7 +118,7 @@ pub(crate) async fn verify_restored(
         received.missing(&completed).is_empty()
     });
     assert!(is_notified.await, "not all completions are notified");
-    checker::settle(query, RECOVERY_TIMEOUT).await;
+    checker::wait_until_settled(query, RECOVERY_TIMEOUT).await;
     let twice = receiver.received();
     let twice = twice.completed_twice();
     assert!(

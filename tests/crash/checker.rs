@@ -122,7 +122,7 @@ pub(crate) async fn verify(
     query: impl Fn(&str) -> String,
     timeout: Duration,
 ) -> Figures {
-    settle(query, timeout).await;
+    wait_until_settled(query, timeout).await;
     let log = EventLog::read(shop).await;
     read_back(acknowledged, shop, receiver, &log).await
 }
@@ -172,7 +172,7 @@ pub(crate) async fn read_back(
 }
 
 /// Waits until every notification has its final outcome and every event its number.
-pub(crate) async fn settle(query: impl Fn(&str) -> String, timeout: Duration) {
+pub(crate) async fn wait_until_settled(query: impl Fn(&str) -> String, timeout: Duration) {
     let deadline = Instant::now() + timeout;
     loop {
         let unsettled = query(UNSETTLED);

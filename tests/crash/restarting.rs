@@ -18,7 +18,7 @@ const WORKERS: usize = 6;
 /// The number of successful requests between two steps: enough to use both gateways and both cores.
 const REQUESTS_BETWEEN_STEPS: u64 = 60;
 
-/// Shorter than a lease: a notification that a process left leased is not settled in time.
+/// Shorter than a lease: the test fails if a process that ends leaves a notification leased.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,7 +59,7 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     assert_eq!(figures.repeats, 0);
 }
 
-/// A shop, its webhook receiver, and load.
+/// An API client of the store, its webhook receiver, and load.
 async fn start_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
     let shop = cluster.shop().await;
     let receiver = Receiver::subscribed(&shop).await;

@@ -24,7 +24,7 @@ const WORKERS: usize = 6;
 /// The number of successful requests between two steps: enough to use both gateways and both cores.
 const REQUESTS_BETWEEN_STEPS: u64 = 60;
 
-/// Shorter than a lease: a notification that a process left leased is not settled in time.
+/// Shorter than a lease: the test fails if a process that ends leaves a notification leased.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Counts the applied migrations whose verb says that they prevent a rollback.

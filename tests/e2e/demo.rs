@@ -106,7 +106,7 @@ on_both_databases! {
         let delivery = client.create_delivery(draft()).await;
         let cancelled = client.create_delivery(draft()).await;
         client.delete(iri(&cancelled)).await;
-        let other_shop = platform.new_store_client().await;
+        let client_of_other_store = platform.new_store_client().await;
         let reader = platform.client_for(&platform.demo_client, &["tasks"]).await;
         let path = iri(&delivery);
 
@@ -114,7 +114,7 @@ on_both_databases! {
             (None, path, 401, "token_missing"),
             (Some("a.b.c"), path, 401, "token_invalid"),
             (Some(reader.token()), path, 403, "insufficient_scope"),
-            (Some(other_shop.token()), path, 404, "not_found"),
+            (Some(client_of_other_store.token()), path, 404, "not_found"),
             (Some(client.token()), "/api/deliveries/1", 404, "not_found"),
             (Some(client.token()), iri(&cancelled), 409, "delivery_cancelled"),
         ] {

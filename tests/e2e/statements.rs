@@ -8,14 +8,14 @@ use std::{
 
 use crate::harness::{
     Database, Platform, WebhookReceiver, deliver,
-    plans::{self, WholeRead, whole_reads},
+    plans::{self, FullScan, full_scans},
     raw, reserve_addr, run_sql,
     statements::{CHECKED_FILE, EXCEPTIONS, TABLES},
     store_rule::{Tables, uses},
 };
 
 /// Tests that use all exceptions and all tables.
-const JOURNEYS: [&str; 16] = [
+const COVERING_TESTS: [&str; 16] = [
     "deliveries::quota::a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota",
     "events::listing::an_expired_number_is_410_and_never_a_silent_gap::postgres",
     "events::watching::a_program_watches_all_stores_and_resumes_at_a_position::postgres",
@@ -61,27 +61,30 @@ async fn a_notification_is_sent_again_after_its_lease_has_expired() {
         .create_webhook("delivery.completed", receiver.url())
         .await;
     deliver(&client, &platform.courier().await).await;
-    let first = receiver.next_notification().await;
+    let first_attempt = receiver.next_notification().await;
     let expire = "UPDATE notifications SET lease_expires_at = 0 WHERE state = 'leased'";
     run_sql(&url, expire).await;
 
-    let second = receiver.next_notification().await;
+    let second_attempt = receiver.next_notification().await;
 
-    assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+    assert_eq!(
+        second_attempt.header("webhook-id"),
+        first_attempt.header("webhook-id")
+    );
     receiver.hold_responses(false);
     platform.stop().await;
 }
 
-/// What the journeys leave in files.
-struct Journeys {
+/// What the covering tests write into files.
+struct Recorded {
     /// As `harness::statements` describes.
     checked: String,
     /// The log of PostgreSQL, with plans.
     log: String,
 }
 
-/// In a process of their own, which writes the files.
-static TRAVELLED: LazyLock<Journeys> = LazyLock::new(|| {
+/// The tests run in a process of their own.
+static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     // PostgreSQL does not run as root, but writes a file there.
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
@@ -89,22 +92,22 @@ static TRAVELLED: LazyLock<Journeys> = LazyLock::new(|| {
     std::fs::write(&files[0], "").unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .arg("--exact")
-        .args(JOURNEYS)
+        .args(COVERING_TESTS)
         .env(CHECKED_FILE, &files[0])
         .env(plans::FILE, &files[1])
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
-    let passed = format!("{} passed; 0 failed", JOURNEYS.len());
+    let passed = format!("{} passed; 0 failed", COVERING_TESTS.len());
     assert!(printed.contains(&passed), "{printed}");
     let [checked, log] = files.map(|file| std::fs::read_to_string(file).unwrap());
-    Journeys { checked, log }
+    Recorded { checked, log }
 });
 
 /// Statements that may read all of a table, and the table. Core executes the first two every minute,
 /// the next two at its start and after the rotation of a master key, the last when it erases an
 /// address.
-const WHOLE_READS: [(&str, &str); 5] = [
+const PERMITTED_FULL_SCANS: [(&str, &str); 5] = [
     (
         "receiver_hosts",
         r#"DELETE FROM "receiver_hosts" WHERE "receiver_hosts"."failed_at" < $"#,
@@ -142,23 +145,23 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let growing = ["stores", "api_clients", "geocodes"].map(str::to_owned);
     let tables = TABLES.distributed.iter().cloned().chain(growing).collect();
 
-    let found = whole_reads(&TRAVELLED.log, &tables, &indexes);
+    let found = full_scans(&RECORDED.log, &tables, &indexes);
 
-    let is_expected = |read: &WholeRead, (table, text): &(&str, &str)| {
-        read.table == *table && read.statement.contains(text)
+    let is_expected = |scan: &FullScan, (table, text): &(&str, &str)| {
+        scan.table == *table && scan.statement.contains(text)
     };
     let unexpected: Vec<_> = found
         .iter()
-        .filter(|read| {
-            !WHOLE_READS
+        .filter(|scan| {
+            !PERMITTED_FULL_SCANS
                 .iter()
-                .any(|expected| is_expected(read, expected))
+                .any(|expected| is_expected(scan, expected))
         })
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
-    for expected in &WHOLE_READS {
+    for expected in &PERMITTED_FULL_SCANS {
         assert!(
-            found.iter().any(|read| is_expected(read, expected)),
+            found.iter().any(|scan| is_expected(scan, expected)),
             "{expected:?}"
         );
     }
@@ -169,7 +172,7 @@ fn every_exception_is_needed_and_every_table_is_checked() {
     if Database::postgres().is_none() {
         return;
     }
-    let checked = &TRAVELLED.checked;
+    let checked = &RECORDED.checked;
     let checked: BTreeSet<_> = checked.lines().collect();
     let patterns = EXCEPTIONS.iter().flat_map(|(_, patterns)| *patterns);
     let patterns = patterns.flat_map(|(verbs, pattern)| {

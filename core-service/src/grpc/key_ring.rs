@@ -1,4 +1,5 @@
-//! The token signing keys that a core has in memory, loaded from the database.
+//! The key ring: the signing keys of access tokens that a core has in memory, loaded from the
+//! database.
 
 use std::{sync::Arc, time::Duration};
 

@@ -125,7 +125,7 @@ pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
     }
 }
 
-/// A delivery before its creation: without names and creation times.
+/// A delivery before its creation: without names, creation and update times.
 pub(super) fn preview(planned: &Delivery, store: &Store) -> proto::Delivery {
     let nameless = |planned: &Task| proto::Task {
         name: String::new(),

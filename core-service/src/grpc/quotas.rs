@@ -48,10 +48,11 @@ impl DeliveryQuotas {
         }
         if let Some(quota) = self.bytes {
             let hours = storage::created_bytes::hours_after(connection, store_id, since).await?;
-            if let Some(free_at) = free_at(&hours, quota.saturating_sub(signed(bytes)), now) {
+            if let Some(hour) = last_hour_to_leave(&hours, quota.saturating_sub(signed(bytes)), now)
+            {
                 return Err(exceeded(
                     format!("deliveries of {quota} bytes"),
-                    free_at,
+                    hour,
                     since,
                 ));
             }
@@ -81,9 +82,9 @@ async fn check_count(
     since: Timestamp,
 ) -> Result<(), Error> {
     // The quota is free again once the oldest of as many deliveries is out of the period.
-    let newest = quota.saturating_sub(1);
+    let index = quota.saturating_sub(1);
     let oldest =
-        storage::deliveries::nth_newest_creation_time(connection, store_id, newest, since).await?;
+        storage::deliveries::nth_newest_creation_time(connection, store_id, index, since).await?;
     match oldest {
         Some(oldest) => Err(exceeded(format!("{quota} deliveries"), oldest, since)),
         None => Ok(()),
@@ -93,7 +94,7 @@ async fn check_count(
 /// The beginning of the newest hour that must be out of the period, so that the bytes of the later
 /// hours are at most `limit`. `None` if those of all hours are. `now` if `limit` is negative,
 /// because the delivery alone exceeds the quota.
-fn free_at(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Timestamp> {
+fn last_hour_to_leave(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Timestamp> {
     let mut total = hours
         .iter()
         .fold(0_i64, |total, (_, bytes)| total.saturating_add(*bytes));
@@ -107,9 +108,9 @@ fn free_at(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Tim
     Some(last.map_or(now, |(hour, _)| *hour))
 }
 
-/// The error of a quota that is free again once an instant is out of the period.
-fn exceeded(quota: String, oldest: Timestamp, since: Timestamp) -> Error {
-    let retry_after = Duration::try_from(oldest.duration_since(since));
+/// The error of a quota that is free again once `instant` is out of the period.
+fn exceeded(quota: String, instant: Timestamp, since: Timestamp) -> Error {
+    let retry_after = Duration::try_from(instant.duration_since(since));
     Error::DeliveryQuota {
         quota,
         retry_after: retry_after.unwrap_or_default(),
@@ -136,8 +137,12 @@ mod tests {
             (0, Some(hour(5))),
             (-1, Some(hour(9))),
         ] {
-            assert_eq!(free_at(&hours, limit, hour(9)), expected, "{limit}");
+            assert_eq!(
+                last_hour_to_leave(&hours, limit, hour(9)),
+                expected,
+                "{limit}"
+            );
         }
-        assert_eq!(free_at(&[], -1, hour(9)), Some(hour(9)));
+        assert_eq!(last_hour_to_leave(&[], -1, hour(9)), Some(hour(9)));
     }
 }

@@ -40,7 +40,7 @@ pub enum Error {
     Panicked(String),
 }
 
-/// The error of a write: a storage error, or an error of the caller.
+/// The error of a write: a storage error, or an error of its work.
 pub trait WriteError: From<Error> + Send + 'static {
     /// The storage error, if this is one.
     fn as_storage(&self) -> Option<&Error>;

@@ -110,7 +110,7 @@ impl Client {
     }
 
     async fn try_get(&self, url: &Url, deadline: Instant) -> Result<Response, Error> {
-        let uri: Uri = url.as_str().parse().map_err(Error::Url)?;
+        let uri: Uri = url.as_str().parse().map_err(Error::InvalidUrl)?;
         let now = Instant::now();
 
         // Calls do not queue for an open circuit.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use http::{StatusCode, uri::InvalidUri};
 use hyper_util::client::legacy;
 
-/// All but `Url` may be transient.
+/// All but `InvalidUrl` may be transient.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the URL is not a valid request URI")]
-    Url(#[source] InvalidUri),
+    InvalidUrl(#[source] InvalidUri),
     #[error("too many requests in flight")]
     Busy,
     /// After consecutive failures, or a `Retry-After`.
@@ -37,7 +37,7 @@ impl Error {
         match self {
             Self::CircuitOpen(wait) => Some(*wait),
             Self::Status { retry_after, .. } => *retry_after,
-            Self::Url(_)
+            Self::InvalidUrl(_)
             | Self::Busy
             | Self::Timeout(_)
             | Self::NoResponse(_)

@@ -80,7 +80,7 @@ pub fn register_metrics(monitors: Vec<Monitor>, registry: &mut Registry) {
 fn outcome(result: &Result<Response, Error>) -> usize {
     match result {
         Ok(_) => 0,
-        Err(Error::Url(_)) => 1,
+        Err(Error::InvalidUrl(_)) => 1,
         Err(Error::Busy) => 2,
         Err(Error::CircuitOpen(_)) => 3,
         Err(Error::Timeout(_)) => 4,

@@ -114,7 +114,7 @@ async fn run<P: Platform>(platform: &mut P) {
     if duration < LONG {
         platform.query(EXPIRE_LEASES);
     }
-    checker::settle(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
+    checker::wait_until_settled(|statement| platform.query(statement), SETTLE_TIMEOUT).await;
     let shop = access.shop().await;
     log.read_new(&shop).await.unwrap();
     let figures = checker::read_back(&acknowledged, &shop, &receiver, &log).await;

@@ -164,7 +164,7 @@ pub(crate) fn process(server: &Server) -> [(String, u64); 3] {
     ]
 }
 
-/// An hour with a sample each 5 s of one column, by the minute.
+/// The growth found in an hour of samples of one column, 5 s apart, given its value by the minute.
 fn growth_of(column: &str, value: impl Fn(u64) -> u64) -> Vec<String> {
     let mut samples = Samples::create(&format!("{}.csv", uuid::Uuid::now_v7()));
     for number in 0..720 {

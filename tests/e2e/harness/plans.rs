@@ -8,9 +8,9 @@ use serde_json::Value;
 /// With this variable, PostgreSQL logs the plan of each statement in the file that it names.
 pub(crate) const FILE: &str = "DELIVERY_TEST_PLANS";
 
-/// A statement that reads all of a table or of an index.
+/// A statement that reads all of a table or of one of its indexes.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct WholeRead {
+pub(crate) struct FullScan {
     pub(crate) table: String,
     pub(crate) statement: String,
 }
@@ -21,19 +21,19 @@ pub(crate) type Indexes = BTreeMap<String, String>;
 
 /// The statements of platforms in a log that read all of one of `tables`. Fails if a table is in no
 /// plan.
-pub(crate) fn whole_reads(
+pub(crate) fn full_scans(
     log: &str,
     tables: &BTreeSet<String>,
     indexes: &Indexes,
-) -> BTreeSet<WholeRead> {
+) -> BTreeSet<FullScan> {
     let (mut found, mut planned) = (BTreeSet::new(), BTreeSet::new());
     for plan in plans(log) {
         add_tables(&plan["Plan"], &mut planned);
-        let mut read = BTreeSet::new();
-        add_whole_reads(&plan["Plan"], false, indexes, &mut read);
+        let mut scanned = BTreeSet::new();
+        add_full_scans(&plan["Plan"], false, indexes, &mut scanned);
         let statement = plan["Query Text"].as_str().unwrap().split_whitespace();
         let statement = statement.collect::<Vec<_>>().join(" ");
-        found.extend(read.intersection(tables).map(|table| WholeRead {
+        found.extend(scanned.intersection(tables).map(|table| FullScan {
             table: table.clone(),
             statement: statement.clone(),
         }));
@@ -64,15 +64,10 @@ fn add_tables(node: &Value, tables: &mut BTreeSet<String>) {
 
 /// Adds the tables that a plan reads without a condition on the first column of an index, unless it
 /// reads rows in order up to a limit.
-fn add_whole_reads(
-    node: &Value,
-    is_limited: bool,
-    indexes: &Indexes,
-    found: &mut BTreeSet<String>,
-) {
+fn add_full_scans(node: &Value, is_limited: bool, indexes: &Indexes, found: &mut BTreeSet<String>) {
     let text = |name: &str| node[name].as_str().unwrap_or_default();
     let kind = text("Node Type");
-    let is_whole = match kind {
+    let is_full = match kind {
         "Seq Scan" => true,
         "Index Scan" | "Index Only Scan" => indexes.get(text("Index Name")).is_some_and(|first| {
             let is_in_order = is_limited && text("Filter").is_empty();
@@ -81,7 +76,7 @@ fn add_whole_reads(
         }),
         _ => false,
     };
-    if is_whole {
+    if is_full {
         found.insert(text("Relation Name").to_owned());
     }
     // What reads all rows before its first one does not end with the limit.
@@ -92,6 +87,6 @@ fn add_whole_reads(
             child["Parent Relationship"].as_str(),
             Some("Outer" | "Member")
         );
-        add_whole_reads(child, is_limited && passes_rows, indexes, found);
+        add_full_scans(child, is_limited && passes_rows, indexes, found);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Use {
     pub(crate) names_store: bool,
 }
 
-/// The tables of a schema that is split by store.
+/// The tables of a schema that is split by store, in the terms of Citus.
 pub(crate) struct Tables {
     /// The tables each of whose rows belongs to a store.
     pub(crate) distributed: BTreeSet<String>,

@@ -129,7 +129,7 @@ impl WebhookReceiver {
         self.held.send_replace(held);
     }
 
-    /// The next notification in order of arrival. Fails after 30 s.
+    /// The next attempt of a notification, in order of arrival. Fails after 30 s.
     pub(crate) async fn next_notification(&self) -> Notification {
         let mut arrived = self.arrived.lock().await;
         tokio::time::timeout(TIMEOUT, arrived.recv())
@@ -138,7 +138,7 @@ impl WebhookReceiver {
             .expect("the receiver runs until the test ends")
     }
 
-    /// The notifications received so far that `next_notification` has not returned.
+    /// Takes the attempts received so far.
     pub(crate) async fn received(&self) -> Vec<Notification> {
         let mut arrived = self.arrived.lock().await;
         std::iter::from_fn(|| arrived.try_recv().ok()).collect()

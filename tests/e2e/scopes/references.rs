@@ -180,12 +180,12 @@ async fn every_scope_covers_its_resources_and_no_others() {
     let other_store = operator.create_store("Another shop").await;
     let caller = operator.create_client(&platform.store, STORE_SCOPES).await;
     let other_client = operator.create_client(&platform.store, STORE_SCOPES).await;
-    let other_shop = operator.create_client(&other_store, STORE_SCOPES).await;
+    let client_of_other_store = operator.create_client(&other_store, STORE_SCOPES).await;
     let mut owners = Vec::new();
     for (owner, store, client) in [
         (Owner::Caller, &platform.store, &caller),
         (Owner::OtherClientOfStore, &platform.store, &other_client),
-        (Owner::OtherStore, &other_store, &other_shop),
+        (Owner::OtherStore, &other_store, &client_of_other_store),
     ] {
         owners.push((owner, Resources::create(&platform, store, client).await));
     }

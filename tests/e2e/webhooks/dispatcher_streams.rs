@@ -103,7 +103,7 @@ async fn a_disabled_dispatcher_sends_nothing() {
     let disconnected = async { while is_connected().await {} };
     let disconnected = tokio::time::timeout(END_TIMEOUT, disconnected).await;
     disconnected.expect("the stream should end");
-    // Discards the test sends.
+    // Takes the test sends.
     receiver.received().await;
     deliver(&client, &platform.courier().await).await;
     let completed = |page: Value| page["hydra:member"].get(1).cloned();

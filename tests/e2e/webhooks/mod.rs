@@ -1,7 +1,6 @@
 //! "Webhooks" and "Events": registration, notifications, signatures.
 
 mod clock;
-mod consent;
 mod counted_receiver;
 mod deleting;
 mod dispatcher_streams;
@@ -9,6 +8,7 @@ mod enabling;
 mod fairness;
 mod history;
 mod notifications;
+mod proven_webhooks;
 mod quota;
 mod registering;
 mod retrying;

@@ -33,7 +33,7 @@ on_both_databases! {
             .create_client(&platform.store, &["deliveries"])
             .await;
         let other_client = platform.client_for(&other_client, &["deliveries"]).await;
-        let other_shop = platform.new_store_client().await;
+        let client_of_other_store = platform.new_store_client().await;
         let mut receivers = Vec::new();
         for _ in 0..5 {
             receivers.push(WebhookReceiver::start().await);
@@ -45,7 +45,7 @@ on_both_databases! {
             (&client, "delivery.completed", own),
             (&client, "delivery.completed", second),
             (&other_client, "delivery.completed", other_clients),
-            (&other_shop, "delivery.completed", others),
+            (&client_of_other_store, "delivery.completed", others),
             (&client, "delivery.picked", picked),
             (&client, "delivery.cancelled", own),
         ] {
@@ -54,7 +54,7 @@ on_both_databases! {
         let courier = platform.courier().await;
 
         let delivery = deliver(&client, &courier).await;
-        let other_delivery = deliver(&other_shop, &courier).await;
+        let other_delivery = deliver(&client_of_other_store, &courier).await;
 
         let mut ids = Vec::new();
         for receiver in [own, second, other_clients] {
@@ -77,9 +77,9 @@ on_both_databases! {
             (other_delivery, "delivery.completed".to_owned())
         );
 
-        // One more per shop: no other notification was in flight before these.
+        // One more per store: no other notification was in flight before these.
         let last = deliver(&other_client, &courier).await;
-        let last_other_delivery = deliver(&other_shop, &courier).await;
+        let last_other_delivery = deliver(&client_of_other_store, &courier).await;
         for receiver in [own, second, other_clients, picked] {
             assert_eq!(content(&receiver.next_notification().await).0, last);
         }

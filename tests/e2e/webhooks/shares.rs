@@ -22,38 +22,42 @@ async fn deliver_several(client: &ApiClient, courier: &Courier, count: usize) {
     }
 }
 
-/// A shop of another store, with a receiver that has accepted a notification.
-async fn other_shop(platform: &Platform, courier: &Courier) -> (ApiClient, WebhookReceiver) {
-    let shop = platform.new_store_client().await;
+/// An API client of another store, and its receiver, which has accepted a notification.
+async fn client_of_another_store(
+    platform: &Platform,
+    courier: &Courier,
+) -> (ApiClient, WebhookReceiver) {
+    let client = platform.new_store_client().await;
     let receiver = WebhookReceiver::start().await;
-    shop.create_webhook(EVENT, receiver.url()).await;
-    deliver(&shop, courier).await;
+    client.create_webhook(EVENT, receiver.url()).await;
+    deliver(&client, courier).await;
     receiver.next_notification().await;
-    (shop, receiver)
+    (client, receiver)
 }
 
 on_both_databases! {
     async fn eight_receivers_that_take_seconds_leave_capacity_to_one_that_answers(
         platform: &Platform,
     ) {
-        let shop = platform.client().await;
+        let client = platform.client().await;
         let courier = platform.courier().await;
-        let (other, receiver) = other_shop(platform, &courier).await;
+        let (other, receiver) = client_of_another_store(platform, &courier).await;
         let lagging = CountedReceiver::start_several(RECEIVERS, RESPONSE_TIME).await;
         for lagging in &lagging {
-            shop.create_webhook(EVENT, &lagging.url("/lagging")).await;
+            client.create_webhook(EVENT, &lagging.url("/lagging")).await;
         }
-        deliver(&shop, &courier).await;
+        deliver(&client, &courier).await;
+        // All count together.
         let all = &lagging[0];
         all.wait_for("/lagging", RECEIVERS).await;
 
-        deliver_several(&shop, &courier, 20).await;
+        deliver_several(&client, &courier, 20).await;
         all.wait_for("/lagging", RECEIVERS * 7).await;
         deliver(&other, &courier).await;
 
         receiver.next_notification().await;
         assert!(all.count("/lagging") < RECEIVERS * 21, "all were sent first");
-        // A store may use half of the part of the capacity for lagging receivers, a quarter.
+        // Lagging receivers have a quarter of the capacity, of which one store may use half.
         assert_eq!(all.take_max_open(), CAPACITY / 8);
     }
 }

@@ -236,7 +236,7 @@ impl Checker<'_> {
         }
         for context in contexts {
             let message = match context.resolve(expression) {
-                // Either boolean, or a value that the placeholder delivery lacks.
+                // Either boolean, or a value that the sample delivery lacks.
                 Ok(Value::Bool(_))
                 | Err(
                     ExecutionError::UndeclaredReference(_)

@@ -1,4 +1,4 @@
-//! The condition of a rule, in CEL. Parsing checks it with placeholder deliveries.
+//! The condition of a rule, in CEL. Parsing checks it with sample deliveries.
 
 use cel::{
     Context, Env, ExecutionError, Value,
@@ -7,10 +7,10 @@ use cel::{
 
 use super::{
     check::{Checker, ConditionError, KnownNames},
-    placeholders::Placeholders,
+    sample_inputs::SampleInputs,
 };
 
-/// A checked condition: all names are known, and its value for the placeholder deliveries is
+/// A checked condition: all names are known, and its value for the sample deliveries is
 /// boolean.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(IdedExpr);
@@ -46,7 +46,7 @@ impl Condition {
         text: &str,
         env: &Env,
         names: KnownNames<'_>,
-        placeholders: &Placeholders<'_>,
+        sample_inputs: &SampleInputs<'_>,
     ) -> Result<Self, Vec<ConditionError>> {
         check_text(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
@@ -65,7 +65,7 @@ impl Condition {
         };
         checker.check_expression(&mut expression);
         if checker.errors.is_empty() {
-            placeholders.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
+            sample_inputs.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
         }
         if checker.errors.is_empty() {
             Ok(Self(expression))

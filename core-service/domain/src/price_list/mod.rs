@@ -8,7 +8,7 @@ mod definition;
 mod functions;
 mod list;
 mod parse;
-mod placeholders;
+mod sample_inputs;
 #[cfg(test)]
 mod tests;
 mod totals;

@@ -1,4 +1,4 @@
-//! Parses a definition into a price list, or into all its errors.
+//! Parses a definition into a price list, or into all its mistakes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use super::{
     definition::{Fields, Strategy, Target},
     functions,
     list::PriceList,
-    placeholders::Placeholders,
+    sample_inputs::SampleInputs,
     warnings,
 };
 use crate::{definition::Mistake, money::TaxRate, zone::Zones};
@@ -29,7 +29,7 @@ const MAX_RULES: usize = 500;
 const MAX_LENGTH: usize = 1024 * 1024;
 /// Maximum volume of a package, so that the total of a delivery is exact in a `double`.
 const MAX_VOLUME: i64 = 1_000_000_000;
-/// Maximum length of the name of a rule or package, in characters.
+/// Maximum length of the name of a rule or of the type of a package, in characters.
 const MAX_NAME_LENGTH: usize = 255;
 /// Maximum length of a condition's text in the explanation of a price, in characters.
 const MAX_CONDITION_TEXT_LENGTH: usize = 200;
@@ -40,7 +40,7 @@ const MAX_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 impl PriceList {
-    /// Parses and checks a definition (TOML), and returns all its errors.
+    /// Parses and checks a definition (TOML), and returns all its mistakes.
     pub fn parse(text: &str, zones: &Zones) -> Result<Self, Vec<Mistake>> {
         Self::parse_in(None, text, zones)
     }
@@ -114,8 +114,8 @@ fn read_list(
             env: &env,
             zones,
             strategy,
-            is_package: &|kind| packages.as_ref().is_some_and(|kinds| kinds.contains(kind)),
-            placeholders: Placeholders::new(&functions, packages.as_ref(), &volumes),
+            is_package: &|kind| packages.as_ref().is_some_and(|types| types.contains(kind)),
+            sample_inputs: SampleInputs::new(&functions, packages.as_ref(), &volumes),
         };
         reader.rules(&mut fields)
     };
@@ -192,11 +192,11 @@ fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
         })
 }
 
-/// The types of packages, and the volumes of those that have one.
+/// The types of packages, and the volumes of those types that have one.
 fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<String, i64>)> {
     let value = fields.table.remove("packages")?;
     let mut table = fields.fields(value, "packages")?;
-    let (mut kinds, mut volumes) = (BTreeSet::new(), BTreeMap::new());
+    let (mut types, mut volumes) = (BTreeSet::new(), BTreeMap::new());
     for (kind, package) in std::mem::take(&mut table.table) {
         let kind = kind.into_inner().into_owned();
         if !is_valid_name(&kind) {
@@ -213,9 +213,9 @@ fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<S
             }
             package.reject_unknown_fields("volume");
         }
-        kinds.insert(kind);
+        types.insert(kind);
     }
-    Some((kinds, volumes))
+    Some((types, volumes))
 }
 
 /// What rules are checked with.
@@ -225,7 +225,7 @@ struct RuleReader<'a> {
     strategy: Strategy,
     is_package: &'a dyn Fn(&str) -> bool,
     /// The deliveries with which each condition is evaluated, to check it.
-    placeholders: Placeholders<'a>,
+    sample_inputs: SampleInputs<'a>,
 }
 
 impl RuleReader<'_> {
@@ -285,7 +285,7 @@ impl RuleReader<'_> {
             is_package: self.is_package,
             is_zone: &|zone| self.zones.has(zone),
         };
-        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.placeholders) {
+        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.sample_inputs) {
             Ok(condition) => return Some(condition),
             Err(errors) => errors,
         };

@@ -11,8 +11,7 @@ use crate::{Error, Session, WriteError};
 /// The result of a job's work.
 pub(super) enum JobResult {
     Done,
-    /// The caller's code returned an error of its own or a unique violation: what it wrote is
-    /// rolled back.
+    /// The work returned an error of its own or a unique violation: what it wrote is rolled back.
     Failed,
     /// The work failed otherwise in the database, or panicked: the state of the transaction is
     /// unknown.
@@ -21,8 +20,8 @@ pub(super) enum JobResult {
 
 /// A [`Write`] with its type parameters erased.
 pub(super) trait Job: Send {
-    /// Whether the caller still waits.
-    fn is_caller_waiting(&self) -> bool;
+    /// Whether the write has not timed out.
+    fn is_awaited(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult>;
     /// The request that the job is for.
     fn trace(&self) -> Option<&TraceSpan>;
@@ -61,7 +60,7 @@ where
     T: Send,
     E: WriteError,
 {
-    fn is_caller_waiting(&self) -> bool {
+    fn is_awaited(&self) -> bool {
         !self.reply.is_closed()
     }
 
@@ -107,7 +106,7 @@ where
         let result = self
             .result
             .unwrap_or_else(|| Err(Error::WriterStopped.into()));
-        // Fails if the caller timed out. The write stays committed.
+        // Fails if the write timed out. The write stays committed.
         let _ = self.reply.send(result);
     }
 }

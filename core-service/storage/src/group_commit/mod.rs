@@ -170,6 +170,7 @@ const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 struct Writer {
     target: Target,
     session: Option<Session>,
+    /// Detects copies without the log. `None` for a database in memory.
     generation: Option<Generation>,
     /// Since the last checkpoint.
     writes_in_log: usize,
@@ -185,8 +186,8 @@ impl Writer {
     async fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) -> Result<(), Error> {
         let mut batch = Vec::with_capacity(MAX_BATCH);
         while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
-            // A caller that timed out may have retried: its first write must not run.
-            batch.retain(|job| job.is_caller_waiting());
+            // A write that timed out may have been retried: it must not run too.
+            batch.retain(|job| job.is_awaited());
             if batch.len() <= 1 || self.commit(&mut batch).await.is_err() {
                 // A write that breaks the transaction must not fail the others.
                 for job in &mut batch {
@@ -328,7 +329,7 @@ async fn transact(
 ) -> Result<Committed, Error> {
     session.begin().await?;
     let mut writes = 0;
-    for job in jobs.iter_mut().filter(|job| job.is_caller_waiting()) {
+    for job in jobs.iter_mut().filter(|job| job.is_awaited()) {
         writes += 1;
         if savepoints == Savepoints::Yes {
             session.execute_unprepared("SAVEPOINT job").await?;

@@ -8,16 +8,16 @@ use tokio::sync::Semaphore;
 
 use crate::{Error, Storage, WriteError, fixture};
 
-/// The error type of a caller.
+/// An error type with errors of the work.
 #[derive(Debug, thiserror::Error)]
-enum CallerError {
+enum WorkError {
     #[error("failed")]
     Failed,
     #[error(transparent)]
     Storage(#[from] Error),
 }
 
-impl WriteError for CallerError {
+impl WriteError for WorkError {
     fn as_storage(&self) -> Option<&Error> {
         match self {
             Self::Storage(error) => Some(error),
@@ -90,7 +90,7 @@ async fn a_failed_write_is_rolled_back_alone() {
         Box::pin(async move {
             let store = fixture::store("failed");
             crate::stores::insert(transaction, &store).await?;
-            Err::<(), _>(CallerError::Failed)
+            Err::<(), _>(WorkError::Failed)
         })
     });
     let (before, failed, after, ()) = tokio::join!(
@@ -101,7 +101,7 @@ async fn a_failed_write_is_rolled_back_alone() {
     );
 
     assert!(before.is_ok() && after.is_ok());
-    assert!(matches!(failed, Err(CallerError::Failed)));
+    assert!(matches!(failed, Err(WorkError::Failed)));
     assert_eq!(names(&storage).await, ["after", "before"]);
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
-    consent,
     id::{StoreId, WebhookId},
+    proven_webhooks,
     scheduling::ReceiverHealth,
 };
 use sea_orm::sea_query::ExprTrait as _;
@@ -116,7 +116,7 @@ pub(super) async fn save(
             health.case(Column::Id.is_in(ids), Expr::value(name.as_str()))
         })
         .finally(Expr::col(Column::ReceiverHealth));
-    let lost_since = Instant::from(consent::proof_lost_since(now));
+    let lost_since = Instant::from(proven_webhooks::proof_lost_since(now));
     let keeps_proof = Condition::all().add(Column::IsProven.eq(true)).add(
         Condition::any()
             .add(Column::FailingSince.is_null())

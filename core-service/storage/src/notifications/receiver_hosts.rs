@@ -8,8 +8,8 @@ use std::{
 };
 
 use domain::{
-    consent::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
     id::StoreId,
+    proven_webhooks::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
 };
 use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::{
-    consent::FAILURE_RETENTION,
+    proven_webhooks::FAILURE_RETENTION,
     scheduling::{ReceiverHealth, UsageKey},
 };
 
@@ -13,7 +13,7 @@ use crate::entity::receiver_host;
 const HOST: &str = "shop.example:443";
 
 /// A store on each database, with unproven webhooks at one host.
-async fn stores(webhooks: usize) -> Vec<(TestStore, Vec<WebhookId>)> {
+async fn stores_with_unproven_webhooks(webhooks: usize) -> Vec<(TestStore, Vec<WebhookId>)> {
     let mut stores = Vec::new();
     for store in [Some(TestStore::new().await), TestStore::on_postgres().await] {
         let Some(store) = store else { continue };
@@ -53,7 +53,7 @@ impl TestStore {
 
 #[tokio::test]
 async fn unproven_webhooks_of_a_store_at_a_host_have_one_notification_in_flight() {
-    for (store, _) in stores(3).await {
+    for (store, _) in stores_with_unproven_webhooks(3).await {
         let other = store.another();
         other.add_unproven_webhooks(3).await;
         store.complete(2, NOW).await;
@@ -72,8 +72,8 @@ async fn unproven_webhooks_of_a_store_at_a_host_have_one_notification_in_flight(
 }
 
 #[tokio::test]
-async fn after_three_failures_a_host_pauses_twice_as_long_each_time_up_to_a_minute() {
-    for (store, _) in stores(100).await {
+async fn from_the_fourth_failure_on_the_pause_of_a_host_doubles_up_to_a_minute() {
+    for (store, _) in stores_with_unproven_webhooks(100).await {
         store.complete(10, NOW).await;
         let mut now = NOW;
         let mut starts = Vec::new();
@@ -87,7 +87,7 @@ async fn after_three_failures_a_host_pauses_twice_as_long_each_time_up_to_a_minu
             now += SignedDuration::from_secs(1);
         }
 
-        // Each of the 100 webhooks comes before those that have failed.
+        // Each attempt is the first of its webhook, so that no retry delay counts.
         let pauses: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let expected = [1, 1, 1, 3, 6, 12, 24, 48].into_iter().chain([60; 8]);
         assert_eq!(pauses, expected.collect::<Vec<_>>());
@@ -97,7 +97,7 @@ async fn after_three_failures_a_host_pauses_twice_as_long_each_time_up_to_a_minu
 /// Otherwise those that fail would delay a new one for hours.
 #[tokio::test]
 async fn a_webhook_without_attempts_comes_before_those_that_failed() {
-    for (store, ids) in stores(70).await {
+    for (store, ids) in stores_with_unproven_webhooks(70).await {
         store.complete(1, NOW).await;
         let mut now = NOW;
         for _ in &ids {
@@ -117,8 +117,8 @@ async fn a_webhook_without_attempts_comes_before_those_that_failed() {
 }
 
 #[tokio::test]
-async fn a_host_that_accepts_opens_at_once_for_all_webhooks_of_the_store() {
-    for (store, ids) in stores(2).await {
+async fn an_accepted_notification_proves_all_webhooks_of_its_store_at_the_host() {
+    for (store, ids) in stores_with_unproven_webhooks(2).await {
         let other = store.another();
         other.add_unproven_webhooks(1).await;
         store.complete(40, NOW).await;
@@ -152,7 +152,7 @@ async fn a_host_that_accepts_opens_at_once_for_all_webhooks_of_the_store() {
 
 #[tokio::test]
 async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_its_host_do_not() {
-    for (store, ids) in stores(2).await {
+    for (store, ids) in stores_with_unproven_webhooks(2).await {
         store.complete(1, NOW).await;
         let leased = store.claim(NOW).await;
         store.report_all(&leased, &Outcome::Delivered, NOW).await;
@@ -166,13 +166,13 @@ async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_i
                 .await;
             assert_eq!(store.row(failing).await.is_proven, expected, "{seconds}");
         }
-        let healthy = ids.into_iter().find(|id| *id != failing).unwrap();
-        assert!(store.row(healthy).await.is_proven);
+        let proven = ids.into_iter().find(|id| *id != failing).unwrap();
+        assert!(store.row(proven).await.is_proven);
 
         // What the other one accepts proves nothing about it.
         store.complete(3, later(400)).await;
         let leased = store.claim(later(400)).await;
-        assert_eq!(counts(&leased, &[healthy, failing]), [3, 1]);
+        assert_eq!(counts(&leased, &[proven, failing]), [3, 1]);
         let (of_failing, leased): (Vec<_>, Vec<_>) = leased
             .into_iter()
             .partition(|(_, claimed)| claimed.target.webhook_id == failing);
@@ -190,7 +190,7 @@ async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_i
 /// The clock does not advance: only the release frees the host.
 #[tokio::test]
 async fn a_notification_that_was_not_sent_frees_its_host() {
-    for (store, _) in stores(1).await {
+    for (store, _) in stores_with_unproven_webhooks(1).await {
         store.complete(2, NOW).await;
         let leased = store.claim(NOW).await;
         let unsent = [(leased[0].1.id, leased[0].0)];
@@ -214,7 +214,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
 
 #[tokio::test]
 async fn old_failures_are_removed() {
-    for (store, _) in stores(1).await {
+    for (store, _) in stores_with_unproven_webhooks(1).await {
         store.complete(2, NOW).await;
         let leased = store.claim(NOW).await;
         store.report_all(&leased, &server_error(), NOW).await;
@@ -239,7 +239,7 @@ async fn old_failures_are_removed() {
 
 #[tokio::test]
 async fn webhooks_of_a_store_or_host_with_an_exhausted_share_are_not_eligible() {
-    for (store, _) in stores(0).await {
+    for (store, _) in stores_with_unproven_webhooks(0).await {
         let other = store.another();
         let (id, other_id) = (store.add_webhook().await, other.add_webhook().await);
         store.complete(1, NOW).await;
@@ -267,7 +267,7 @@ async fn webhooks_of_a_store_or_host_with_an_exhausted_share_are_not_eligible() 
 /// Otherwise a webhook whose receiver only fails would stay proven if it is disabled and enabled.
 #[tokio::test]
 async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_at_its_host_too() {
-    for (store, _) in stores(0).await {
+    for (store, _) in stores_with_unproven_webhooks(0).await {
         let id = store.add_webhook().await;
         store.complete(1, NOW).await;
         let leased = store.claim(NOW).await;

@@ -1,10 +1,10 @@
-//! Consent: a receiver consents to notifications by accepting one, which proves its webhook. Until
-//! then a store calls the host at a limited rate, however many webhooks it has there.
+//! Proven webhooks: a receiver that accepts a notification proves its webhook. Until then a store
+//! calls the host at a limited rate, however many webhooks it has there.
 
 use jiff::{SignedDuration, Timestamp};
 
 /// How long all attempts of a proven webhook may fail before it is unproven again: its host name
-/// may have been moved to the address of a server that never consented.
+/// may have been moved to the address of a server that never accepted one.
 const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 
 /// The pause in seconds of a host after each failed attempt of unproven webhooks: none after the

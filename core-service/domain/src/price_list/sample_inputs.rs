@@ -1,5 +1,4 @@
-//! Placeholder deliveries, with which conditions are evaluated to check them when a price list is
-//! parsed.
+//! Sample deliveries, with which conditions are evaluated to check them when a price list is parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +15,18 @@ use crate::{
 };
 
 /// A delivery with every optional value that conditions can read, and one with none.
-pub(super) struct Placeholders<'a> {
+pub(super) struct SampleInputs<'a> {
     functions: &'a Context<'static, 'static>,
-    deliveries: [Placeholder; 2],
+    deliveries: [SampleInput; 2],
 }
 
-struct Placeholder {
+struct SampleInput {
     plan: DeliveryPlan,
     totals: Totals,
     now: Zoned,
 }
 
-impl<'a> Placeholders<'a> {
+impl<'a> SampleInputs<'a> {
     pub(super) fn new(
         functions: &'a Context<'static, 'static>,
         packages: Option<&BTreeSet<String>>,
@@ -37,12 +36,12 @@ impl<'a> Placeholders<'a> {
             kind: kind.clone(),
             quantity: 1,
         });
-        let mut full = Placeholder::new(
+        let mut full = SampleInput::new(
             plan(Some(1), packages.collect(), Some("placeholder")),
             volumes,
         );
         full.totals.volume = Some(1);
-        let minimal = Placeholder::new(plan(None, Vec::new(), None), volumes);
+        let minimal = SampleInput::new(plan(None, Vec::new(), None), volumes);
         Self {
             functions,
             deliveries: [full, minimal],
@@ -50,10 +49,10 @@ impl<'a> Placeholders<'a> {
     }
 
     /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per
-    /// placeholder.
-    /// They contain all variables of delivery rules, so that these can be checked with them too.
+    /// sample. They contain all variables of delivery rules, so that these can be checked with them
+    /// too.
     pub(super) fn with_scopes(&self, check: impl FnOnce(&[Context<'_, '_>])) {
-        let variables = self.deliveries.each_ref().map(Placeholder::variables);
+        let variables = self.deliveries.each_ref().map(SampleInput::variables);
         let variables = variables.each_ref();
         let delivery_scopes = variables.map(|variables| variables.scope(self.functions));
         let tasks = variables.map(|variables| variables.task_variable(TaskKind::Dropoff));
@@ -63,7 +62,7 @@ impl<'a> Placeholders<'a> {
     }
 }
 
-impl Placeholder {
+impl SampleInput {
     fn new(plan: DeliveryPlan, volumes: &BTreeMap<String, i64>) -> Self {
         Self {
             totals: Totals::of(&plan, volumes),
