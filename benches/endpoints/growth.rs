@@ -1,5 +1,5 @@
-//! Endpoints of platforms that store few and many deliveries, made by SQL as copies of one, with the
-//! webhooks of many stores. Measured interleaved.
+//! Compares the endpoints of platforms with few and with many deliveries, measured interleaved. SQL
+//! inserts the deliveries as copies of one, and webhooks of many stores.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub(crate) async fn measure(postgres: &Postgres, sizes: &[u64]) {
     }
 }
 
-/// A platform with as many deliveries.
+/// A platform with `size` deliveries.
 async fn filled(database: &'static str, size: u64, postgres: &Postgres) -> Platform {
     let name = format!("growth_{size}");
     let url = (database == "PostgreSQL").then(|| {

@@ -182,7 +182,7 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
     let notified = receiver.received();
     assert!(completed.len() >= RACES);
     assert_eq!(notified.total, completed.len() + 1);
-    assert!(notified.completed_twice().is_empty());
+    assert!(notified.notified_twice().is_empty());
     crate::report(&format!(
         "{} deliveries completed by two cores at once: {} events",
         completed.len(),

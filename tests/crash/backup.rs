@@ -46,7 +46,7 @@ pub(crate) fn text(path: &Path) -> &str {
 /// Everything acknowledged before the backup is in the restored platform, every completion before it is
 /// notified, and none under two ids: those that were in flight or sent meanwhile have their old id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_before_a_backup_under_load_is_restored_elsewhere() {
+async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
@@ -120,7 +120,7 @@ pub(crate) async fn verify_restored(
     assert!(is_notified.await, "not all completions are notified");
     checker::wait_until_settled(query, RECOVERY_TIMEOUT).await;
     let twice = receiver.received();
-    let twice = twice.completed_twice();
+    let twice = twice.notified_twice();
     assert!(
         twice.iter().all(|delivery| !completed.contains(*delivery)),
         "notified under two ids: {twice:?}"

@@ -64,9 +64,9 @@ async fn drill(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_before_a_dump_under_load_is_restored_elsewhere() {
-    let elsewhere = tempfile::tempdir().unwrap();
-    let file = elsewhere.path().join("platform.dump");
+async fn what_was_acknowledged_before_a_dump_under_load_is_restored_from_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("platform.dump");
     let run = |postgres: &Postgres, program: &str, arguments: &[&str]| {
         let output = program::output(postgres.program(program).args(arguments));
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -97,6 +97,6 @@ async fn what_was_acknowledged_before_a_dump_under_load_is_restored_elsewhere() 
 
 /// The copy of the files has the write-ahead log of the time in which they were copied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_acknowledged_before_a_base_backup_under_load_is_restored_elsewhere() {
+async fn what_was_acknowledged_before_a_base_backup_under_load_is_restored_from_it() {
     drill("pg_basebackup", Postgres::back_up, Postgres::restore).await;
 }

@@ -157,7 +157,7 @@ pub(crate) async fn read_back(
             listed_twice: listed.len() - distinct.len(),
             created_twice: distinct.difference(&known).count(),
             not_notified: notified.missing(&completed).len(),
-            notified_twice: notified.completed_twice().len(),
+            notified_twice: notified.notified_twice().len(),
             notified_unfinished: notified
                 .deliveries
                 .keys()

@@ -41,7 +41,7 @@ impl Received {
     }
 
     /// The deliveries with more than one `webhook-id`.
-    pub(crate) fn completed_twice(&self) -> BTreeSet<&String> {
+    pub(crate) fn notified_twice(&self) -> BTreeSet<&String> {
         let repeated = self.deliveries.iter().filter(|(_, ids)| ids.len() > 1);
         repeated.map(|(delivery, _)| delivery).collect()
     }

@@ -83,7 +83,7 @@ async fn the_victim_of_a_deadlock_is_retried() {
 
     assert_eq!(done["status"], "DONE");
     assert_eq!(cluster.postgres.count_logged("deadlock detected"), 1);
-    // The notification of a later delivery shows that there is none more of this one.
+    // The notification of a later delivery shows that this one causes no second notification.
     let later = shop.create_delivery().await.unwrap();
     board.complete_delivery(&later).await;
     let expected = [&delivery, &later].map(|delivery| iri(delivery).to_owned());

@@ -30,8 +30,8 @@ on_both_databases! {
                 "shop": null,
             })
         );
-        let operators_app = json_ld(&operator.get("/api/me").await, 200);
-        assert_eq!(operators_app["store"], Value::Null);
+        let operators_client = json_ld(&operator.get("/api/me").await, 200);
+        assert_eq!(operators_client["store"], Value::Null);
         assert_error(&platform.anonymous_client().get("/api/me").await, 401);
     }
 

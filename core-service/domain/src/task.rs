@@ -38,12 +38,12 @@ pub struct Package {
     pub quantity: u32,
 }
 
-/// A validated request for a task, ready to be priced or stored.
+/// A task's validated content: of a request, and of the stored task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPlan {
     pub address: Address,
     pub window: TimeWindow,
-    /// Whether the window was requested as a time slot.
+    /// Whether the request gave the window as `timeSlot`.
     pub is_time_slot: bool,
     pub comments: String,
     /// Grams.

@@ -36,7 +36,8 @@ const FAULTS: u32 = 20;
 const REFUSED_INTERVAL: usize = 10;
 
 /// The tables from which retention removes rows.
-const RETAINED_TABLES: [&str; 4] = ["notifications", "attempts", "events", "idempotency_keys"];
+const TABLES_WITH_RETENTION: [&str; 4] =
+    ["notifications", "attempts", "events", "idempotency_keys"];
 
 /// Tables of few rows that are updated often, and tables that keep all rows.
 const OTHER_TABLES: [&str; 5] = [
@@ -47,8 +48,8 @@ const OTHER_TABLES: [&str; 5] = [
     "tasks",
 ];
 
-/// Longer than the second retry takes, 5 min, which a refusal and a receiver that does not respond
-/// cause together.
+/// Longer than the 5 min until a second retry: a notification may be refused once, and be sent again
+/// while the receiver does not respond.
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -99,9 +100,9 @@ async fn run<P: Platform>(platform: &mut P) {
             receiver.set_responding(true);
         }
         if started.elapsed() > duration * (2 * faults + 1) / (2 * FAULTS) {
-            let is_late = started.elapsed() > duration / 4;
+            let is_after_first_quarter = started.elapsed() > duration / 4;
             fault = platform
-                .inject((faults, is_late), &traffic, &receiver)
+                .inject((faults, is_after_first_quarter), &traffic, &receiver)
                 .await;
             last_fault = Instant::now();
             faults += 1;
@@ -146,11 +147,15 @@ fn limited_columns<P: Platform>() -> Vec<String> {
             .collect()
     };
     let of_processes = name(P::NEVER_KILLED, &["rss KiB", "descriptors", "threads"]);
-    [of_processes, name(&RETAINED_TABLES, P::LIMITED_COLUMNS)].concat()
+    [
+        of_processes,
+        name(&TABLES_WITH_RETENTION, P::LIMITED_COLUMNS),
+    ]
+    .concat()
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {
-    RETAINED_TABLES.into_iter().chain(OTHER_TABLES)
+    TABLES_WITH_RETENTION.into_iter().chain(OTHER_TABLES)
 }
 
 /// The traffic, the processes and the database now.

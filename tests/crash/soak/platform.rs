@@ -60,8 +60,8 @@ pub(super) trait Platform {
     /// Names and values of what the database occupies, and of the work of autovacuum.
     fn storage(&self) -> Vec<(String, u64)>;
 
-    /// Injects a fault, by its number and whether a quarter of the run is over, and repairs it;
-    /// returns its name. The caller lets a receiver respond again.
+    /// Injects a fault, by its number and whether the first quarter of the run is over, and repairs
+    /// it; returns its name. The caller lets a receiver respond again.
     async fn inject(
         &mut self,
         fault: (u32, bool),
@@ -114,11 +114,11 @@ impl Platform for AllInOne {
 
     async fn inject(
         &mut self,
-        (number, is_late): (u32, bool),
+        (number, is_after_first_quarter): (u32, bool),
         traffic: &Traffic,
         receiver: &Receiver,
     ) -> String {
-        let name = if !is_late || number == 0 {
+        let name = if !is_after_first_quarter || number == 0 {
             self.server.kill();
             self.server.start().await;
             "kill"

@@ -77,7 +77,7 @@ fn to_loopback() -> BoxFuture<'static, LookupResult> {
 
 /// Ten seconds before the lease expires, or after half of the lease if that is later.
 #[test]
-fn the_timeout_of_an_attempt_ends_before_its_lease() {
+fn an_attempt_times_out_before_its_lease_expires() {
     let config = Config {
         send_timeout: Duration::from_secs(15),
         ..Config::default()

@@ -88,10 +88,10 @@ pub(crate) fn written(words: &[Word]) -> String {
 /// The country and its regions at the end of an address, last first; none before the word at
 /// `first`.
 pub(crate) fn regions_at_end(words: &[Word], country: &Country, first: usize) -> Vec<Range<usize>> {
-    const MAX_WORDS: usize = 4;
+    const MAX_REGION_WORDS: usize = 4;
     let mut regions = Vec::new();
     let mut end = words.len();
-    while let Some(start) = (end.saturating_sub(MAX_WORDS).max(first)..end).find(|start| {
+    while let Some(start) = (end.saturating_sub(MAX_REGION_WORDS).max(first)..end).find(|start| {
         let key = key_of(&words[*start..end]);
         country.is_country_name(&key) || country.is_region(&key)
     }) {

@@ -6,7 +6,7 @@ import { send } from "./client.js";
 const IS_DEMO = document.documentElement.dataset.demo !== undefined;
 
 /** A button below a response that is an open delivery; nothing elsewhere. */
-export function completion({ text }) {
+export function completeButton({ text }) {
   if (!IS_DEMO) return [];
   let delivery = {};
   try {

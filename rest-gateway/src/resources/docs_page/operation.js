@@ -9,11 +9,11 @@ import { send } from "./client.js";
 import { languages } from "./languages.js";
 import { LANGUAGES } from "./samples.js";
 import { rendered } from "./response.js";
-import { completion } from "./demo.js";
+import { completeButton } from "./demo.js";
 
-/** A `details` element with one operation of the documentation. */
-export function operation(api, one, follow) {
-  const { id, path, method, described } = one;
+/** A `details` element with an operation; `openOperation` opens the one that a path in a response names. */
+export function operation(api, entry, openOperation) {
+  const { id, path, method, described } = entry;
   const details = disclosure(
     { className: "operation", id },
     [
@@ -21,14 +21,14 @@ export function operation(api, one, follow) {
       element("span", { className: "path" }, path),
       element("span", { className: "title" }, described.summary),
     ],
-    () => content(api, one, follow, details),
+    () => content(api, entry, openOperation, details),
   );
   return details;
 }
 
-function content(api, one, follow, details) {
-  const { described } = one;
-  const { form, sample } = tryIt(api, one, follow, details);
+function content(api, entry, openOperation, details) {
+  const { described } = entry;
+  const { form, sample } = tryIt(api, entry, openOperation, details);
   const { by, scopes } = authentication(described);
   const auth = {
     token: scopes.length
@@ -50,8 +50,8 @@ function content(api, one, follow, details) {
   );
 }
 
-/** The form with its outcome, and the code of the request, which follows what is entered. */
-function tryIt(api, { id, path, method, described }, follow, details) {
+/** The form with its outcome, and the code of the request with the entered values. */
+function tryIt(api, { id, path, method, described }, openOperation, details) {
   const auth = authentication(described).by;
   const success = Object.entries(described.responses).find(([status]) => status < 300);
   const accept = preferred((success && success[1].content) || {}) || JSON_LD;
@@ -79,7 +79,7 @@ function tryIt(api, { id, path, method, described }, follow, details) {
         element("strong", { className: response.status < 400 ? "succeeded" : "failed" }, String(response.status)),
         `, ${new TextEncoder().encode(response.text).length} bytes, below.`,
       );
-      outcome.replaceChildren(...rendered(api, response, follow), ...completion(response));
+      outcome.replaceChildren(...rendered(api, response, openOperation), ...completeButton(response));
     } catch (error) {
       status.replaceChildren(element("span", { className: "failed" }, `No response: ${error.message}`));
       outcome.replaceChildren();

@@ -26,7 +26,7 @@ async function show() {
     const links = tagged.map(({ id, method, described }) => [id, method, described.summary]);
     section(name, links, [
       ...(description ? markdown(description) : []),
-      ...tagged.map((one) => operation(api, one, follow)),
+      ...tagged.map((entry) => operation(api, entry, openOperation)),
     ]);
   }
   const events = webhooks(api).map(({ id, name }) => [id, "event", name]);
@@ -50,7 +50,7 @@ function section(title, links, content) {
 }
 
 /** Opens an operation with these values in its form. */
-function follow({ id, values }) {
+function openOperation({ id, values }) {
   const details = byId(id);
   // The form is created by the event `toggle`, before this listener runs.
   if (details.open) details.fill(values);

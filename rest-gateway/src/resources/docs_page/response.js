@@ -7,7 +7,7 @@ import { operationAt } from "./openapi.js";
 const SHOWN = 100_000;
 
 /** The elements of a response. Each path of a resource in it leads to the operation that reads it. */
-export function rendered(api, { headers, text }, follow) {
+export function rendered(api, { headers, text }, openOperation) {
   const lines = headers.map(([name, value]) => `${name}: ${value}`).join("\n");
   let body = text;
   try {
@@ -17,7 +17,7 @@ export function rendered(api, { headers, text }, follow) {
   }
   const isCut = body.length > SHOWN;
   const shown = code(isCut ? body.slice(0, SHOWN) : body, "Body of the response");
-  link(api, shown.querySelector("code"), follow);
+  link(api, shown.querySelector("code"), openOperation);
   return [
     element("details", {}, element("summary", {}, "Headers"), code(lines, "Headers of the response")),
     text ? shown : element("p", { className: "hint" }, "The response has no body."),
@@ -25,14 +25,14 @@ export function rendered(api, { headers, text }, follow) {
   ].filter(Boolean);
 }
 
-function link(api, shown, follow) {
+function link(api, shown, openOperation) {
   const parts = shown.textContent.split(/"(\/api\/[^"]+)"/).map((part, index) => {
     const operation = index % 2 === 1 ? operationAt(api, "get", part) : null;
     if (!operation) return index % 2 === 1 ? `"${part}"` : part;
     const anchor = element("a", { href: `#${operation.id}` }, part);
     anchor.addEventListener("click", (event) => {
       event.preventDefault();
-      follow(operation);
+      openOperation(operation);
     });
     return element("span", {}, '"', anchor, '"');
   });
