@@ -1,4 +1,4 @@
-//! A handle to one of the three running services.
+//! A handle to the gateway, the core or the dispatcher of an all-in-one.
 
 use anyhow::Context;
 use tokio::{task::JoinHandle, time::Instant};

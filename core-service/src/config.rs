@@ -27,7 +27,7 @@ use crate::{
 };
 
 const DAY: Duration = Duration::from_hours(24);
-/// Maximum of [`Config::event_retention`] and of the durations of [`WebhookConfig`].
+/// Maximum of the settings that are at least a day.
 const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
 
 /// Settings of a core.
@@ -308,14 +308,14 @@ impl Config {
                     .split_once('=')
                     .is_some_and(|(_, url)| may_contain_key(url))
             },
-            secret: "a key",
-            instead: "set DELIVERY_GEOCODER",
+            secret_kind: "a key",
+            remedy: "set DELIVERY_GEOCODER",
         },
         SecretFlag {
             argument: "osrm_url",
             contains_secret: may_contain_key,
-            secret: "a key",
-            instead: "set DELIVERY_OSRM_URL",
+            secret_kind: "a key",
+            remedy: "set DELIVERY_OSRM_URL",
         },
     ];
 

@@ -31,11 +31,11 @@ use uuid::Uuid;
 /// Longer than the gateway's own timeout.
 const TIMEOUT: Duration = Duration::from_secs(40);
 
-/// How long an idle connection is kept. Shorter than the drain grace of a cluster's gateways: else a
-/// gateway that shuts down closes a connection just as a request is sent on it.
+/// How long an idle connection is kept. Shorter than the `--drain-grace` of a cluster's gateways:
+/// else a gateway that shuts down closes a connection just as a request is sent on it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a gateway that shuts down is out of rotation. Longer than its drain grace.
+/// How long a gateway that shuts down is out of rotation. Longer than its `--drain-grace`.
 const OUT_OF_ROTATION: Duration = Duration::from_secs(6);
 
 const DELIVERIES: &str = "/api/deliveries";
@@ -64,7 +64,7 @@ pub(crate) enum Failure {
     ConnectionLost(hyper_util::client::legacy::Error),
     /// The connection broke during the response.
     IncompleteResponse(hyper::Error),
-    /// No response within the deadline.
+    /// No response within the timeout.
     Timeout,
     ErrorResponse {
         status: u16,
@@ -285,7 +285,7 @@ impl Caller {
             .unwrap();
     }
 
-    /// Sends a test notification to the webhook with this IRI.
+    /// Requests a test send to the webhook with this IRI.
     pub(crate) async fn test_webhook(&self, webhook: &str) -> Result<Value, Failure> {
         self.call(Method::POST, &format!("{webhook}/test"), &json!({}))
             .await

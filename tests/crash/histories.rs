@@ -30,7 +30,7 @@ use self::{
     platform::Platform,
     quote::Quote,
     time_slot::TimeSlot,
-    workload::{CONCURRENT_OBJECTS, Checked, Choices, Workload, run},
+    workload::{CONCURRENT_OBJECTS, Checked, Pickers, Workload, run},
 };
 use crate::{
     ONE_AT_A_TIME,
@@ -169,8 +169,8 @@ impl HistoryTest {
     }
 
     fn use_objects<W: Workload + 'static>(&mut self, random: &mut Random) {
-        let choices = [(); CONCURRENT_OBJECTS].map(|()| Choices::draw(random));
-        let using = run::<W>(self.platform.clone(), choices, self.finish.clone());
+        let pickers = [(); CONCURRENT_OBJECTS].map(|()| Pickers::draw(random));
+        let using = run::<W>(self.platform.clone(), pickers, self.finish.clone());
         self.running.spawn(using);
     }
 

@@ -89,7 +89,7 @@ fn a_token_contains_client_scopes_and_times() {
 }
 
 #[test]
-fn a_token_is_valid_from_its_start_to_its_end() {
+fn a_token_is_valid_from_30_s_before_its_start_to_its_end() {
     let key_set = key_set();
     let token = token(&key_set);
 
@@ -100,7 +100,7 @@ fn a_token_is_valid_from_its_start_to_its_end() {
 }
 
 #[test]
-fn a_token_ends_with_a_replaced_secret() {
+fn a_token_expires_with_its_retired_secret() {
     let key_set = key_set();
     let half_a_second = SignedDuration::from_millis(500);
     for (end, lifetime) in [

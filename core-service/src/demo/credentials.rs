@@ -15,6 +15,7 @@ use crate::{
 /// The name of the secret in the database.
 const NAME: &str = "own clients";
 
+/// The secret from which the credentials are derived.
 pub(super) struct Seed(Zeroizing<Vec<u8>>);
 
 impl Seed {

@@ -55,9 +55,9 @@ pub async fn copy(database: &Path, target: &Path, description: &Description) -> 
         sqlite.journal_mode(SqliteJournalMode::Delete)
     })
     .await?;
-    let described = describe(&copy, description).await;
+    let written = write_description(&copy, description).await;
     copy.close().await?;
-    described
+    written
 }
 
 async fn copy_from(
@@ -77,7 +77,10 @@ async fn copy_from(
     Ok(())
 }
 
-async fn describe(copy: &DatabaseConnection, description: &Description) -> Result<(), Error> {
+async fn write_description(
+    copy: &DatabaseConnection,
+    description: &Description,
+) -> Result<(), Error> {
     Generation::end(copy).await?;
     let create = "CREATE TABLE backup (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID";
     copy.execute_unprepared(create).await?;
@@ -118,15 +121,15 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
         let count = rows::value(backup, &format!("SELECT count(*) FROM {rows}")).await?;
         counts.push((name, count));
     }
-    let taken_at = described(backup, "taken_at").await?.unwrap_or_default();
+    let taken_at = value(backup, "taken_at").await?.unwrap_or_default();
     let keys = super::signing_keys::list(backup).await?;
     Ok(Contents {
         description: Description {
             taken_at: taken_at
                 .parse()
                 .map_err(|error| Error::inconsistent("backup", error))?,
-            program: described(backup, "program").await?.unwrap_or_default(),
-            master_key: described(backup, "master_key").await?,
+            program: value(backup, "program").await?.unwrap_or_default(),
+            master_key: value(backup, "master_key").await?,
         },
         schema: rows::value(backup, "SELECT max(version) FROM seaql_migrations").await?,
         counts,
@@ -135,7 +138,7 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
 }
 
 /// Turns a copy of a backup into a database that can be started under the name `database`: removes
-/// the description, and writes the generation file.
+/// the description, and writes the file that detects copies without the write-ahead log.
 pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     let connection = connect(copy, |sqlite| {
         sqlite
@@ -144,9 +147,7 @@ pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     })
     .await?;
     let removed = connection.execute_unprepared("DROP TABLE backup").await;
-    let written = Generation::beside(database)
-        .write_sidecar(&connection)
-        .await;
+    let written = Generation::beside(database).write_file(&connection).await;
     connection.close().await?;
     removed?;
     written
@@ -165,7 +166,8 @@ pub(super) async fn connect(
     connected.map_err(|error| Error::from(error).explained(&format!("sqlite://{}", file.display())))
 }
 
-async fn described(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {
+/// A value of the description.
+async fn value(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {
     let select = "SELECT value FROM backup WHERE name = ?";
     let statement = Statement::from_sql_and_values(DbBackend::Sqlite, select, [name.into()]);
     let row = backup.query_one_raw(statement).await?;

@@ -27,7 +27,7 @@ const NEW: i32 = 0;
 #[derive(Clone, Debug)]
 pub(super) struct Generation {
     database: PathBuf,
-    sidecar: PathBuf,
+    file: PathBuf,
 }
 
 /// What a checkpoint leaves in the log's file.
@@ -46,10 +46,10 @@ impl Generation {
     }
 
     pub(super) fn beside(database: &Path) -> Self {
-        let mut sidecar = database.as_os_str().to_owned();
-        sidecar.push("-generation");
+        let mut file = database.as_os_str().to_owned();
+        file.push("-generation");
         Self {
-            sidecar: sidecar.into(),
+            file: file.into(),
             database: database.to_owned(),
         }
     }
@@ -75,15 +75,12 @@ impl Generation {
         let name = self.database.file_name().unwrap_or_default().display();
         Err(Error::Misconfigured(format!(
             "{database} {reason}; restore a backup (delivery restore), or copy all files {name}* of the stopped platform. To start without what is missing, run: echo {found} > {}",
-            self.sidecar.display()
+            self.file.display()
         )))
     }
 
     /// Writes the generation of a closed database into the file.
-    pub(super) async fn write_sidecar(
-        &self,
-        connection: &impl ConnectionTrait,
-    ) -> Result<(), Error> {
+    pub(super) async fn write_file(&self, connection: &impl ConnectionTrait) -> Result<(), Error> {
         self.write(version(connection).await?).await
     }
 
@@ -127,8 +124,8 @@ impl Generation {
 
     /// The number in the file; `None` if there is none.
     fn read(&self) -> Result<Option<i32>, Error> {
-        let path = self.sidecar.display();
-        match fs::read_to_string(&self.sidecar) {
+        let path = self.file.display();
+        match fs::read_to_string(&self.file) {
             Ok(text) => text.trim().parse().map(Some).map_err(|_| {
                 Error::Misconfigured(format!(
                     "{path} does not contain a number: restore a backup"
@@ -140,12 +137,12 @@ impl Generation {
     }
 
     async fn write(&self, version: i32) -> Result<(), Error> {
-        let sidecar = self.sidecar.clone();
-        let written = tokio::task::spawn_blocking(move || replace(&sidecar, version)).await;
+        let file = self.file.clone();
+        let written = tokio::task::spawn_blocking(move || replace(&file, version)).await;
         written
             .unwrap_or_else(|error| Err(io::Error::other(error)))
             .map_err(|error| {
-                let path = self.sidecar.display();
+                let path = self.file.display();
                 Error::Misconfigured(format!("cannot write {path}: {error}"))
             })
     }

@@ -108,16 +108,16 @@ pub struct SecretFlag {
     /// Whether a value contains a secret.
     pub contains_secret: fn(&str) -> bool,
     /// The kind of secret, for the error message.
-    pub secret: &'static str,
-    /// The alternative, for the error message.
-    pub instead: &'static str,
+    pub secret_kind: &'static str,
+    /// What to do instead, for the error message.
+    pub remedy: &'static str,
 }
 
 pub const DATABASE_URL: SecretFlag = SecretFlag {
     argument: "database_url",
     contains_secret: has_password,
-    secret: "a password",
-    instead: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
+    secret_kind: "a password",
+    remedy: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
 };
 
 /// Fails if a flag on the command line contains a secret.
@@ -130,12 +130,14 @@ pub fn reject_secrets(
         return Ok(());
     };
     let SecretFlag {
-        secret, instead, ..
+        secret_kind,
+        remedy,
+        ..
     } = flag;
     let name = long_name(command, flag.argument);
     Err(command.error(
         ErrorKind::ValueValidation,
-        format!("{secret} in --{name} is visible in the process list: {instead}"),
+        format!("{secret_kind} in --{name} is visible in the process list: {remedy}"),
     ))
 }
 

@@ -12,7 +12,7 @@ pub(super) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// A response that shows whether the request was executed.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
+pub(super) enum RawResponse {
     Success(Value),
     Rejection(Rejection),
 }
@@ -45,18 +45,18 @@ impl fmt::Debug for Rejection {
 }
 
 /// What became of a request.
-pub(super) enum Outcome {
-    Answered(Answer),
+pub(super) enum RequestResult {
+    Answered(RawResponse),
     /// It may have been executed, or may still be.
     Unknown,
     /// It was not executed, and never will be.
     NotSent,
 }
 
-impl Outcome {
+impl RequestResult {
     pub(super) fn of(result: Result<Value, Failure>) -> Self {
         let failure = match result {
-            Ok(value) => return Self::Answered(Answer::Success(value)),
+            Ok(value) => return Self::Answered(RawResponse::Success(value)),
             Err(failure) => failure,
         };
         match failure {
@@ -71,7 +71,7 @@ impl Outcome {
             Failure::ErrorResponse { status, body, .. } => {
                 let json: Value = serde_json::from_str(&body).unwrap_or_default();
                 let code = json["code"].as_str().unwrap_or_default().to_owned();
-                Self::Answered(Answer::Rejection(Rejection { status, code, body }))
+                Self::Answered(RawResponse::Rejection(Rejection { status, code, body }))
             }
         }
     }
@@ -89,10 +89,10 @@ pub(super) const UNKNOWN: &str = "unknown";
 
 impl AnswerCounts {
     /// Counts an operation such as `delivery: cancel`, and its answer if there was one.
-    pub(super) fn count(&self, operation: &str, answer: Option<&Answer>) {
+    pub(super) fn count(&self, operation: &str, answer: Option<&RawResponse>) {
         let answer_text = match answer {
-            Some(Answer::Success(_)) => "done",
-            Some(Answer::Rejection(rejection)) => &rejection.code,
+            Some(RawResponse::Success(_)) => "done",
+            Some(RawResponse::Rejection(rejection)) => &rejection.code,
             None => UNKNOWN,
         };
         let kind = format!("{operation}, {answer_text}");

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    answer::{Answer, Rejection},
+    answer::{RawResponse, Rejection},
     linearizability::{Model, Operation},
     platform::{self, Platform, draft, text},
-    workload::{Choice, Workload},
+    workload::{Picker, Workload},
 };
 use crate::caller::{Failure, iri};
 
@@ -193,7 +193,7 @@ impl Workload for Delivery {
     const NAME: &'static str = "delivery";
 
     async fn next(platform: &Platform) -> Option<Self> {
-        let draft = draft(("before", &platform.next_dropoff()), "");
+        let draft = draft(("before", &platform.next_dropoff_time()), "");
         let created = platform::until_success(|| platform.create(&draft, None)).await;
         Some(Self {
             iri: iri(&created).to_owned(),
@@ -202,9 +202,9 @@ impl Workload for Delivery {
         })
     }
 
-    fn choose(&self, mut choice: Choice, _: &[Operation<Self>]) -> Command {
-        let task = choice.among(&[Task::Pickup, Task::Dropoff]);
-        choice.among(&[
+    fn choose(&self, mut picker: Picker, _: &[Operation<Self>]) -> Command {
+        let task = picker.pick(&[Task::Pickup, Task::Dropoff]);
+        picker.pick(&[
             Command::Complete(task),
             Command::Complete(task),
             Command::Cancel,
@@ -236,15 +236,15 @@ impl Workload for Delivery {
         }
     }
 
-    fn response(&self, command: &Command, answer: Answer) -> Response {
-        match (command, answer) {
-            (_, Answer::Rejection(rejection)) => Response::Rejected(rejection),
-            (Command::Cancel, Answer::Success(_)) => Response::Cancelled,
-            (Command::ReadDelivery, Answer::Success(delivery)) => Response::Delivery {
+    fn response(&self, command: &Command, response: RawResponse) -> Response {
+        match (command, response) {
+            (_, RawResponse::Rejection(rejection)) => Response::Rejected(rejection),
+            (Command::Cancel, RawResponse::Success(_)) => Response::Cancelled,
+            (Command::ReadDelivery, RawResponse::Success(delivery)) => Response::Delivery {
                 tasks: ["pickup", "dropoff"].map(|task| TaskView::of(&delivery[task])),
                 cancelled_at: time(&delivery["cancelledAt"]),
             },
-            (Command::ReadTask(_) | Command::Complete(_), Answer::Success(task)) => {
+            (Command::ReadTask(_) | Command::Complete(_), RawResponse::Success(task)) => {
                 Response::Task(TaskView::of(&task))
             }
         }

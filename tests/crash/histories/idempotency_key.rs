@@ -4,11 +4,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    answer::{Answer, Rejection},
+    answer::{RawResponse, Rejection},
     delivery::agree,
     linearizability::{Model, Operation},
     platform::{Platform, draft, members},
-    workload::{Choice, Workload},
+    workload::{Picker, Workload},
 };
 use crate::caller::{Failure, iri};
 
@@ -125,12 +125,12 @@ impl Workload for IdempotencyKey {
     async fn next(platform: &Platform) -> Option<Self> {
         Some(Self {
             key: Uuid::now_v7().to_string(),
-            dropoff: platform.next_dropoff(),
+            dropoff: platform.next_dropoff_time(),
         })
     }
 
-    fn choose(&self, mut choice: Choice, _: &[Operation<Self>]) -> Command {
-        choice.among(&[
+    fn choose(&self, mut picker: Picker, _: &[Operation<Self>]) -> Command {
+        picker.pick(&[
             Command::Create(Body::RingOnce),
             Command::Create(Body::RingOnce),
             Command::Create(Body::RingOnce),
@@ -164,11 +164,11 @@ impl Workload for IdempotencyKey {
         }
     }
 
-    fn response(&self, command: &Command, answer: Answer) -> Response {
-        match (command, answer) {
-            (_, Answer::Rejection(rejection)) => Response::Rejected(rejection),
-            (Command::List, Answer::Success(page)) => Response::Listed(members(&page)),
-            (Command::Create(_), Answer::Success(delivery)) => Response::Created(Created {
+    fn response(&self, command: &Command, response: RawResponse) -> Response {
+        match (command, response) {
+            (_, RawResponse::Rejection(rejection)) => Response::Rejected(rejection),
+            (Command::List, RawResponse::Success(page)) => Response::Listed(members(&page)),
+            (Command::Create(_), RawResponse::Success(delivery)) => Response::Created(Created {
                 iri: iri(&delivery).to_owned(),
                 comments: delivery["dropoff"]["comments"].clone(),
                 body: delivery.to_string(),

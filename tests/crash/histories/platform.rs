@@ -60,7 +60,7 @@ impl Platform {
     }
 
     /// A `before` that no other delivery has, so that a list can be filtered by it.
-    pub(super) fn next_dropoff(&self) -> String {
+    pub(super) fn next_dropoff_time(&self) -> String {
         let number = self.dropoffs.fetch_add(1, Ordering::Relaxed);
         let minutes = i64::try_from(number).unwrap();
         let time = Timestamp::from_second(FIRST_DROPOFF + 60 * minutes);

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{
-    answer::{Answer, Rejection},
+    answer::{RawResponse, Rejection},
     linearizability::{Model, Operation},
     platform::{self, Platform, draft, members},
-    workload::{Choice, Workload},
+    workload::{Picker, Workload},
 };
 use crate::caller::{Failure, iri};
 
@@ -111,7 +111,7 @@ impl Workload for Quote {
     const NAME: &'static str = "quote";
 
     async fn next(platform: &Platform) -> Option<Self> {
-        let dropoff = platform.next_dropoff();
+        let dropoff = platform.next_dropoff_time();
         let draft = draft(("before", &dropoff), "");
         let quoted = platform::until_success(|| platform.calculate_price(&draft)).await;
         let price = json!({
@@ -128,14 +128,14 @@ impl Workload for Quote {
         })
     }
 
-    fn choose(&self, mut choice: Choice, operations: &[Operation<Self>]) -> Command {
+    fn choose(&self, mut picker: Picker, operations: &[Operation<Self>]) -> Command {
         let mut responses = operations.iter().filter_map(Operation::response);
         let shown = responses.find_map(|response| match response {
             Response::Created { delivery, .. } => Some(delivery.clone()),
             Response::Rejected(rejection) => using_delivery(rejection),
             _ => None,
         });
-        choice.among(&[
+        picker.pick(&[
             Command::Create,
             Command::Create,
             Command::Create,
@@ -170,16 +170,16 @@ impl Workload for Quote {
         }
     }
 
-    fn response(&self, command: &Command, answer: Answer) -> Response {
-        match (command, answer) {
-            (_, Answer::Rejection(rejection)) => Response::Rejected(rejection),
-            (Command::Create, Answer::Success(mut delivery)) => Response::Created {
+    fn response(&self, command: &Command, response: RawResponse) -> Response {
+        match (command, response) {
+            (_, RawResponse::Rejection(rejection)) => Response::Rejected(rejection),
+            (Command::Create, RawResponse::Success(mut delivery)) => Response::Created {
                 delivery: iri(&delivery).to_owned(),
                 price: delivery["price"].take(),
             },
-            (Command::Assert, Answer::Success(_)) => Response::Accepted,
-            (Command::Cancel(_), Answer::Success(_)) => Response::Cancelled,
-            (Command::List, Answer::Success(page)) => Response::Listed(members(&page)),
+            (Command::Assert, RawResponse::Success(_)) => Response::Accepted,
+            (Command::Cancel(_), RawResponse::Success(_)) => Response::Cancelled,
+            (Command::List, RawResponse::Success(page)) => Response::Listed(members(&page)),
         }
     }
 }

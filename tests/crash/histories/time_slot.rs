@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    answer::{Answer, Rejection},
+    answer::{RawResponse, Rejection},
     linearizability::{Model, Operation},
     platform::{Platform, draft, members},
-    workload::{Choice, Workload},
+    workload::{Picker, Workload},
 };
 use crate::caller::{Failure, iri};
 
@@ -130,7 +130,7 @@ impl Workload for TimeSlot {
         platform.next_time_slot().map(Self)
     }
 
-    fn choose(&self, mut choice: Choice, operations: &[Operation<Self>]) -> Command {
+    fn choose(&self, mut picker: Picker, operations: &[Operation<Self>]) -> Command {
         let responses = operations.iter().filter_map(Operation::response);
         let shown: Vec<String> = responses
             .flat_map(|response| match response {
@@ -141,9 +141,9 @@ impl Workload for TimeSlot {
             .collect();
         let cancel = match &shown[..] {
             [] => Command::Create,
-            shown => Command::Cancel(choice.among(shown)),
+            shown => Command::Cancel(picker.pick(shown)),
         };
-        choice.among(&[
+        picker.pick(&[
             Command::Create,
             Command::Create,
             Command::Create,
@@ -182,15 +182,15 @@ impl Workload for TimeSlot {
         }
     }
 
-    fn response(&self, command: &Command, answer: Answer) -> Response {
-        match (command, answer) {
-            (_, Answer::Rejection(rejection)) => Response::Rejected(rejection),
-            (Command::Create, Answer::Success(delivery)) => {
+    fn response(&self, command: &Command, response: RawResponse) -> Response {
+        match (command, response) {
+            (_, RawResponse::Rejection(rejection)) => Response::Rejected(rejection),
+            (Command::Create, RawResponse::Success(delivery)) => {
                 Response::Created(iri(&delivery).to_owned())
             }
-            (Command::Assert, Answer::Success(_)) => Response::Accepted,
-            (Command::Cancel(_), Answer::Success(_)) => Response::Cancelled,
-            (Command::List, Answer::Success(page)) => Response::Listed(members(&page)),
+            (Command::Assert, RawResponse::Success(_)) => Response::Accepted,
+            (Command::Cancel(_), RawResponse::Success(_)) => Response::Cancelled,
+            (Command::List, RawResponse::Success(page)) => Response::Listed(members(&page)),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Objects of one kind, in lanes, one after the other in each lane: several clients send random
-//! commands to each object while processes are killed. Once the faults have ended, each object is
-//! read again and its history is checked.
+//! Tests one kind of object. Workers use one object after the other: several clients send random
+//! commands to it while processes are killed. Once the faults have ended, each object is read again
+//! and its history is checked.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    answer::{Answer, Outcome, RECOVERY_TIMEOUT},
+    answer::{RECOVERY_TIMEOUT, RawResponse, RequestResult},
     linearizability::{self, Model, Operation},
     platform::{PAUSE_AFTER_FAILURE, Platform},
 };
@@ -33,8 +33,8 @@ const CLIENTS: usize = 4;
 /// The number of commands of each client.
 const COMMANDS: usize = 4;
 
-/// The number of random choices after which they repeat.
-const CHOICES: usize = 4096;
+/// The number of pickers after which they repeat.
+const PICKERS: usize = 4096;
 
 /// The most histories of a kind that are printed when a test fails.
 const MAX_SHOWN: usize = 2;
@@ -49,7 +49,7 @@ pub(super) trait Workload:
     fn next(platform: &Platform) -> impl Future<Output = Option<Self>> + Send;
 
     /// A random command, given the operations so far.
-    fn choose(&self, choice: Choice, operations: &[Operation<Self>]) -> Self::Command;
+    fn choose(&self, picker: Picker, operations: &[Operation<Self>]) -> Self::Command;
 
     /// The commands that show the object's final state.
     fn last_commands(&self) -> Vec<Self::Command>;
@@ -63,15 +63,15 @@ pub(super) trait Workload:
         command: &Self::Command,
     ) -> impl Future<Output = Result<Value, Failure>> + Send;
 
-    fn response(&self, command: &Self::Command, answer: Answer) -> Self::Response;
+    fn response(&self, command: &Self::Command, response: RawResponse) -> Self::Response;
 }
 
-/// A random number that chooses from lists, one after the other.
+/// Picks from lists, one after the other, by a random number.
 #[derive(Clone, Copy)]
-pub(super) struct Choice(u64);
+pub(super) struct Picker(u64);
 
-impl Choice {
-    pub(super) fn among<T: Clone>(&mut self, values: &[T]) -> T {
+impl Picker {
+    pub(super) fn pick<T: Clone>(&mut self, values: &[T]) -> T {
         let count = u64::try_from(values.len()).unwrap();
         let index = usize::try_from(self.0 % count).unwrap();
         self.0 /= count;
@@ -79,17 +79,17 @@ impl Choice {
     }
 }
 
-/// A reproducible sequence of choices.
-pub(super) struct Choices(Cycle<vec::IntoIter<u64>>);
+/// A reproducible sequence of pickers.
+pub(super) struct Pickers(Cycle<vec::IntoIter<u64>>);
 
-impl Choices {
+impl Pickers {
     pub(super) fn draw(random: &mut Random) -> Self {
-        let choices: Vec<_> = (0..CHOICES).map(|_| random.below(u64::MAX)).collect();
-        Self(choices.into_iter().cycle())
+        let pickers: Vec<_> = (0..PICKERS).map(|_| random.below(u64::MAX)).collect();
+        Self(pickers.into_iter().cycle())
     }
 
-    fn next(&mut self) -> Choice {
-        Choice(self.0.next().unwrap())
+    fn next(&mut self) -> Picker {
+        Picker(self.0.next().unwrap())
     }
 }
 
@@ -143,11 +143,11 @@ impl fmt::Display for Checked {
 /// Uses objects until `finish`, when the platform must serve without faults; then checks them.
 pub(super) async fn run<W: Workload>(
     platform: Arc<Platform>,
-    choices: [Choices; CONCURRENT_OBJECTS],
+    pickers: [Pickers; CONCURRENT_OBJECTS],
     finish: CancellationToken,
 ) -> Checked {
-    let lanes = choices.map(|choices| use_objects::<W>(&platform, choices, &finish));
-    let objects = join_all(lanes).await.into_iter().flatten();
+    let workers = pickers.map(|pickers| use_objects::<W>(&platform, pickers, &finish));
+    let objects = join_all(workers).await.into_iter().flatten();
 
     let mut checked = Checked::new(W::NAME);
     for object in objects {
@@ -162,7 +162,7 @@ pub(super) async fn run<W: Workload>(
 /// Uses one object after the other until `finish`.
 async fn use_objects<W: Workload>(
     platform: &Platform,
-    mut choices: Choices,
+    mut pickers: Pickers,
     finish: &CancellationToken,
 ) -> Vec<Object<W>> {
     let mut objects = Vec::new();
@@ -172,9 +172,9 @@ async fn use_objects<W: Workload>(
             break;
         };
         let object = Object::new(workload);
-        let clients = [(); CLIENTS].map(|()| [(); COMMANDS].map(|()| choices.next()));
+        let clients = [(); CLIENTS].map(|()| [(); COMMANDS].map(|()| pickers.next()));
         let clients = clients.into_iter().enumerate();
-        join_all(clients.map(|(client, choices)| object.use_by(platform, client, choices))).await;
+        join_all(clients.map(|(client, pickers)| object.use_by(platform, client, pickers))).await;
         objects.push(object);
     }
     objects
@@ -198,11 +198,11 @@ impl<W: Workload> Object<W> {
     }
 
     /// Lets a client send its commands, one after the other.
-    async fn use_by(&self, platform: &Platform, client: usize, choices: [Choice; COMMANDS]) {
-        for choice in choices {
+    async fn use_by(&self, platform: &Platform, client: usize, pickers: [Picker; COMMANDS]) {
+        for picker in pickers {
             let command = self
                 .workload
-                .choose(choice, &self.operations.lock().unwrap());
+                .choose(picker, &self.operations.lock().unwrap());
             if !self.execute(platform, client, &command).await {
                 tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
             }
@@ -214,12 +214,12 @@ impl<W: Workload> Object<W> {
         let deadline = Instant::now() + RECOVERY_TIMEOUT;
         let (invoked, end, answer) = loop {
             let invoked = self.tick();
-            let outcome = Outcome::of(self.workload.send(platform, command).await);
+            let result = RequestResult::of(self.workload.send(platform, command).await);
             let end = self.tick();
-            match outcome {
-                Outcome::Answered(answer) => break (invoked, end, Some(answer)),
-                Outcome::Unknown => break (invoked, end, None),
-                Outcome::NotSent => {
+            match result {
+                RequestResult::Answered(answer) => break (invoked, end, Some(answer)),
+                RequestResult::Unknown => break (invoked, end, None),
+                RequestResult::NotSent => {
                     assert!(Instant::now() < deadline, "the platform is not reachable");
                     tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
                 }

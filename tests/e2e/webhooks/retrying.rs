@@ -24,7 +24,7 @@ const SCHEDULE: [i64; 9] = [
 on_both_databases! {
     /// After a 429 or 503 the delay is the longer of the schedule's and `Retry-After`, up to 24 h.
     /// With other statuses the header is ignored.
-    async fn retry_after_of_a_busy_receiver_delays_the_schedule_but_does_not_advance_it(
+    async fn retry_after_of_a_busy_receiver_can_delay_a_retry_but_not_bring_it_forward(
         platform: &Platform,
     ) {
         let client = platform.client().await;

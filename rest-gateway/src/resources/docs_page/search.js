@@ -1,4 +1,5 @@
-// Full-text search over operations, webhooks, schemas and guides. No DOM, so that Node runs it.
+// Full-text search over operations, webhooks and schemas; `search_box.js` adds the guides. No DOM, so
+// that Node runs it.
 
 import { objectOf, operations, parameters, resolve, webhooks } from "./openapi.js";
 
