@@ -1,5 +1,6 @@
-//! Measures what requests cost, as ratios to references of the same run: an empty server with the
-//! platform's architecture, and pgbench with a create's rows. Takes minutes; asserts no times.
+//! Measures what requests cost, as ratios to references of the same run: an empty server, which makes
+//! the same HTTP and gRPC calls and does nothing, and pgbench with a create's rows. Takes minutes;
+//! asserts no times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
 //! numbers of deliveries, platforms that store as many.
@@ -157,7 +158,7 @@ async fn measure_creates(platform: &Platform, postgres: &Postgres) {
     }
 }
 
-/// So that what a measurement leaves behind affects each other one alike.
+/// Random, so that the after-effects of a measurement are spread evenly over the others.
 fn random_order(count: usize) -> Vec<usize> {
     let random = RandomState::new();
     let mut order: Vec<_> = (0..count).collect();

@@ -65,7 +65,7 @@ impl Receiver {
         self.received.count.load(Relaxed)
     }
 
-    /// The rate of the next requests, a second, from the end of the first one's response time to the
+    /// The rate of the next requests, per second, from the end of the first one's response time to the
     /// end of the last one's.
     #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
     pub(super) async fn rate_of_next(&self, requests: usize) -> f64 {
@@ -87,7 +87,8 @@ impl Receiver {
         self.response_time
     }
 
-    /// The latencies of a bare client's requests, in microseconds.
+    /// The latencies of the requests of a [`bare_client`](crate::bare_client), whose objects are the
+    /// times of sending, in microseconds.
     pub(super) fn bare_latencies(&self) -> Vec<i64> {
         let arrivals = self.received.arrivals.lock().unwrap();
         arrivals

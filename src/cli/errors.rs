@@ -119,11 +119,14 @@ mod tests {
 
     #[test]
     fn every_violation_has_its_own_line() {
-        let status = invalid(&[("display_name", "is required"), ("time_zone", "is no zone")]);
+        let status = invalid(&[
+            ("display_name", "is required"),
+            ("time_zone", "is not a time zone"),
+        ]);
 
         assert_eq!(
             call_error(&status).to_string(),
-            "--name: is required\n--timezone: is no zone"
+            "--name: is required\n--timezone: is not a time zone"
         );
     }
 

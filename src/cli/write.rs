@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outcome_is_unknown_unless_core_refuses() {
+    fn the_outcome_is_unknown_if_core_may_have_executed_the_write() {
         for (code, expected) in [
             (Code::Unavailable, true),
             (Code::Aborted, true),

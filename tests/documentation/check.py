@@ -5,7 +5,7 @@
 The platform is started on free ports over a new database. `oauthlib` gets the access tokens;
 `openapi-spec-validator` validates the OpenAPI document; `PyLD` expands and compacts responses and looks
 up their names in the documentation; `@api-platform/api-doc-parser` (see package.json) finds every
-resource from the entrypoint; generated clients make a shop's journey (`generated_clients.py`);
+resource from the entrypoint; generated clients send a shop's requests (`generated_clients.py`);
 `schemathesis` generates valid and invalid requests from the OpenAPI
 document and checks the responses.
 """

@@ -1,4 +1,4 @@
-"""Generates clients from the OpenAPI document, compiles them and makes a shop's journey with each:
+"""Generates clients from the OpenAPI document, compiles them and sends a shop's requests with each:
 token, price, create, poll, list, webhook. Lints the document with Spectral and Redocly.
 
 Runs openapi-python-client, @hey-api/openapi-ts and openapi-generator (Python, TypeScript, PHP), each
@@ -92,16 +92,16 @@ def compile_all(folder):
     )
 
 
-def journeys(folder, base, key, secret):
+def send_requests(folder, base, key, secret):
     # One after the other: each expects its delivery to be the newest.
-    run("journey of openapi-python-client", sys.executable, CLIENTS / "openapi_python_client.py", folder, base,
+    run("requests of openapi-python-client", sys.executable, CLIENTS / "openapi_python_client.py", folder, base,
         key, secret)
-    run("journey of openapi-generator, Python", sys.executable, CLIENTS / "openapi_generator.py",
+    run("requests of openapi-generator, Python", sys.executable, CLIENTS / "openapi_generator.py",
         folder / "python", base, key, secret)
-    run("journey of openapi-ts", "node", folder / "compiled" / "hey_api.js", base, key, secret)
-    run("journey of openapi-generator, TypeScript", "node", folder / "compiled" / "typescript_fetch.js",
+    run("requests of openapi-ts", "node", folder / "compiled" / "hey_api.js", base, key, secret)
+    run("requests of openapi-generator, TypeScript", "node", folder / "compiled" / "typescript_fetch.js",
         base, key, secret)
-    run("journey of openapi-generator, PHP", "php", CLIENTS / "openapi_generator.php", folder / "php", base,
+    run("requests of openapi-generator, PHP", "php", CLIENTS / "openapi_generator.php", folder / "php", base,
         key, secret)
 
 
@@ -121,4 +121,4 @@ def check(document, ready, folder):
     client = ready["demo_client"]
     generate(file, folder)
     compile_all(folder)
-    journeys(folder, ready["base_url"], client["api_key"], client["api_secret"])
+    send_requests(folder, ready["base_url"], client["api_key"], client["api_secret"])

@@ -21,7 +21,7 @@ const COVERING_TESTS: [&str; 16] = [
     "events::watching::a_program_watches_all_stores_and_resumes_at_a_position::postgres",
     "idempotency::creating::a_key_expires_after_seven_days::postgres",
     "operator::master_keys::nothing_needs_the_old_master_key_after_a_rotation::postgres",
-    "operator::webhooks::an_operator_inspects_and_repairs_a_shops_webhooks::postgres",
+    "operator::webhooks::an_operator_inspects_and_repairs_a_stores_webhooks::postgres",
     "personal_data::a_delivery_is_erased_after_its_retention_on_postgres",
     "personal_data::every_delivery_for_a_telephone_number_is_erased::postgres",
     "personal_data::erasing_a_delivery_leaves_no_personal_data_and_keeps_the_rest::postgres",

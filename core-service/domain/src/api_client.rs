@@ -1,4 +1,4 @@
-//! API clients: the OAuth applications and their scopes.
+//! API clients: OAuth 2.0 clients and their scopes.
 
 use jiff::Timestamp;
 

@@ -114,7 +114,7 @@ class Cluster:
         subprocess.run(["kill", f"-{name}", *pids], stderr=subprocess.DEVNULL)
 
     def start_writers(self):
-        """Writers to each node at its own address, past HAProxy and in the network of core B."""
+        """Writers to each node at its own address, bypassing HAProxy, in the network of core B."""
         self.sql("CREATE TABLE drill (id uuid); ALTER TABLE drill OWNER TO delivery")
         statement = "INSERT INTO drill VALUES (gen_random_uuid()) RETURNING left(pg_walfile_name(pg_current_wal_lsn()), 8), id"
         loop = f'while sleep 0.2; do sent=$EPOCHREALTIME; row=$(psql -XAtqc "{statement}" 2> /dev/null) && echo "$EPOCHREALTIME|$sent|$row"; done'

@@ -1,4 +1,4 @@
-// A shop's journey with the client that @hey-api/openapi-ts generates. Arguments: the base URL, the
+// A shop's requests with the client that @hey-api/openapi-ts generates. Arguments: the base URL, the
 // API key and its secret.
 import assert from "node:assert/strict";
 import {

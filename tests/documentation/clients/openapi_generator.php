@@ -1,5 +1,5 @@
 <?php
-// A shop's journey with the PHP client that openapi-generator generates. Arguments: the folder of the
+// A shop's requests with the PHP client that openapi-generator generates. Arguments: the folder of the
 // client, the base URL, the API key and its secret. Debian's packages of Guzzle are installed.
 
 [, $folder, $base, $key, $secret] = $argv;

@@ -1,4 +1,4 @@
-"""A shop's journey with the Python client that openapi-generator generates. Arguments: the folder of
+"""A shop's requests with the Python client that openapi-generator generates. Arguments: the folder of
 the package `openapi_client`, the base URL, the API key and its secret."""
 
 import sys
@@ -33,7 +33,7 @@ assert [member.id for member in listed.hydra_member] == [delivery.id], listed
 
 try:
     deliveries.create_delivery(DeliveryDraft(dropoff=DropoffDraft(address=DropoffDraftAddress(" "))))
-    raise AssertionError("an empty address is accepted")
+    raise AssertionError("an incomplete draft is accepted")
 except client.ApiException as error:
     assert error.data.violations[0].property_path == "dropoff.before", error
 

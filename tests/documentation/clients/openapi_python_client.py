@@ -1,4 +1,4 @@
-"""A shop's journey with the client that openapi-python-client generates. Arguments: the folder of
+"""A shop's requests with the client that openapi-python-client generates. Arguments: the folder of
 the package `client`, the base URL, the API key and its secret."""
 
 import sys

@@ -1,4 +1,4 @@
-"""A webhook receiver for the journeys of generated Python clients."""
+"""A webhook receiver for the tests of generated Python clients."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-// A webhook receiver for the journeys of generated TypeScript clients.
+// A webhook receiver for the tests of generated TypeScript clients.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";

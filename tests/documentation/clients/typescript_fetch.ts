@@ -1,4 +1,4 @@
-// A shop's journey with the TypeScript client that openapi-generator generates. Arguments: the base
+// A shop's requests with the TypeScript client that openapi-generator generates. Arguments: the base
 // URL, the API key and its secret.
 import assert from "node:assert/strict";
 import {
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
 
   try {
     await deliveries.createDelivery({ deliveryDraft: { dropoff: { address: {} } } });
-    assert.fail("an empty address is accepted");
+    assert.fail("an incomplete draft is accepted");
   } catch (error) {
     assert.ok(error instanceof ResponseError, String(error));
     const problem = (await error.response.json()) as Problem;

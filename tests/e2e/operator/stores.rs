@@ -98,7 +98,7 @@ on_both_databases! {
     }
 
     /// A distance alone is measured from the store's address.
-    async fn a_service_area_around_the_address_requires_one(platform: &Platform) {
+    async fn a_service_area_given_as_a_distance_requires_an_address(platform: &Platform) {
         let created = platform.run_delivery_json(&["stores", "create", "--name=Shop"]).await;
         let id = id_of(&created);
         let area = "--service-area=5km";
@@ -124,7 +124,7 @@ on_both_databases! {
         }
     }
 
-    async fn a_shops_client_cannot_run_operator_commands(platform: &Platform) {
+    async fn a_stores_client_cannot_run_operator_commands(platform: &Platform) {
         for arguments in [
             &["stores", "list"][..],
             &["clients", "list"],

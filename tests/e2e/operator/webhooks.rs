@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Platform, UNKNOWN_ID, WebhookReceiver, all_in_one::stderr, short_draft};
 
 on_both_databases! {
-    async fn an_operator_inspects_and_repairs_a_shops_webhooks(platform: &Platform) {
+    async fn an_operator_inspects_and_repairs_a_stores_webhooks(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let receiver = WebhookReceiver::start().await;

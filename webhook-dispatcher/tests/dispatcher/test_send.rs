@@ -37,7 +37,7 @@ pub(crate) async fn test_with(
 }
 
 /// The outcome of the first sample, instead of the first notification.
-pub(crate) fn of_test(outcome: Outcome) -> Outcome {
+pub(crate) fn test_send_outcome(outcome: Outcome) -> Outcome {
     Outcome {
         lease_token: sample(1, "").lease_token,
         ..outcome
@@ -50,7 +50,7 @@ async fn a_sample_is_sent_and_reported() {
 
     let (test, completed) = test_with(|_| {}, &url).await;
 
-    assert_eq!(test, of_test(delivered("thanks")));
+    assert_eq!(test, test_send_outcome(delivered("thanks")));
     assert_eq!(completed, [true, true, false]);
     let sample = received.try_recv().unwrap();
     assert!(sample.header("Webhook-Signature").is_some());
@@ -95,7 +95,7 @@ async fn a_sample_is_not_sent_to_a_private_address() {
         assert!(test.detail.contains("public internet"), "{}", test.detail);
         let denied = Outcome {
             detail: test.detail.clone(),
-            ..of_test(failed(Failure::AddressRefused, None))
+            ..test_send_outcome(failed(Failure::AddressRefused, None))
         };
         assert_eq!(test, denied, "{host}");
         assert_eq!(completed, [false; 3], "{host}");
@@ -115,7 +115,7 @@ async fn a_sample_times_out() {
 
     let expected = Outcome {
         detail: "no complete response within 1s".to_owned(),
-        ..of_test(failed(Failure::Timeout, None))
+        ..test_send_outcome(failed(Failure::Timeout, None))
     };
     assert_eq!(test, expected);
     assert_eq!(completed, [true, true, false]);

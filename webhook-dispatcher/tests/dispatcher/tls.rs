@@ -25,7 +25,7 @@ use crate::{
         Dispatcher, FakeCore, attempt, attempt_with, config, delivered, failed, notification,
         receiver,
     },
-    test_send::{of_test, test_with},
+    test_send::{test_send_outcome, test_with},
 };
 
 /// A receiver with a self-signed certificate. Responds with the HTTP version of the request.
@@ -141,22 +141,22 @@ async fn a_test_send_reports_the_tls_version_or_the_reason_for_its_failure() {
         config.webhook_ca_files = receiver.webhook_ca_files();
     };
 
-    let (test, dns_connect_tls) = test_with(trust, &receiver.url).await;
+    let (test, completed) = test_with(trust, &receiver.url).await;
 
     let expected = Outcome {
         tls_version: "TLSv1.3".to_owned(),
-        ..of_test(delivered("h2"))
+        ..test_send_outcome(delivered("h2"))
     };
-    assert_eq!((test, dns_connect_tls), (expected, [true; 3]));
+    assert_eq!((test, completed), (expected, [true; 3]));
 
-    let (test, dns_connect_tls) = test_with(|_| {}, &receiver.url).await;
+    let (test, completed) = test_with(|_| {}, &receiver.url).await;
 
     assert!(test.detail.contains("certificate"), "{}", test.detail);
     let expected = Outcome {
         detail: test.detail.clone(),
-        ..of_test(failed(Failure::Tls, None))
+        ..test_send_outcome(failed(Failure::Tls, None))
     };
-    assert_eq!((test, dns_connect_tls), (expected, [true, true, false]));
+    assert_eq!((test, completed), (expected, [true, true, false]));
 }
 
 #[tokio::test]

@@ -76,23 +76,23 @@ fn is_in_second(now: &Zoned, local: DateTime) -> bool {
 pub(super) enum RepeatedTime {
     /// The earlier one, because the text names the time zone.
     Earlier,
-    /// The later one east of Greenwich, the earlier one west of it.
+    /// The one that PHP takes: the later one east of Greenwich, the earlier one west of it.
     AsInPhp,
 }
 
 /// The UTC offset of a local time. A time skipped by a clock change moves forward.
 pub(super) fn offset_at(
-    zone: &TimeZone,
+    time_zone: &TimeZone,
     local: DateTime,
     repeated_time: RepeatedTime,
 ) -> Result<Offset, Error> {
-    match zone.to_ambiguous_timestamp(local).offset() {
+    match time_zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } => Ok(offset),
         AmbiguousOffset::Gap { before, .. } => Ok(before),
         AmbiguousOffset::Fold { before, .. } if repeated_time == RepeatedTime::Earlier => {
             Ok(before)
         }
-        AmbiguousOffset::Fold { .. } => Ok(zone.to_offset(Offset::UTC.to_timestamp(local)?)),
+        AmbiguousOffset::Fold { .. } => Ok(time_zone.to_offset(Offset::UTC.to_timestamp(local)?)),
     }
 }
 

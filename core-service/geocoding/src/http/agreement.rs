@@ -22,9 +22,9 @@ mod tests;
 pub(super) enum Agreement {
     Yes,
     No(Mismatch),
-    /// The place has the postcode of the query, or the query has none. Nothing in the query is a
-    /// known name of its town. These words may be one in another language, or misspelt, or name
-    /// another town, or no town at all; the most likely town first.
+    /// The place has the postcode of the query, or the query has none. The query has no known name
+    /// of the place's town. `towns` are the words where a town is named, the most likely first: a
+    /// name in another language, misspelt, of another town, or of no town.
     UnknownTown {
         postcode: Option<String>,
         towns: Vec<String>,
@@ -35,16 +35,16 @@ pub(super) enum Agreement {
 const MAX_TOWNS: usize = 2;
 
 /// Compares a query's text with a place.
-pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreement {
+pub(super) fn check(text: &str, found: &GeocodeMatch, place: &Place) -> Agreement {
     // Only Addok sends no country: it mostly serves the French address database.
-    let country = Country::of(place.country.as_deref().unwrap_or("FR"));
-    let query = AddressWords::new(text, country, details);
-    let known = place.postal_code.as_deref().filter(|code| !code.is_empty());
-    let postcode = known.and_then(|known| query.postcode(known, details.number()));
-    let names = query.names(postcode.as_ref(), place, details);
+    let country = Country::of(found.country.as_deref().unwrap_or("FR"));
+    let query = AddressWords::new(text, country, place);
+    let known = found.postal_code.as_deref().filter(|code| !code.is_empty());
+    let postcode = known.and_then(|known| query.postcode(known, place.number()));
+    let names = query.names(postcode.as_ref(), found, place);
     let (same_town, towns) = query.towns(postcode.as_ref(), known.unwrap_or_default(), &names);
     let (Some(known), Some(range)) = (known, postcode) else {
-        if same_town.is_some() || towns.is_empty() || place.locality.is_none() {
+        if same_town.is_some() || towns.is_empty() || found.locality.is_none() {
             return Agreement::Yes;
         }
         return Agreement::UnknownTown {
@@ -56,7 +56,7 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreem
     // A street or a town may have several postcodes, of which the service returns one. A French
     // CEDEX code is that of a post office in the town.
     let has_several =
-        same_town.is_some() && (place.precision >= Precision::Street || query.has_cedex());
+        same_town.is_some() && (found.precision >= Precision::Street || query.has_cedex());
     let is_same_postcode =
         is_same_postcode(&postcode, known) || has_several && is_same_region(&postcode, known);
     match same_town {
@@ -67,7 +67,7 @@ pub(super) fn check(text: &str, place: &GeocodeMatch, details: &Place) -> Agreem
             let elsewhere = format!("{postcode} {town}");
             Agreement::No(Mismatch::OtherPlace(elsewhere.trim_end().to_owned()))
         }
-        None if towns.is_empty() || place.locality.is_none() => Agreement::Yes,
+        None if towns.is_empty() || found.locality.is_none() => Agreement::Yes,
         None => Agreement::UnknownTown {
             postcode: Some(postcode),
             towns,
@@ -85,8 +85,8 @@ struct AddressWords {
     inexact_street: Option<usize>,
 }
 
-/// Successive words of one part of a query that may be a name. Numbers, the street and directions
-/// inside a building are excluded.
+/// Successive words of one part of a query that may be a name. Numbers, the street and units
+/// (apartments, floors) are excluded.
 struct Name {
     words: Range<usize>,
     part: usize,
@@ -105,20 +105,20 @@ enum NameKind {
 }
 
 impl AddressWords {
-    fn new(text: &str, country: &'static Country, details: &Place) -> Self {
+    fn new(text: &str, country: &'static Country, place: &Place) -> Self {
         let words = tokenizer::tokenize(text, country);
-        let street: Vec<_> = keys(details.street.as_deref().unwrap_or_default(), country).collect();
+        let street: Vec<_> = keys(place.street.as_deref().unwrap_or_default(), country).collect();
         let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
         let whole = words.windows(street.len().max(1)).position(is_street);
-        // Otherwise the most words in one part, first in that of the house number:
-        // `12 Rue de Lyon, Paris` is not in Rue de Paris.
+        // Otherwise those of its words in the part that has most of them, preferably that of the house
+        // number: `Paris` in `12 Rue de Lyon, Paris` is no word of Rue de Paris.
         let in_part = |part| -> HashSet<usize> {
             let position = |key: &String| {
                 (0..words.len()).find(|at| words[*at].part == part && words[*at].text == *key)
             };
             street.iter().filter_map(position).collect()
         };
-        let number = fold(details.number());
+        let number = fold(place.number());
         let has_number = |part| {
             let is_number = |word: &Word| word.part == part && fold(&word.written) == number;
             words.iter().any(is_number)
@@ -148,12 +148,12 @@ impl AddressWords {
         tokenizer::written(&self.words[range.clone()])
     }
 
-    /// The names in the query, without its country at the end.
+    /// The names in the query, without the country and the regions at its end.
     fn names(
         &self,
         postcode: Option<&Range<usize>>,
-        place: &GeocodeMatch,
-        details: &Place,
+        found: &GeocodeMatch,
+        place: &Place,
     ) -> Vec<Name> {
         let is_postcode = |position| postcode.is_some_and(|range| range.contains(&position));
         let mut runs: Vec<Range<usize>> = Vec::new();
@@ -167,8 +167,7 @@ impl AddressWords {
                 .checked_sub(1)
                 .map(|previous| &self.words[previous]);
             let is_new_part = previous.is_none_or(|previous| previous.part != word.part);
-            is_indoors &=
-                !is_new_part && !is_postcode(position) && !self.is_after_direction(position);
+            is_indoors &= !is_new_part && !is_postcode(position) && !self.is_after_unit(position);
             is_indoors |= self.country.is_indoor_word(&word.text);
             if is_indoors
                 || word.has_digit()
@@ -185,10 +184,10 @@ impl AddressWords {
         let is_adjacent = |range: &Range<usize>| {
             postcode.is_some_and(|code| code.end == range.start || range.end == code.start)
         };
-        let locality = place.locality.as_deref().unwrap_or_default();
-        let towns = details.areas.iter().map(String::as_str).chain([locality]);
+        let locality = found.locality.as_deref().unwrap_or_default();
+        let towns = place.areas.iter().map(String::as_str).chain([locality]);
         let towns = self.known_names(towns);
-        let regions = self.known_names(details.regions.iter().map(String::as_str));
+        let regions = self.known_names(place.regions.iter().map(String::as_str));
         let name = |range: Range<usize>| {
             let words = self.words[range.clone()].iter();
             let words: Vec<_> = words.filter(|word| is_significant(&word.text)).collect();
@@ -218,8 +217,8 @@ impl AddressWords {
         runs.into_iter().filter_map(name).collect()
     }
 
-    /// Whether a whole direction in the building ends before a position: `Apt 4`, `2nd floor`.
-    fn is_after_direction(&self, position: usize) -> bool {
+    /// Whether a whole unit ends before a position: `Apt 4`, `2nd floor`.
+    fn is_after_unit(&self, position: usize) -> bool {
         let start = position.checked_sub(2);
         let Some([first, second]) = start.and_then(|start| self.words.get(start..position)) else {
             return false;

@@ -21,7 +21,7 @@ pub(super) struct Language {
     pub(super) number_prefixes: Vec<&'static str>,
     /// Words that extend a house number, in addition to single letters.
     pub(super) number_suffixes: Vec<&'static str>,
-    /// Words that introduce directions inside the building.
+    /// Words that introduce a unit inside the building, such as an apartment or a floor.
     pub(super) indoor_words: Vec<&'static str>,
     /// Those of `indoor_words` that follow their number: `3e étage`.
     pub(super) floor_words: Vec<&'static str>,

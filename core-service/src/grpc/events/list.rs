@@ -5,7 +5,7 @@ use proto::iri::Collection;
 
 use storage::Storage;
 
-use super::messages::{cursor_error, store_message};
+use super::messages::{cursor_error, message_for_store};
 
 use crate::{
     error::Error,
@@ -62,7 +62,7 @@ pub(super) async fn list(
     Ok(proto::ListEventsResponse {
         events: page
             .iter()
-            .map(|event| store_message(event, &store))
+            .map(|event| message_for_store(event, &store))
             .collect(),
         first_number: bounds.first(),
         last_number: last,
@@ -81,6 +81,6 @@ pub(super) async fn get(
         None => None,
     };
     event
-        .map(|event| store_message(&event, store))
+        .map(|event| message_for_store(&event, store))
         .ok_or(Error::NotFound(name))
 }

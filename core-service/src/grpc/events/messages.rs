@@ -28,7 +28,7 @@ pub(super) fn message(event: &Event) -> proto::Event {
 
 /// The message of an event as its store sees it: without its position, which would reveal how many
 /// events other stores have.
-pub(super) fn store_message(event: &Event, store: &Store) -> proto::Event {
+pub(super) fn message_for_store(event: &Event, store: &Store) -> proto::Event {
     proto::Event {
         position: 0,
         time_zone: store.time_zone_name().to_owned(),

@@ -102,7 +102,7 @@ impl Sequencer {
         let released = self
             .storage
             .write(move |transaction| {
-                Box::pin(storage::events::release_lease(
+                Box::pin(storage::events::release_sequencer_lease(
                     transaction,
                     Some(lease_owner),
                 ))

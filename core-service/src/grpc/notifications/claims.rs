@@ -39,8 +39,8 @@ pub(super) enum ClaimResult {
 #[derive(Debug, Default)]
 pub(super) struct OutgoingBatch {
     pub(super) notifications: Vec<proto::Notification>,
-    /// Failed attempts for those that can't be sent.
-    pub(super) unsendable: Vec<AttemptReport>,
+    /// Failed attempts of those whose secret cannot be decrypted.
+    pub(super) undecryptable: Vec<AttemptReport>,
 }
 
 /// A claim in progress. Drop frees its reservation and puts the claimed notifications in flight.
@@ -172,7 +172,9 @@ impl Claims {
                         "a notification cannot be sent"
                     );
                     stream.flow_control().return_credit(id, lease_token);
-                    batch.unsendable.push(reports::unsendable(id, lease_token));
+                    batch
+                        .undecryptable
+                        .push(reports::undecryptable(id, lease_token));
                 }
             }
         }

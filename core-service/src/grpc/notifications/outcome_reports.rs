@@ -9,7 +9,7 @@ use super::{
     claims::{ClaimResult, PendingClaim},
     leases::Leases,
     outcomes::Outcomes,
-    reports::{self, Report},
+    reports::{self, ReportedOutcome},
     streams::{DispatcherStream, Streams},
     test_sends::TestSends,
 };
@@ -34,22 +34,23 @@ impl OutcomeReports {
         let (of_tests, outcomes): (Vec<_>, Vec<_>) =
             outcomes.partition(|outcome| outcome.lease_token.is_empty());
         self.test_sends.complete(of_tests);
-        let reports: Vec<_> = outcomes.iter().filter_map(reports::report).collect();
+        let reported = outcomes.iter().filter_map(reports::reported_outcome);
+        let reported: Vec<_> = reported.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
-        let leases: Vec<_> = reports.iter().map(Report::lease).collect();
+        let leases: Vec<_> = reported.iter().map(ReportedOutcome::lease).collect();
         let stream = self.streams.complete(&leases);
-        let (mut attempts, mut unsent) = (Vec::new(), Vec::new());
-        for report in reports {
-            match report {
-                Report::Attempt(attempt) => attempts.push(attempt),
-                Report::NotSent(lease) => unsent.push(lease),
+        let (mut attempts, mut returned) = (Vec::new(), Vec::new());
+        for outcome in reported {
+            match outcome {
+                ReportedOutcome::Attempt(attempt) => attempts.push(attempt),
+                ReportedOutcome::Returned(lease) => returned.push(lease),
             }
         }
         match &stream {
             Some(stream) => self.record_attempts(&attempts, stream).await?,
             None => self.outcomes.record(&attempts).await?,
         }
-        self.leases.release(unsent).await?;
+        self.leases.release(returned).await?;
         Ok(proto::ReportOutcomesResponse {
             more_due: stream.is_some_and(|stream| stream.expects_more_due()),
         })
@@ -94,7 +95,9 @@ impl OutcomeReports {
             stream.claim_now.notify_one();
         }
         stream.claim_soon.notify_one();
-        self.outcomes.record_unsendable(&batch.unsendable).await;
+        self.outcomes
+            .record_undecryptable(&batch.undecryptable)
+            .await;
         Ok(())
     }
 }

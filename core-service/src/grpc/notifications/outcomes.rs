@@ -72,10 +72,10 @@ impl Outcomes {
         Ok(self.claims.finish(claim, claimed))
     }
 
-    /// Records failed attempts for notifications that cannot be sent. If that fails, they are
+    /// Records failed attempts of notifications whose secret cannot be decrypted. If that fails, they are
     /// found again when their leases expire.
-    pub(super) async fn record_unsendable(&self, unsendable: &[AttemptReport]) {
-        if let Err(error) = self.record(unsendable).await {
+    pub(super) async fn record_undecryptable(&self, undecryptable: &[AttemptReport]) {
+        if let Err(error) = self.record(undecryptable).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "cannot record notifications that cannot be sent"

@@ -122,7 +122,9 @@ impl Pusher {
         permit.send(Ok(proto::ReceiveResponse {
             notifications: batch.notifications,
         }));
-        self.outcomes.record_unsendable(&batch.unsendable).await;
+        self.outcomes
+            .record_undecryptable(&batch.undecryptable)
+            .await;
     }
 
     /// The messages of a pre-leased notification and those queued behind it.

@@ -8,7 +8,7 @@ use domain::{
     scheduling::LEASE_DURATION,
 };
 use jiff::SignedDuration;
-use proto::{iri::Collection, outcome::Failure as Reported};
+use proto::{iri::Collection, outcome::Failure as ProtoFailure};
 use uuid::Uuid;
 
 use super::streams::Lease;
@@ -16,37 +16,36 @@ use super::streams::Lease;
 use process::random;
 use storage::notifications::AttemptReport;
 
-/// A reported outcome.
 #[derive(Debug)]
-pub(super) enum Report {
+pub(super) enum ReportedOutcome {
     Attempt(AttemptReport),
     /// Returned by a dispatcher that shuts down.
-    NotSent(Lease),
+    Returned(Lease),
 }
 
-impl Report {
+impl ReportedOutcome {
     pub(super) fn lease(&self) -> Lease {
         match self {
             Self::Attempt(attempt) => (attempt.id, attempt.lease_token),
-            Self::NotSent(lease) => *lease,
+            Self::Returned(lease) => *lease,
         }
     }
 }
 
 /// `None` for an outcome without a valid notification name or lease token, which is treated like
 /// one of an expired lease.
-pub(super) fn report(outcome: &proto::Outcome) -> Option<Report> {
+pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<ReportedOutcome> {
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
-    if outcome.failure() == Reported::NotSent {
-        return Some(Report::NotSent((id, lease_token)));
+    if outcome.failure() == ProtoFailure::NotSent {
+        return Some(ReportedOutcome::Returned((id, lease_token)));
     }
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let retry_after = outcome
         .retry_after
         .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    Some(Report::Attempt(AttemptReport {
+    Some(ReportedOutcome::Attempt(AttemptReport {
         id,
         lease_token,
         outcome: match failure(outcome.failure, status) {
@@ -76,9 +75,9 @@ fn duration(reported: Option<prost_types::Duration>) -> Duration {
     }
 }
 
-/// A failed attempt for a notification that core cannot send: it is retried on schedule, until its
-/// attempts are exhausted.
-pub(super) fn unsendable(id: NotificationId, lease_token: Uuid) -> AttemptReport {
+/// A failed attempt of a notification whose webhook's secret cannot be decrypted, so that no
+/// dispatcher gets it: it is retried on schedule, until its attempts are exhausted.
+pub(super) fn undecryptable(id: NotificationId, lease_token: Uuid) -> AttemptReport {
     AttemptReport {
         id,
         lease_token,
@@ -97,20 +96,20 @@ pub(super) fn unsendable(id: NotificationId, lease_token: Uuid) -> AttemptReport
 /// `None` only for a 2xx response without a failure; a failure that this version does not know,
 /// as a newer dispatcher may report, is [`Failure::Unknown`].
 pub(in crate::grpc) fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
-    let Ok(failure) = Reported::try_from(failure) else {
+    let Ok(failure) = ProtoFailure::try_from(failure) else {
         return Some(Failure::Unknown);
     };
     match failure {
-        Reported::Unspecified if matches!(status, Some(200..=299)) => None,
-        // `NotSent` is only that of a test here: `report` returns the other ones.
-        Reported::Unspecified | Reported::NotSent => Some(Failure::Unknown),
-        Reported::Dns => Some(Failure::Dns),
-        Reported::AddressRefused => Some(Failure::AddressRefused),
-        Reported::Connect => Some(Failure::Connect),
-        Reported::Tls => Some(Failure::Tls),
-        Reported::Timeout => Some(Failure::Timeout),
-        Reported::Status => Some(Failure::Status),
-        Reported::Protocol => Some(Failure::Protocol),
+        ProtoFailure::Unspecified if matches!(status, Some(200..=299)) => None,
+        // Here `NotSent` occurs for test sends only: `reported_outcome` has handled notifications.
+        ProtoFailure::Unspecified | ProtoFailure::NotSent => Some(Failure::Unknown),
+        ProtoFailure::Dns => Some(Failure::Dns),
+        ProtoFailure::AddressRefused => Some(Failure::AddressRefused),
+        ProtoFailure::Connect => Some(Failure::Connect),
+        ProtoFailure::Tls => Some(Failure::Tls),
+        ProtoFailure::Timeout => Some(Failure::Timeout),
+        ProtoFailure::Status => Some(Failure::Status),
+        ProtoFailure::Protocol => Some(Failure::Protocol),
     }
 }
 

@@ -14,7 +14,7 @@ use domain::{
 
 pub use self::{
     retention::{is_any_older, remove_oldest},
-    sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_lease},
+    sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_sequencer_lease},
 };
 use sea_orm::InsertMany;
 

@@ -82,8 +82,8 @@ pub async fn assign_numbers(
     Ok(SequencerRun::Numbered(numbered.len()))
 }
 
-/// Releases the lease if `lease_owner` holds it, or, with `None`, the lease of any core.
-pub async fn release_lease(
+/// Releases the sequencer's lease if `lease_owner` holds it, or, with `None`, if any core does.
+pub async fn release_sequencer_lease(
     transaction: &impl ConnectionTrait,
     lease_owner: Option<Uuid>,
 ) -> Result<(), Error> {

@@ -186,7 +186,9 @@ async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_rele
     ] {
         log.storage
             .write(move |transaction| {
-                Box::pin(async move { release_lease(transaction, Some(lease_owner)).await })
+                Box::pin(
+                    async move { release_sequencer_lease(transaction, Some(lease_owner)).await },
+                )
             })
             .await
             .unwrap();

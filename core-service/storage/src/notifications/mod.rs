@@ -56,6 +56,6 @@ pub use self::{
     leases::{is_any_expired, release, release_all, release_expired, renew_all},
     outbox::{NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
-    receiver_hosts::{HostOutcomes, free_all_hosts, record_host_outcomes, remove_old_failures},
+    receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
     retention::remove_finished,
 };

@@ -241,8 +241,9 @@ pub(super) async fn free(
     Ok(())
 }
 
-/// Frees all hosts: the previous process had another lease clock.
-pub async fn free_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Error> {
+/// Lets each host get its next notification of unproven webhooks: the previous process had another
+/// lease clock.
+pub async fn release_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Error> {
     Entity::update_many()
         .col_expr(Column::InFlightUntil, Expr::value(0_i64))
         .exec(transaction)

@@ -179,9 +179,9 @@ async fn statements_that_hang_do_not_keep_others_from_running() {
     let (store_id, other) = (StoreId::new(), StoreId::new());
     // Two statements wait for this transaction, which has inserted the same ids.
     let hanging = [(); 2].map(|()| new(store_id));
-    let (session, lease) = storage.reader().begin().await.unwrap();
+    let (transaction, checkout) = storage.reader().begin().await.unwrap();
     for new in &hanging {
-        assert!(delivery_insertion::insert(&session, new).await.unwrap());
+        assert!(delivery_insertion::insert(&transaction, new).await.unwrap());
     }
     let mut waiting = Vec::new();
     for new in &hanging {
@@ -195,7 +195,7 @@ async fn statements_that_hang_do_not_keep_others_from_running() {
     let inserted = storage.insert_delivery(new(other)).await;
 
     assert!(matches!(inserted, Ok(true)), "{inserted:?}");
-    lease.end(session, false).await.unwrap();
+    checkout.end(transaction, false).await.unwrap();
     for insertion in waiting {
         assert!(matches!(insertion.await, Ok(true)));
     }

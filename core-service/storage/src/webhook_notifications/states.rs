@@ -19,9 +19,9 @@ pub(super) fn is_any_of(states: &[State]) -> Condition {
     let any = states
         .iter()
         .fold(Condition::any(), |any, state| any.add(is(*state)));
-    let is_undelivered =
+    let is_unsuccessful =
         |state| matches!(state, State::Failed | State::Exhausted | State::Cancelled);
-    if !states.iter().copied().all(is_undelivered) {
+    if !states.iter().copied().all(is_unsuccessful) {
         return Condition::all().add(any);
     }
     Condition::all()

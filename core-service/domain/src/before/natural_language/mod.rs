@@ -81,27 +81,27 @@ fn iso_range(text: &str) -> Option<&str> {
     (Pieces::parse(from).is_ok() && Pieces::parse(to).is_ok()).then_some(text)
 }
 
-/// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a zone in
-/// brackets. `None` for other texts; an error if the zone does not have the offset at that time.
+/// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a time zone
+/// in brackets. `None` for other texts; an error if the time zone has another offset at that time.
 fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
     let Ok(pieces) = Pieces::parse(text) else {
         return Ok(None);
     };
-    let Ok(zone) = pieces.to_time_zone() else {
+    let Ok(time_zone) = pieces.to_time_zone() else {
         return Ok(None);
     };
     let local = pieces
         .date()
         .to_datetime(pieces.time().unwrap_or(Time::midnight()));
-    let offset = match (pieces.to_numeric_offset(), &zone) {
+    let offset = match (pieces.to_numeric_offset(), &time_zone) {
         (Some(offset), _) => offset,
-        (None, Some(zone)) => offset_at(zone, local, RepeatedTime::Earlier)?,
+        (None, Some(time_zone)) => offset_at(time_zone, local, RepeatedTime::Earlier)?,
         (None, None) => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,
     };
     let instant = offset.to_timestamp(local)?;
     let is_zulu = pieces.offset() == Some(PiecesOffset::Zulu);
-    match zone.filter(|_| pieces.time_zone_annotation().is_some()) {
-        Some(zone) if !is_zulu && zone.to_offset(instant) != offset => {
+    match time_zone.filter(|_| pieces.time_zone_annotation().is_some()) {
+        Some(time_zone) if !is_zulu && time_zone.to_offset(instant) != offset => {
             let bracket = text.find('[').unwrap_or_default();
             Err(Error::Unrecognized {
                 understood: text.get(..bracket).unwrap_or_default().to_owned(),

@@ -205,7 +205,7 @@ impl ParsedQuery {
     }
 
     /// Whether a word occurs in a street's name, or is never corrected: numbers, short words,
-    /// street types and directions inside a building.
+    /// street types and words of units such as floors.
     fn is_known(&self, word: usize, index: &Index) -> bool {
         let text = &self.words[word].text;
         self.words[word].starts_with_digit()

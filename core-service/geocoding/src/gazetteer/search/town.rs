@@ -32,7 +32,7 @@ impl Search<'_> {
                     .find(|locality| has_postcode(locality.id));
                 with_postcode.or(town.localities.first()).cloned()
             }
-            (None, Some(postcode)) => match self.short_name(postcode)? {
+            (None, Some(postcode)) => match self.locality_of_short_name(postcode)? {
                 Some(locality) => Some(locality),
                 None => self.lookup.locality(postcode.localities[0])?,
             },
@@ -102,7 +102,7 @@ impl Search<'_> {
                     localities.any(|locality| postcode.localities.contains(&locality.id));
                 (!has_postcode).then(|| town.words.clone())
             }
-            None if self.short_name(postcode)?.is_some() => None,
+            None if self.locality_of_short_name(postcode)?.is_some() => None,
             None => self.parsed.unknown_words_after(&postcode.words),
         };
         Ok(town.map(|town| Mismatch::Contradiction {
@@ -112,7 +112,10 @@ impl Search<'_> {
     }
 
     /// The locality of a postcode, if the words after the postcode are a part of its name.
-    fn short_name(&self, postcode: &ParsedPostcode) -> rusqlite::Result<Option<Locality>> {
+    fn locality_of_short_name(
+        &self,
+        postcode: &ParsedPostcode,
+    ) -> rusqlite::Result<Option<Locality>> {
         let name = self.parsed.name_after(&postcode.words);
         if name.is_empty() {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::{
     GeocodeResult, Geocoder as _, HttpGeocoder, HttpGeocoderSpec, Options, Precision, Protocol,
 };
 
-fn place(formatted: &str, postcode: &str, town: &str, country: &str) -> GeocodeMatch {
+fn geocode_match(formatted: &str, postcode: &str, town: &str, country: &str) -> GeocodeMatch {
     GeocodeMatch {
         formatted: formatted.to_owned(),
         postal_code: Some(postcode.to_owned()),
@@ -25,20 +25,20 @@ fn place(formatted: &str, postcode: &str, town: &str, country: &str) -> GeocodeM
 }
 
 /// Checks the texts of queries for a place.
-fn assert_agreement(place: &GeocodeMatch, areas: &[&str], cases: &[(&str, Agreement)]) {
-    let house = place.formatted.split(',').next().unwrap();
+fn assert_agreement(found: &GeocodeMatch, areas: &[&str], cases: &[(&str, Agreement)]) {
+    let house = found.formatted.split(',').next().unwrap();
     let (number, street) = house
         .split_once(' ')
         .filter(|(number, _)| number.parse::<u32>().is_ok())
         .unwrap_or(("", house));
-    let details = Place {
+    let place = Place {
         number: Some(number.to_owned()),
         street: Some(street.to_owned()),
         areas: areas.iter().map(|area| (*area).to_owned()).collect(),
         ..Place::default()
     };
     for (text, expected) in cases {
-        assert_eq!(check(text, place, &details), *expected, "{text}");
+        assert_eq!(check(text, found, &place), *expected, "{text}");
     }
 }
 
@@ -69,7 +69,7 @@ fn elsewhere(place: &str) -> Agreement {
 
 #[test]
 fn a_place_in_france_is_compared_with_the_query() {
-    let paris = place("48 Rue de Rivoli, 75004 Paris", "75004", "Paris", "FR");
+    let paris = geocode_match("48 Rue de Rivoli, 75004 Paris", "75004", "Paris", "FR");
     let areas = ["4e Arrondissement", "Le Marais", "Île-de-France"];
     assert_agreement(
         &paris,
@@ -146,7 +146,7 @@ fn a_place_in_france_is_compared_with_the_query() {
 fn a_street_may_have_another_postcode_of_its_town() {
     let street = GeocodeMatch {
         precision: Precision::Street,
-        ..place("Rue de Rivoli, Paris", "75004", "Paris", "FR")
+        ..geocode_match("Rue de Rivoli, Paris", "75004", "Paris", "FR")
     };
     assert_agreement(
         &street,
@@ -164,7 +164,7 @@ fn a_street_may_have_another_postcode_of_its_town() {
 
 #[test]
 fn a_place_in_another_country_is_compared_by_its_conventions() {
-    let london = place(
+    let london = geocode_match(
         "10 Downing Street, London SW1A 2AA",
         "SW1A 2AA",
         "City of London",
@@ -196,7 +196,7 @@ fn a_place_in_another_country_is_compared_by_its_conventions() {
             ),
         ],
     );
-    let brussels = place(
+    let brussels = geocode_match(
         "1 Rue Neuve, 1000 Bruxelles",
         "1000",
         "Bruxelles - Brussel",
@@ -212,7 +212,7 @@ fn a_place_in_another_country_is_compared_by_its_conventions() {
             ("Rue Neuve 1, 1000 Namur", unknown_town("1000", "Namur")),
         ],
     );
-    let new_york = place(
+    let new_york = geocode_match(
         "350 5th Avenue, New York, NY 10118",
         "10118",
         "City of New York",

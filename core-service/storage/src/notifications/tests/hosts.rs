@@ -203,7 +203,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
         assert_eq!(released, 1);
         assert_eq!(store.claim(NOW).await.len(), 1);
         store
-            .write(|transaction| Box::pin(async move { free_all_hosts(transaction).await }))
+            .write(|transaction| Box::pin(async move { release_all_hosts(transaction).await }))
             .await;
         assert!(
             store.claim(NOW).await.is_empty(),

@@ -13,14 +13,14 @@ fn agreement(line: &str, text: &str) -> Agreement {
         let names = [name.to_owned()].into_iter();
         names.filter(|name| !name.is_empty()).collect()
     };
-    let details = Place {
+    let place = Place {
         number: Some(number.to_owned()),
         street: Some(street.to_owned()),
         areas: names(area),
         regions: names(region),
         ..Place::default()
     };
-    check(text, &place(house, postcode, town, country), &details)
+    check(text, &geocode_match(house, postcode, town, country), &place)
 }
 
 /// The service is asked for the second name only if the first is no town.
