@@ -1,6 +1,6 @@
-//! Measures what requests cost, as ratios to references of the same run: an empty server, which makes
-//! the same HTTP and gRPC calls and does nothing, and pgbench with a create's rows. Takes minutes;
-//! asserts no times.
+//! Measures what requests cost, as ratios to references of the same run: an empty server, with the
+//! same HTTP and gRPC calls but no work, and pgbench with a create's rows. Takes minutes; asserts no
+//! times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
 //! numbers of deliveries, platforms that store as many.

@@ -65,8 +65,8 @@ impl Receiver {
         self.received.count.load(Relaxed)
     }
 
-    /// The rate of the next requests, per second, from the end of the first one's response time to the
-    /// end of the last one's.
+    /// The rate of the next requests, per second, from the end of the first one's response time to
+    /// the end of the last one's.
     #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
     pub(super) async fn rate_of_next(&self, requests: usize) -> f64 {
         let before = self.count();
@@ -87,8 +87,8 @@ impl Receiver {
         self.response_time
     }
 
-    /// The latencies of the requests of a [`bare_client`](crate::bare_client), whose objects are the
-    /// times of sending, in microseconds.
+    /// The latencies of the requests of `bare_client`, whose objects are the times of sending, in
+    /// microseconds.
     pub(super) fn bare_latencies(&self) -> Vec<i64> {
         let arrivals = self.received.arrivals.lock().unwrap();
         arrivals

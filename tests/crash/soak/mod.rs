@@ -48,8 +48,8 @@ const OTHER_TABLES: [&str; 5] = [
     "tasks",
 ];
 
-/// Longer than the 5 min until a second retry: a notification may be refused once, and be sent again
-/// while the receiver does not respond.
+/// Longer than the 5 min until a second retry: a notification may be refused once, and be sent
+/// again while the receiver does not respond.
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! `delivery keys`: list, rotate and revoke the keys that sign access tokens. A rotation invalidates no token.
+//! `delivery keys`: list, rotate and revoke the keys that sign access tokens. A rotation invalidates
+//! no token.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use jiff::SignedDuration;

@@ -1,4 +1,4 @@
-//! Sample deliveries, with which conditions are evaluated to check them when a price list is parsed.
+//! Sample deliveries, with which the conditions of a price list are evaluated to check them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -110,8 +110,8 @@ impl AddressWords {
         let street: Vec<_> = keys(place.street.as_deref().unwrap_or_default(), country).collect();
         let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
         let whole = words.windows(street.len().max(1)).position(is_street);
-        // Otherwise those of its words in the part that has most of them, preferably that of the house
-        // number: `Paris` in `12 Rue de Lyon, Paris` is no word of Rue de Paris.
+        // Otherwise those of its words in the part that has most of them, preferably that of the
+        // house number: `Paris` in `12 Rue de Lyon, Paris` is no word of Rue de Paris.
         let in_part = |part| -> HashSet<usize> {
             let position = |key: &String| {
                 (0..words.len()).find(|at| words[*at].part == part && words[*at].text == *key)

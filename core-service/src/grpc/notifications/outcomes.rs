@@ -72,8 +72,8 @@ impl Outcomes {
         Ok(self.claims.finish(claim, claimed))
     }
 
-    /// Records failed attempts of notifications whose secret cannot be decrypted. If that fails, they are
-    /// found again when their leases expire.
+    /// Records failed attempts of notifications whose secret cannot be decrypted. If that fails,
+    /// they are found again when their leases expire.
     pub(super) async fn record_undecryptable(&self, undecryptable: &[AttemptReport]) {
         if let Err(error) = self.record(undecryptable).await {
             tracing::warn!(

@@ -81,8 +81,8 @@ fn iso_range(text: &str) -> Option<&str> {
     (Pieces::parse(from).is_ok() && Pieces::parse(to).is_ok()).then_some(text)
 }
 
-/// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a time zone
-/// in brackets. `None` for other texts; an error if the time zone has another offset at that time.
+/// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a time
+/// zone in brackets. `None` for other texts; an error if the time zone has another offset then.
 fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
     let Ok(pieces) = Pieces::parse(text) else {
         return Ok(None);

@@ -17,7 +17,7 @@ const DIFFERENCES: &[(&str, Expected)] = &[
     ("2026-02-30", Expected::Rejected),
     ("10:00-11:00", Expected::Rejected),
     ("2026-11-25 10:00-11:00", Expected::Rejected),
-    // Rejected; PHP returns the present time of day, in the zone if one is named.
+    // Rejected; PHP returns the present time of day, in the time zone if one is named.
     (".", Expected::Rejected),
     ("UTC", Expected::Rejected),
     ("+02:00", Expected::Rejected),
