@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    // `src/redacted.rs` implements it.
+    // `src/redacted.rs` implements `Debug` for these, without their secrets.
     let with_secrets = [
         "IssueTokenRequest",
         "AccessToken",

@@ -283,12 +283,12 @@ fn rate_limits(settings: &Settings) -> RateLimitConfig {
 fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
     let RateLimitConfig {
         client,
-        token_credentials,
+        token_client,
         ..
     } = rate_limits(settings);
     core_service::RateLimitConfig {
         client,
-        token_client: token_credentials,
+        token_client,
         ..core_service::RateLimitConfig::off()
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 const MULTIPLES: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
 
 /// How long requests are sent at each rate.
-const SENDING: Duration = Duration::from_secs(3);
+const DURATION_PER_RATE: Duration = Duration::from_secs(3);
 
 pub(crate) async fn measure(postgres: &Postgres) {
     pin(std::process::id(), 1);
@@ -30,7 +30,7 @@ pub(crate) async fn measure(postgres: &Postgres) {
             let load = Load::new(&platform.base_url, endpoint.requests, CONNECTIONS);
             // The first fills caches.
             load.run(DURATION).await;
-            let capacity = load.run(SENDING).await.rate;
+            let capacity = load.run(DURATION_PER_RATE).await.rate;
             for multiple in MULTIPLES {
                 let name = format!("{}, {database}", endpoint.name);
                 measure_rate(&name, &load, (capacity, multiple), &platform).await;
@@ -46,7 +46,7 @@ async fn measure_rate(
     (capacity, multiple): (f64, f64),
     platform: &Platform,
 ) {
-    let mut outcomes = open_loop::run(load, capacity * multiple, SENDING).await;
+    let mut outcomes = open_loop::run(load, capacity * multiple, DURATION_PER_RATE).await;
     let share = |count: usize| 100.0 * count as f64 / outcomes.due as f64;
     let [rejected, unsent] = [outcomes.rejected, outcomes.unsent].map(share);
     println!(

@@ -113,7 +113,7 @@ impl Platform {
         let share = (self.processor_time() - before) / duration.as_secs_f64();
         let resident = self.resident_kib();
         format!(
-            "{resident} kB resident, {:.1} % of a processor",
+            "{resident} KiB resident, {:.1} % of a processor",
             100.0 * share
         )
     }

@@ -73,7 +73,7 @@ pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, Sta
     let enabled = existing.iter().find(|client| client.disabled_at.is_none());
     if let Some(operator) = enabled.or(existing.first()) {
         if !again {
-            return Err(StartError::SetUp {
+            return Err(StartError::AlreadyBootstrapped {
                 api_key: operator.api_key.clone(),
             });
         }

@@ -1,8 +1,8 @@
 //! Timeout and concurrency limits for gRPC calls. While the database hangs, callers get an error
 //! before their own timeout, and the number of waiting calls stays bounded. Authentication comes
 //! after these limits and before the message is read, so a call with an invalid token counts only
-//! while the token is verified. Calls without a caller, such as token requests, have a limit of
-//! their own and count once their message is complete.
+//! while the token is verified. Anonymous calls, such as token requests, have a limit of their
+//! own and count once their message is complete.
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -47,13 +47,13 @@ const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 /// default limit of 1024.
 const MAX_CALLS: usize = 2048;
 
-/// Limit of calls in flight without a caller; to issue a token takes a millisecond.
+/// Limit of anonymous calls in flight; to issue a token takes a millisecond.
 const MAX_ANONYMOUS_CALLS: usize = 512;
 
-/// Timeout for the message of a call without a caller.
+/// Timeout for the message of an anonymous call.
 const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Limit of the message of a call without a caller, in bytes: an API key, its secret and scopes,
+/// Limit of the message of an anonymous call, in bytes: an API key, its secret and scopes,
 /// which are below 1 KiB.
 const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
 
@@ -68,7 +68,7 @@ pub(crate) struct CallLimits {
     anonymous_calls: Arc<Semaphore>,
     rate_limits: Arc<RateLimits>,
     timeout: Duration,
-    /// Rejected calls.
+    /// Calls rejected because too many are in flight.
     shed: Counters,
 }
 
@@ -117,11 +117,11 @@ impl CallLimits {
             IMPORT_ADDRESSES => Duration::MAX,
             _ => self.timeout,
         };
-        let is_public = Authentication::is_public(path);
-        if let Err(error) = self.rate_limits.check_peer(connection.peer, is_public) {
+        let is_anonymous = Authentication::is_public(path);
+        if let Err(error) = self.rate_limits.check_peer(connection.peer, is_anonymous) {
             return Ok(Status::from(error).into_http());
         }
-        let semaphore = if is_public {
+        let semaphore = if is_anonymous {
             request = match connection.receive(request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
@@ -131,7 +131,11 @@ impl CallLimits {
             self.calls
         };
         let Ok(_permit) = semaphore.try_acquire_owned() else {
-            let reason = if is_public { "token_requests" } else { "calls" };
+            let reason = if is_anonymous {
+                "token_requests"
+            } else {
+                "calls"
+            };
             self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
@@ -142,7 +146,7 @@ impl CallLimits {
         if is_stream {
             return Ok(response);
         }
-        Ok(hold(connection.unread.add(), response))
+        Ok(hold(connection.unread_responses.add(), response))
     }
 }
 
@@ -158,7 +162,7 @@ impl ConnectionInfo {
     async fn receive(&self, request: Request<Body>) -> Result<Request<Body>, Status> {
         let (parts, body) = request.into_parts();
         let receive = async {
-            let _permit = self.token_requests.acquire().await;
+            let _permit = self.anonymous_calls.acquire().await;
             Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect().await
         };
         let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)

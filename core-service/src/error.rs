@@ -33,7 +33,7 @@ pub enum Error {
     NotFound(String),
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
-    SlotTaken(TimeWindow),
+    SlotFull(TimeWindow),
     /// A definition changed between planning a delivery and creating it, each time that it was
     /// planned.
     #[error("a definition changed while the delivery was created; repeat the request")]
@@ -180,7 +180,7 @@ impl From<Error> for Status {
             Error::ExternalReferenceTaken { .. } => {
                 (Code::AlreadyExists, "EXTERNAL_REFERENCE_TAKEN")
             }
-            Error::SlotTaken(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
+            Error::SlotFull(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
             Error::Conflict(reason, _) => (Code::FailedPrecondition, *reason),
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
             Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),

@@ -42,7 +42,7 @@ enum Command {
     },
     /// List or change the master keys in a file, and print their ids, the current one first
     ///
-    /// A running core reads the file again.
+    /// A running core reads the file again when it changes.
     MasterKey {
         /// File with the master keys. Example: `/etc/delivery/master.key`.
         #[arg(
@@ -61,12 +61,12 @@ enum Command {
 #[tokio::main]
 async fn main() -> std::process::ExitCode {
     let arguments: Arguments = command_line::parse_without_secrets_in(&Config::SECRET_FLAGS);
-    // Hide the messages about migrations that are already applied.
     let logs = match &arguments.command {
         Some(Command::Bootstrap { config, .. }) => config.logs,
         Some(Command::MasterKey { .. }) => LogConfig::default(),
         None => arguments.config.logs,
     };
+    // Hides the messages about migrations that are already applied.
     logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn", logs);
     logs::exit_code("core-service: ", run(arguments).await)
 }

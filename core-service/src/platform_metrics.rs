@@ -86,7 +86,7 @@ impl PlatformMetrics {
                 |snapshot| {
                     let dropoffs = |task: &&_| is_dropoff(task);
                     let tasks = snapshot.state.tasks.iter().filter(dropoffs);
-                    sums(tasks.map(|task| (vec![("state", &*task.delivery)], task.count)))
+                    sums(tasks.map(|task| (vec![("state", &*task.delivery_state)], task.count)))
                 },
             ),
             (
@@ -100,7 +100,7 @@ impl PlatformMetrics {
                 |snapshot| {
                     let tasks = snapshot.state.tasks.iter();
                     sums(tasks.map(|task| {
-                        let labels = vec![("type", &*task.kind), ("state", &*task.task)];
+                        let labels = vec![("type", &*task.kind), ("state", &*task.task_state)];
                         (labels, task.count)
                     }))
                 },

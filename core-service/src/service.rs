@@ -145,7 +145,7 @@ impl CoreService {
             shutdown.clone(),
         ));
         let certificates = self.config.tls.tls_certificate.clone();
-        let certificates = tls::warn_daily(certificates.into_iter().collect());
+        let certificates = tls::warn_of_expiry_daily(certificates.into_iter().collect());
         let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
         let lifecycle = Lifecycle::default();
         let rate_limits = Arc::new(RateLimits::new(

@@ -63,7 +63,7 @@ pub enum StartError {
     #[error(
         "this platform has been set up already, with the operator's client {api_key}: use its secret, or create further clients for operators and dispatchers with core-service bootstrap --again if that secret is lost"
     )]
-    SetUp { api_key: String },
+    AlreadyBootstrapped { api_key: String },
     #[error("cannot serve gRPC")]
     Serve(#[from] tonic::transport::Error),
     #[error("cannot serve gRPC reflection")]

@@ -67,7 +67,7 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
     let is_closed_at_once = match cause {
-        // The first byte of a TLS connection that was closed.
+        // How sqlx reports that the connection was closed instead of an answer to SSLRequest.
         sqlx::Error::Protocol(error) => error.contains("SSLRequest: 0x00"),
         sqlx::Error::Io(error) => error.kind() == io::ErrorKind::UnexpectedEof,
         _ => false,
@@ -108,7 +108,7 @@ fn explain_postgres(url: &str, cause: &sqlx::Error) -> Option<String> {
                 "53300" => format!(
                     "PostgreSQL at {server} has no free connection: raise max_connections, or run fewer cores"
                 ),
-                // By PgBouncer, which knows few of them.
+                // PgBouncer's, which accepts few startup parameters.
                 "08P01" if error.contains("startup parameter") => format!(
                     "the pooler at {server} refuses the connection ({error}): add the parameter to ignore_startup_parameters in pgbouncer.ini"
                 ),

@@ -55,8 +55,8 @@ pub fn accept(input: &[u8]) {
     assert_eq!(negotiate(&accepted), negotiated);
 }
 
-/// The first half of the lines is `X-Forwarded-For`, the others are `Forwarded`. An address is the
-/// peer's or one of a header; of a peer that is not trusted, it is the peer's.
+/// The lines are the values of `X-Forwarded-For`, and then of `Forwarded`. The client's address is the
+/// peer's or one of a header; if the peer is not trusted, it is the peer's.
 pub fn forwarded(input: &[u8]) {
     const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -106,6 +106,7 @@ pub fn http1(input: &[u8]) {
     if forwarded.starts_with(b"PRI") {
         return;
     }
+    // hyper gets the substitute in place of a rejected request.
     forwarded.extend(substitute.unwrap_or_default());
     let (requests, is_malformed) = requests_found_by_hyper(forwarded);
     assert!(requests <= heads, "{requests} requests, {heads} heads");

@@ -123,7 +123,8 @@ impl RestGateway {
             &self.config.core.core_tls_certificate,
         ];
         let certificates = certificates.into_iter().flatten().cloned().collect();
-        let _certificates = AbortOnDropHandle::new(tokio::spawn(tls::warn_daily(certificates)));
+        let _certificates =
+            AbortOnDropHandle::new(tokio::spawn(tls::warn_of_expiry_daily(certificates)));
         let max = u32::try_from(self.config.max_connections).unwrap_or(u32::MAX);
         let permits = Arc::new(Semaphore::new(max as usize));
         let closing = CancellationToken::new();

@@ -37,8 +37,8 @@ struct SelectionArgs {
     /// IRI (/api/deliveries/<id>) or ID of a delivery
     #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Deliveries))]
     delivery: Option<String>,
-    /// Telephone number, international or of the platform's country: erases every delivery that has a
-    /// task for it
+    /// Telephone number, international or of the platform's country: erases every delivery with this
+    /// number in the address of a task
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     telephone: Option<String>,
 }

@@ -30,7 +30,7 @@ async fn start(database: Database) -> Platform {
     Platform::start_with(database, |settings| {
         settings.rate_limits = Some(RateLimitConfig {
             client: "3/1d".parse().unwrap(),
-            token_credentials: "3/1d".parse().unwrap(),
+            token_client: "3/1d".parse().unwrap(),
             ..RateLimitConfig::off()
         });
     })

@@ -20,7 +20,8 @@ pub(crate) struct Attempt {
     phases: Arc<Mutex<Phases>>,
 }
 
-/// Time from the start of the attempt to the end of each phase; `None` if it was not completed.
+/// How far an attempt came: the time from its start to the end of each phase, `None` if that was not
+/// completed, and the TLS version.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phases {
     pub resolved: Option<Duration>,

@@ -6,7 +6,7 @@ use process::metrics::{Buckets, Gauge, HistogramTable, Registry, Sample, Sampled
 use proto::outcome::Failure;
 use tokio_util::task::TaskTracker;
 
-/// In the order of [`outcome`].
+/// In the order of [`outcome_index`].
 const OUTCOMES: &[&str] = &[
     "delivered",
     "dns",
@@ -42,7 +42,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Records an attempt.
     pub(crate) fn count_attempt(&self, failure: Failure, duration: Duration) {
-        self.attempts.observe(0, outcome(failure), duration);
+        self.attempts.observe(0, outcome_index(failure), duration);
     }
 
     pub(crate) fn register(
@@ -76,7 +76,7 @@ impl Metrics {
 }
 
 /// The index of a failure in [`OUTCOMES`]. Core stores failures under the names there.
-fn outcome(failure: Failure) -> usize {
+fn outcome_index(failure: Failure) -> usize {
     match failure {
         Failure::Unspecified => 0,
         Failure::Dns => 1,

@@ -96,13 +96,13 @@ fn failure_without_response(error: &legacy::Error) -> Failure {
     match connector {
         Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
         Some(connector::Error::Guard(Guard::Denied(_))) => Failure::AddressRefused,
-        // No attempt sees the error of an abandoned connection.
+        // `TooManyAbandoned` occurs once the attempt that opened the connection has ended: none gets it.
         Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::TooManyAbandoned) => {
             Failure::Connect
         }
         Some(connector::Error::Tls(_)) => Failure::Tls,
         Some(connector::Error::Timeout(_)) => Failure::Timeout,
-        // The pooled connection was lost.
+        // hyper-util reports so, too, that the pooled connection that a request waited for was lost.
         None if error.is_connect() => Failure::Connect,
         // An HTTP/2 connection without an answer to a ping.
         None if is_timeout(error) => Failure::Timeout,

@@ -89,7 +89,7 @@ impl WebhookDispatcher {
     pub async fn run(self, shutdown: CancellationToken) {
         let mut exposition = Exposition::new();
         self.register_metrics(exposition.registry());
-        let certificates = tls::warn_daily(self.certificate.into_iter().collect());
+        let certificates = tls::warn_of_expiry_daily(self.certificate.into_iter().collect());
         let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
         let mut sessions = self.sessions;
         let _health_server = self.health.map(|health| {

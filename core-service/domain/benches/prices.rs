@@ -91,7 +91,7 @@ fn plan(now: &Zoned) -> DeliveryPlan {
             after: now + SignedDuration::from_hours(8),
             before: now + SignedDuration::from_hours(10),
         },
-        is_time_slot: true,
+        has_time_slot: true,
         comments: String::new(),
         weight: Some(12_000),
         packages: vec![Package {

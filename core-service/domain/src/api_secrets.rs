@@ -1,4 +1,4 @@
-//! An API client's secrets: the current one, and the replaced ones, each valid until the overlap
+//! An API client's secrets: the current one, and the retired ones, each valid until the overlap
 //! of its own rotation ends.
 
 use std::iter;
@@ -7,12 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// How long a replaced secret stays valid: the default and the upper limit.
+/// How long a retired secret stays valid: the default and the upper limit.
 pub const DEFAULT_OVERLAP: SignedDuration = SignedDuration::from_hours(24);
 pub const MAX_OVERLAP: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Limit of replaced secrets that are valid at the same time.
-const MAX_REPLACED: usize = 5;
+/// Limit of retired secrets that are valid at the same time.
+const MAX_RETIRED: usize = 5;
 
 /// The stored SHA-256 of an API secret. The secret has 256 random bits, so a slow hash would add
 /// no protection.
@@ -36,9 +36,9 @@ impl SecretHash {
     }
 }
 
-/// A replaced secret.
+/// A retired secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplacedSecret {
+pub struct RetiredSecret {
     pub hash: SecretHash,
     pub expires_at: Timestamp,
 }
@@ -47,7 +47,7 @@ pub struct ReplacedSecret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidSecret {
     pub hash: SecretHash,
-    /// The end of a replaced secret's overlap; `None` for the current secret.
+    /// The end of a retired secret's overlap; `None` for the current secret.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -56,13 +56,13 @@ pub struct ValidSecret {
 pub struct ApiSecrets {
     pub current: SecretHash,
     /// Oldest first; some may have expired.
-    pub replaced: Vec<ReplacedSecret>,
+    pub retired: Vec<RetiredSecret>,
 }
 
 /// Another rotation would end the overlap of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{MAX_REPLACED} replaced secrets of this client are still valid: rotate after {first_expiry}, \
+    "{MAX_RETIRED} replaced secrets of this client are still valid: rotate after {first_expiry}, \
      when the first of them expires, or with an overlap of 0, which invalidates all of them at once"
 )]
 pub struct TooManySecrets {
@@ -74,7 +74,7 @@ impl ApiSecrets {
     pub fn new(current: SecretHash) -> Self {
         Self {
             current,
-            replaced: Vec::new(),
+            retired: Vec::new(),
         }
     }
 
@@ -96,17 +96,17 @@ impl ApiSecrets {
             hash: self.current,
             expires_at: None,
         };
-        let replaced = self.replaced.iter().map(|replaced| ValidSecret {
-            hash: replaced.hash,
-            expires_at: Some(replaced.expires_at),
+        let retired = self.retired.iter().map(|retired| ValidSecret {
+            hash: retired.hash,
+            expires_at: Some(retired.expires_at),
         });
         let is_valid = move |secret: &ValidSecret| secret.expires_at.is_none_or(|end| now < end);
-        iter::once(current).chain(replaced).filter(is_valid)
+        iter::once(current).chain(retired).filter(is_valid)
     }
 
     /// Replaces the current secret, which stays valid for `overlap`; earlier ones keep their own
-    /// expiry. An overlap of zero, for a compromised secret, invalidates all replaced ones. Fails
-    /// if too many replaced secrets are still valid.
+    /// expiry. An overlap of zero, for a compromised secret, invalidates all retired ones. Fails
+    /// if too many retired secrets are still valid.
     pub fn rotate(
         &mut self,
         new: SecretHash,
@@ -114,19 +114,19 @@ impl ApiSecrets {
         now: Timestamp,
     ) -> Result<(), TooManySecrets> {
         if overlap.is_zero() {
-            self.replaced.clear();
+            self.retired.clear();
             self.current = new;
             return Ok(());
         }
-        self.replaced.retain(|replaced| now < replaced.expires_at);
-        let expiries = self.replaced.iter().map(|replaced| replaced.expires_at);
+        self.retired.retain(|retired| now < retired.expires_at);
+        let expiries = self.retired.iter().map(|retired| retired.expires_at);
         let first_expiry = expiries.min();
         if let Some(first_expiry) = first_expiry
-            && self.replaced.len() >= MAX_REPLACED
+            && self.retired.len() >= MAX_RETIRED
         {
             return Err(TooManySecrets { first_expiry });
         }
-        self.replaced.push(ReplacedSecret {
+        self.retired.push(RetiredSecret {
             hash: std::mem::replace(&mut self.current, new),
             expires_at: now.checked_add(overlap).unwrap_or(Timestamp::MAX),
         });
@@ -200,11 +200,11 @@ mod tests {
         rotate(&mut secrets, "c", 10, 1);
         rotate(&mut secrets, "d", 24, 2);
 
-        let replaced = secrets.replaced.iter();
-        let replaced: Vec<_> = replaced.map(|r| (r.hash, r.expires_at)).collect();
+        let retired = secrets.retired.iter();
+        let retired: Vec<_> = retired.map(|r| (r.hash, r.expires_at)).collect();
         let expected = [("a", 24), ("b", 11), ("c", 26)];
         assert_eq!(
-            replaced,
+            retired,
             expected.map(|(secret, end)| (SecretHash::of(secret), at(end)))
         );
         for (hour, expected) in [

@@ -194,7 +194,7 @@ mod tests {
                 after: at(1000),
                 before: at(2000),
             },
-            is_time_slot: false,
+            has_time_slot: false,
             comments: String::new(),
             weight: None,
             packages: Vec::new(),

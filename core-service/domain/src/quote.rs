@@ -109,7 +109,7 @@ fn task_digests(plan: &TaskPlan) -> TaskDigests {
     let window = plan.window;
     [
         address_digest(&plan.address),
-        digest(&(window.before.as_microsecond(), plan.is_time_slot)),
+        digest(&(window.before.as_microsecond(), plan.has_time_slot)),
         digest(&window.after.as_microsecond()),
         digest(&plan.weight),
         digest(&packages),
@@ -166,7 +166,7 @@ mod tests {
                 after: at(1000),
                 before: at(2000),
             },
-            is_time_slot: false,
+            has_time_slot: false,
             comments: String::new(),
             weight: None,
             packages: Vec::new(),
@@ -229,7 +229,7 @@ mod tests {
             (PlanField::Before, |task| {
                 task.window.before += SignedDuration::from_micros(1);
             }),
-            (PlanField::Before, |task| task.is_time_slot = true),
+            (PlanField::Before, |task| task.has_time_slot = true),
             (PlanField::After, |task| {
                 task.window.after += SignedDuration::from_secs(1);
             }),

@@ -44,7 +44,7 @@ pub struct TaskPlan {
     pub address: Address,
     pub window: TimeWindow,
     /// Whether the request gave the window as `timeSlot`.
-    pub is_time_slot: bool,
+    pub has_time_slot: bool,
     pub comments: String,
     /// Grams.
     pub weight: Option<i64>,
@@ -102,7 +102,7 @@ mod tests {
                 after: Timestamp::UNIX_EPOCH,
                 before: Timestamp::UNIX_EPOCH,
             },
-            is_time_slot: true,
+            has_time_slot: true,
             comments: text(),
             weight: Some(1200),
             packages: vec![Package {

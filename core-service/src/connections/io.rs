@@ -55,19 +55,19 @@ trait Io: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
 
-/// Limits of token requests with an incomplete message and of other calls without a caller, each on
-/// one connection. The message of a gateway's token request arrives at once.
+/// Limits, on one connection, of anonymous calls with an incomplete message, and of health checks
+/// and reflection. The message of a gateway's token request arrives at once.
 const MAX_ANONYMOUS_CALLS_PER_CONNECTION: usize = 64;
 
 /// A connection's peer, and the limits that its calls share.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: IpAddr,
-    /// For token requests whose message is incomplete.
-    pub(crate) token_requests: Arc<Semaphore>,
+    /// For anonymous calls, such as token requests, whose message is incomplete.
+    pub(crate) anonymous_calls: Arc<Semaphore>,
     /// For health checks and reflection.
     pub(crate) other_calls: Arc<Semaphore>,
-    pub(crate) unread: UnreadResponses,
+    pub(crate) unread_responses: UnreadResponses,
 }
 
 /// The responses, except those of streams, that the client has not read to their end, each with the
@@ -121,9 +121,9 @@ impl ConnectionInfo {
         let semaphore = || Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS_PER_CONNECTION));
         Self {
             peer,
-            token_requests: semaphore(),
+            anonymous_calls: semaphore(),
             other_calls: semaphore(),
-            unread: UnreadResponses::default(),
+            unread_responses: UnreadResponses::default(),
         }
     }
 }
@@ -174,7 +174,11 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         while this.response_check.poll_tick(cx).is_ready() {
-            if this.info.unread.is_older_than(this.response_timeout) {
+            if this
+                .info
+                .unread_responses
+                .is_older_than(this.response_timeout)
+            {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }
@@ -278,7 +282,7 @@ mod tests {
     async fn a_client_that_does_not_read_a_response_is_disconnected() {
         let timeouts = [PREFACE_TIMEOUT, Duration::from_millis(16)];
         let (mut connection, mut client) = with_timeouts(timeouts);
-        let unread = connection.connect_info().unread;
+        let unread = connection.connect_info().unread_responses;
         drop(unread.add());
         assert!(!unread.is_older_than(Duration::ZERO));
         let _response = unread.add();

@@ -101,7 +101,7 @@ impl Authenticator {
         // Fresh, because a key may have been revoked at another core.
         let mut verified = self.key_ring.fresh_keys().await?.verify(token, now);
         if verified == Err(access_token::Error::UnknownKey) {
-            self.key_ring.reload().await?;
+            self.key_ring.reload_if_due().await?;
             verified = self.key_ring.keys().verify(token, now);
         }
         verified.map_err(|error| {

@@ -29,14 +29,14 @@ pub(super) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
 /// How often a delivery is planned: again only if a definition has changed since the last plan.
 const MAX_PLANS: usize = 5;
 
-/// Whether other definitions may permit what has failed before it was written: they decide about
-/// times, packages and addresses, and the zones about where an ambiguous address is.
+/// Whether this error, found before the write, may be due to outdated definitions: they decide which
+/// times, packages and addresses are valid, and zones decide between the places of an ambiguous address.
 fn depends_on_definitions(error: &Error) -> bool {
     matches!(
         error,
         Error::Invalid(_)
             | Error::PriceMismatch(_)
-            | Error::SlotTaken(_)
+            | Error::SlotFull(_)
             | Error::Bug(_)
             | Error::Geocoding(_)
             | Error::Routing(_)
@@ -78,7 +78,7 @@ impl Deliveries {
                     freshness = Freshness::Current;
                     plans += 1;
                 }
-                Err(Error::SlotTaken(window)) => {
+                Err(Error::SlotFull(window)) => {
                     return Err(self.slots.full_slot_error(store, window).await);
                 }
                 Err(error) => return self.idempotency.replay_or(request_key, error).await,
@@ -95,7 +95,7 @@ impl Deliveries {
         }
     }
 
-    /// Plans a draft and the violations found by the gateway, with the quote that the draft names.
+    /// Plans a draft with the quote that it names; reports the violations found by the gateway too.
     pub(super) async fn plan_draft(
         &self,
         caller: &Caller,
@@ -166,7 +166,7 @@ impl Deliveries {
                         let booked =
                             slot_bookings::book(transaction, store_id, booking, capacity).await?;
                         if !booked {
-                            return Err(Error::SlotTaken(booking.window));
+                            return Err(Error::SlotFull(booking.window));
                         }
                     }
                     let (store_id, now) = (delivery.store_id, delivery.created_at);

@@ -75,24 +75,24 @@ impl KeyRing {
         if self.clock.now().duration_since(loaded.loaded_at).abs() < KEY_CACHE_MAX_AGE {
             return Ok(loaded.keys);
         }
-        self.reload().await?;
+        self.reload_if_due().await?;
         Ok(self.keys())
     }
 
     /// Reloads the keys, unless that was done within [`MIN_RELOAD_INTERVAL`]. Concurrent
     /// callers wait for one reload.
-    pub(super) async fn reload(&self) -> Result<(), Error> {
+    pub(super) async fn reload_if_due(&self) -> Result<(), Error> {
         let mut last_reload = self.last_reload.lock().await;
         if last_reload.is_some_and(|at| at.elapsed() < MIN_RELOAD_INTERVAL) {
             return Ok(());
         }
-        self.load().await?;
+        self.reload().await?;
         *last_reload = Some(Instant::now());
         Ok(())
     }
 
     /// Reloads the keys unconditionally.
-    pub(super) async fn load(&self) -> Result<(), Error> {
+    pub(super) async fn reload(&self) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(keys) = read(&self.storage, &self.secret_box, &self.issuer, now).await? {
             let loaded = LoadedKeys {
@@ -209,7 +209,7 @@ mod tests {
             (now.checked_sub(MIN_RELOAD_INTERVAL).unwrap(), true),
         ] {
             *key_ring.last_reload.lock().await = Some(last_reload);
-            key_ring.reload().await.unwrap();
+            key_ring.reload_if_due().await.unwrap();
             assert_eq!(key_ring.keys().contains(&key.id), is_found);
         }
     }

@@ -204,7 +204,7 @@ impl DeliveryRetention {
         };
         let mut changes = self.clock.manual_changes();
         loop {
-            if let Err(error) = self.erase_overdue(retention, &shutdown).await {
+            if let Err(error) = self.erase_past_retention(retention, &shutdown).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot erase deliveries past their retention"
@@ -218,7 +218,7 @@ impl DeliveryRetention {
         }
     }
 
-    async fn erase_overdue(
+    async fn erase_past_retention(
         &self,
         retention: SignedDuration,
         shutdown: &CancellationToken,
@@ -229,17 +229,18 @@ impl DeliveryRetention {
         };
         while !shutdown.is_cancelled() {
             let reader = self.storage.reader();
-            let overdue: Arc<[_]> = personal_data::find_overdue(reader, cutoff, BATCH)
-                .await?
-                .into();
-            if overdue.is_empty() {
+            let past_retention: Arc<[_]> =
+                personal_data::find_past_retention(reader, cutoff, BATCH)
+                    .await?
+                    .into();
+            if past_retention.is_empty() {
                 return Ok(());
             }
             self.storage
                 .write(move |transaction| {
-                    let overdue = Arc::clone(&overdue);
+                    let past_retention = Arc::clone(&past_retention);
                     Box::pin(async move {
-                        for delivery in &*overdue {
+                        for delivery in &*past_retention {
                             personal_data::erase(transaction, *delivery, now).await?;
                         }
                         Ok::<_, Error>(())

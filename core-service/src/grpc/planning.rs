@@ -281,7 +281,7 @@ fn task_plan(
     TaskPlan {
         address,
         window,
-        is_time_slot: times.slot.is_some(),
+        has_time_slot: times.slot.is_some(),
         comments: details.comments,
         weight: details.weight,
         packages: details.packages,

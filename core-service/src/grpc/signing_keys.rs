@@ -66,7 +66,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
             })
             .await?;
         caller.audit("RotateSigningKey", &created.get_ref().name);
-        self.key_ring.load().await?;
+        self.key_ring.reload().await?;
         Ok(created)
     }
 
@@ -95,7 +95,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
             })
             .await?;
         caller.audit("RevokeSigningKeys", &revoked_keys);
-        self.key_ring.load().await?;
+        self.key_ring.reload().await?;
         self.authenticator.invalidate();
         Ok(remaining)
     }

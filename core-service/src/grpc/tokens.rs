@@ -84,7 +84,7 @@ impl proto::tokens_server::Tokens for Tokens {
         _: Request<proto::ListPublicKeysRequest>,
     ) -> Result<Response<proto::ListPublicKeysResponse>, Status> {
         // Another core may have created a key.
-        self.key_ring.reload().await?;
+        self.key_ring.reload_if_due().await?;
         let jwks = serde_json::to_string(&self.key_ring.keys().public(self.clock.now()))
             .map_err(|error| Error::Bug(error.to_string()))?;
         Ok(Response::new(proto::ListPublicKeysResponse { jwks }))

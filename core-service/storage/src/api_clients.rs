@@ -2,7 +2,7 @@
 
 use domain::{
     api_client::{ApiClient, Scopes},
-    api_secrets::{ApiSecrets, ReplacedSecret, SecretHash},
+    api_secrets::{ApiSecrets, RetiredSecret, SecretHash},
     id::{ApiClientId, StoreId},
 };
 
@@ -88,7 +88,7 @@ fn row(client: &ApiClient) -> ActiveModel {
         display_name: Set(client.display_name.clone()),
         api_key: Set(client.api_key.clone()),
         secret_hash: Set(client.secrets.current.0.to_vec()),
-        replaced_secrets: Set(pack(&client.secrets.replaced)),
+        replaced_secrets: Set(pack(&client.secrets.retired)),
         scopes: Set(client.scopes.to_string()),
         default_address: Set(client.default_address.clone().map(Into::into)),
         created_at: Set(client.created_at.into()),
@@ -100,8 +100,8 @@ impl TryFrom<Model> for ApiClient {
     type Error = Error;
 
     fn try_from(row: Model) -> Result<Self, Self::Error> {
-        let replaced = unpack(&row.replaced_secrets)
-            .ok_or_else(|| Error::inconsistent("api_clients", "truncated replaced secrets"))?;
+        let retired = unpack(&row.replaced_secrets)
+            .ok_or_else(|| Error::inconsistent("api_clients", "malformed retired secrets"))?;
         Ok(Self {
             id: ApiClientId(row.id),
             store_id: row.store_id.map(StoreId),
@@ -109,7 +109,7 @@ impl TryFrom<Model> for ApiClient {
             api_key: row.api_key,
             secrets: ApiSecrets {
                 current: secret_hash(row.secret_hash)?,
-                replaced,
+                retired,
             },
             scopes: Scopes::parse(&row.scopes)
                 .map_err(|error| Error::inconsistent("api_clients", error))?,
@@ -120,28 +120,28 @@ impl TryFrom<Model> for ApiClient {
     }
 }
 
-/// Packs replaced secrets into one value: each the hash, then the expiry in microseconds (8 bytes).
-fn pack(replaced: &[ReplacedSecret]) -> Vec<u8> {
+/// Packs retired secrets into one value: each the hash, then the expiry in microseconds (8 bytes).
+fn pack(retired: &[RetiredSecret]) -> Vec<u8> {
     let mut packed = Vec::new();
-    for secret in replaced {
+    for secret in retired {
         packed.extend(secret.hash.0);
         packed.extend(secret.expires_at.as_microsecond().to_be_bytes());
     }
     packed
 }
 
-fn unpack(mut packed: &[u8]) -> Option<Vec<ReplacedSecret>> {
-    let mut replaced = Vec::new();
+fn unpack(mut packed: &[u8]) -> Option<Vec<RetiredSecret>> {
+    let mut retired = Vec::new();
     while !packed.is_empty() {
         let (hash, rest) = packed.split_first_chunk()?;
         let (expiry, rest) = rest.split_first_chunk()?;
-        replaced.push(ReplacedSecret {
+        retired.push(RetiredSecret {
             hash: SecretHash(*hash),
             expires_at: Timestamp::from_microsecond(i64::from_be_bytes(*expiry)).ok()?,
         });
         packed = rest;
     }
-    Some(replaced)
+    Some(retired)
 }
 
 fn secret_hash(bytes: Vec<u8>) -> Result<SecretHash, Error> {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn packed_secrets_are_unpacked_unchanged() {
-        let secret = |number: u8| ReplacedSecret {
+        let secret = |number: u8| RetiredSecret {
             hash: SecretHash([number; 32]),
             expires_at: Timestamp::from_microsecond(-1 - i64::from(number)).unwrap(),
         };

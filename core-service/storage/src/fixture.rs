@@ -115,7 +115,7 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
             after: created_at,
             before: created_at + SignedDuration::from_hours(hours),
         },
-        is_time_slot: true,
+        has_time_slot: true,
         comments: "Ring".to_owned(),
         weight: Some(1200),
         packages: vec![Package {

@@ -26,8 +26,9 @@ pub struct PlatformState {
     pub leased_notifications: i64,
     /// When the oldest due notification became due.
     pub oldest_due_at: Option<Timestamp>,
+    /// Events that have no number yet.
     pub unsequenced_events: i64,
-    /// When the oldest event without a number was written.
+    /// When the oldest of them was written.
     pub oldest_unsequenced_at: Option<Timestamp>,
 }
 
@@ -37,9 +38,9 @@ pub struct TaskCount {
     /// `pickup` or `dropoff`.
     pub kind: String,
     /// `todo`, `completed` or `cancelled`.
-    pub delivery: String,
+    pub delivery_state: String,
     /// `todo`, `done` or `cancelled`.
-    pub task: String,
+    pub task_state: String,
     pub count: i64,
 }
 
@@ -49,8 +50,8 @@ pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState,
     for row in query(reader, deliveries(now)).await? {
         state.tasks.push(TaskCount {
             kind: row.try_get_by_index(0)?,
-            delivery: row.try_get_by_index(1)?,
-            task: row.try_get_by_index(2)?,
+            delivery_state: row.try_get_by_index(1)?,
+            task_state: row.try_get_by_index(2)?,
             count: row.try_get_by_index(3)?,
         });
         state.late_deliveries += row.try_get_by_index::<i64>(4)?;
@@ -131,7 +132,7 @@ fn events() -> String {
         "SELECT COUNT(*), MIN(created_at) FROM ( \
              SELECT created_at FROM events WHERE number IS NULL \
              ORDER BY created_at, id LIMIT {MAX_COUNT} \
-         ) AS unnumbered"
+         ) AS unsequenced"
     )
 }
 

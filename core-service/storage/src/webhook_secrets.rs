@@ -104,7 +104,7 @@ pub(super) fn pack(secrets: &[Vec<u8>]) -> Result<Option<Vec<u8>>, Error> {
     let mut packed = Vec::new();
     for secret in secrets {
         let length = u16::try_from(secret.len())
-            .map_err(|_| Error::inconsistent("webhooks", "a secret of more than 64 KiB"))?;
+            .map_err(|_| Error::inconsistent("webhooks", "a secret of 64 KiB or more"))?;
         packed.extend(length.to_be_bytes());
         packed.extend(secret);
     }

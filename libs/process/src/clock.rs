@@ -51,7 +51,8 @@ impl Clock {
         }
     }
 
-    /// Subscribes to changes of a manual clock.
+    /// Subscribes to changes of a manual clock. Periodic tasks run at each change too, so that a test
+    /// that sets the clock does not wait for their interval.
     pub fn manual_changes(&self) -> ManualClockChanges {
         ManualClockChanges(match &self.0 {
             Source::System => None,

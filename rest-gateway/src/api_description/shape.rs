@@ -9,13 +9,13 @@ pub(crate) enum Shape {
     Class(&'static Class),
     /// Members with names chosen by the client.
     Map,
-    /// No members.
+    /// Not an object: its members are not checked.
     Value,
 }
 
 impl Shape {
-    /// Whether an object of this shape has the member in requests or in responses. A value that must
-    /// not be an object is a violation of its own.
+    /// Whether an object of this shape has the member in requests or in responses. True for a value
+    /// that must not be an object: that is reported as a violation of its own.
     pub(crate) fn has_member(self, name: &str) -> bool {
         match self {
             Self::Class(class) => class.fields.iter().any(|field| field.name == name),

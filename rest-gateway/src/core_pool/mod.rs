@@ -100,6 +100,7 @@ impl CorePool {
             match result {
                 None => {}
                 Some(Ok(response)) => {
+                    // Later requests with this token count against its client's rate limit.
                     if let Some(clients) = &options.token_clients
                         && let Some(authorization) = &options.authorization
                     {
@@ -150,7 +151,7 @@ fn members_at(cores: &Cores, before: &Members, addrs: &[CoreAddr]) -> Members {
     members.collect()
 }
 
-/// All members, rotated by `start`, with those that are down last.
+/// All members, rotated by `start`, with those that are not up last.
 fn round_robin<T: Clone>(members: &[T], start: usize, is_up: impl Fn(&T) -> bool) -> Vec<T> {
     let mut order = members.to_vec();
     if !order.is_empty() {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn members_rotate_and_those_that_are_down_come_last() {
+    fn members_rotate_and_those_that_are_not_up_come_last() {
         let order = |start| round_robin(&['a', 'b', 'c', 'd'], start, |member| *member != 'b');
 
         assert_eq!(order(0), ['a', 'c', 'd', 'b']);

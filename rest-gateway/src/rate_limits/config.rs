@@ -19,7 +19,7 @@ pub struct RateLimitConfig {
     )]
     pub client: RateLimit,
 
-    /// Access token requests per address. Example: `100/1m`
+    /// Access token requests per IP address of a client. Example: `100/1m`
     #[arg(
         long = "rate-limit-token-address",
         env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS",
@@ -37,7 +37,7 @@ pub struct RateLimitConfig {
         default_value = "60/1m",
         hide_short_help = true
     )]
-    pub token_credentials: RateLimit,
+    pub token_client: RateLimit,
 
     /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
     /// may be repeated or separated by commas. Default: none. Example: `10.0.0.0/8`
@@ -63,7 +63,7 @@ impl RateLimitConfig {
         Self {
             client: RateLimit::Off,
             token_address: RateLimit::Off,
-            token_credentials: RateLimit::Off,
+            token_client: RateLimit::Off,
             trusted_proxies: Vec::new(),
         }
     }

@@ -57,7 +57,7 @@ impl RateLimits {
         Self {
             clients: Limiter::new(CLIENT, config.client),
             token_addresses: Limiter::new(TOKEN_ADDRESS, config.token_address),
-            token_credentials: Limiter::new(TOKEN_CLIENT, config.token_credentials),
+            token_credentials: Limiter::new(TOKEN_CLIENT, config.token_client),
             token_clients: TokenClients::new(),
             trusted_proxies: config.trusted_proxies.clone(),
             rejected: Counters::new("limit", &[CLIENT, TOKEN_ADDRESS, TOKEN_CLIENT]),

@@ -306,7 +306,7 @@ async fn a_number_that_the_message_cannot_have_is_out_of_range() {
 }
 
 #[tokio::test]
-async fn an_absent_quantity_is_required() {
+async fn an_absent_quantity_is_reported_as_required() {
     for package in [
         json!({"type": "XL"}),
         json!({"type": "XL", "quantity": null}),

@@ -14,14 +14,14 @@ use tonic_types::ErrorDetails;
 
 use crate::harness::{
     Client, FakeCore, Gateway, Platform, Reply,
-    client::LD_JSON,
+    client::JSON_LD,
     samples::{ID, NOON, core_status, core_status_with, delivery, delivery_json, instant},
 };
 
 async fn post(client: &Client, path: &str, keys: &[&str], body: &str) -> Reply {
     let mut request = client
         .request(Method::POST, path)
-        .header("content-type", LD_JSON);
+        .header("content-type", JSON_LD);
     for key in keys {
         request = request.header("idempotency-key", *key);
     }

@@ -189,7 +189,7 @@ async fn an_address_comes_from_a_trusted_proxy_or_else_from_the_connection() {
 async fn tokens_are_limited_by_address_and_by_client() {
     let platform = start(|limits| {
         limits.token_address = "6/1h".parse().unwrap();
-        limits.token_credentials = "2/1h".parse().unwrap();
+        limits.token_client = "2/1h".parse().unwrap();
     })
     .await;
     let request_token = async |credentials: &str| {

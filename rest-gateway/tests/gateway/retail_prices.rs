@@ -26,7 +26,7 @@ fn retail_price() -> RetailPrice {
         calculation: vec![RuleOutcome {
             rule: "Near".to_owned(),
             matched: true,
-            reason: "distance <= 3000".to_owned(),
+            reason: "distance <= 3000 is true".to_owned(),
             amount: 499,
         }],
         time_zone: "Europe/Paris".to_owned(),
@@ -46,7 +46,7 @@ fn retail_price_json(amount: i64, included: bool) -> Value {
         "duration": 567,
         "distanceSource": "straight_line",
         "calculation": [
-            {"rule": "Near", "matched": true, "reason": "distance <= 3000", "amount": 499},
+            {"rule": "Near", "matched": true, "reason": "distance <= 3000 is true", "amount": 499},
         ],
     })
 }
@@ -164,7 +164,7 @@ async fn a_missing_price_is_explained_rule_by_rule() {
         ErrorDetails::with_precondition_failure(vec![PreconditionViolation::new(
             "RULE",
             "Near",
-            "distance is 5000, not <= 3000",
+            "distance <= 3000 is false",
         )]),
     ));
 
@@ -190,7 +190,7 @@ async fn a_missing_price_is_explained_rule_by_rule() {
             "calculation": [{
                 "rule": "Near",
                 "matched": false,
-                "reason": "distance is 5000, not <= 3000",
+                "reason": "distance <= 3000 is false",
                 "amount": 0,
             }],
         })

@@ -10,7 +10,7 @@ use core_service::doctor::{Check, Finding, Status};
 use delivery::{Clock, Settings, is_loopback};
 use process::{
     logs::error_message,
-    tls::{NOTICE, Server, ServerFiles, certificates, not_after},
+    tls::{EXPIRY_NOTICE, Server, ServerFiles, certificates, not_after},
 };
 use url::Url;
 
@@ -29,7 +29,7 @@ pub(super) async fn check(
     let (url, rest, grpc, egress) = tokio::join!(
         Check::run("public URL", async move {
             let mut finding = public_url(settings, data_dir).await;
-            // Its gateways may be reachable for clients only.
+            // Gateways that run as separate processes may be reachable for clients only.
             if data_dir.is_none() && finding.status == Status::Failure {
                 finding.status = Status::Warning;
             }
@@ -112,21 +112,23 @@ fn validity(name: &str, certificate: &[u8]) -> Finding {
     if left.is_negative() {
         let expired = format!("the certificate of {name} expired at {end}");
         Finding::failure(expired, "renew it")
-    } else if left < NOTICE {
+    } else if left < EXPIRY_NOTICE {
         Finding::warning(found, "renew it")
     } else {
         Finding::ok(found)
     }
 }
 
-/// Where any shop can have requests sent to.
+/// Where any store can have notifications sent.
 fn egress(settings: &Settings) -> Finding {
     let policy = match delivery::egress(settings) {
         Ok(policy) => policy,
         Err(error) => return Finding::error(error),
     };
     if settings.has_demo_permissions() {
-        return Finding::ok("the demo's: http and this machine, to which no one else has access");
+        return Finding::ok(
+            "that of the demo, which nobody else can reach: http and this machine are allowed",
+        );
     }
     let sensitive = [
         (IpAddr::V4(Ipv4Addr::LOCALHOST), "this machine"),
@@ -136,7 +138,7 @@ fn egress(settings: &Settings) -> Finding {
     for (address, name) in sensitive {
         if policy.check_addr((address, 80).into()).is_ok() {
             return Finding::warning(
-                format!("shops can have webhooks sent to {name} ({address})"),
+                format!("stores can have notifications sent to {name} ({address})"),
                 "narrow --allow-network, or add --deny-network",
             );
         }

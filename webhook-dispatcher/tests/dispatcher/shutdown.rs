@@ -26,8 +26,8 @@ async fn a_shutdown_completes_sends_in_flight_and_waits_for_acknowledgement() {
         (outcome.name, outcome.status),
         (notification(1, "").name, Some(200))
     );
-    // Its report fails and is repeated.
-    core.reports = core.reports.clone();
+    // The report is repeated.
+    core.reports.fail_unanswered();
     let outcome = core.reports.next_outcome().await;
     core.reports.acknowledge(&outcome);
     dispatcher.exited().await;
@@ -52,17 +52,17 @@ async fn notifications_received_after_shutdown_are_returned() {
     };
     stream.send(vec![returned]).await;
 
-    let outcome = stream.next_outcome().await;
+    let outcome = core.reports.next_outcome().await;
     let not_sent = Outcome {
         lease_token: "lease-2".to_owned(),
         ..failed(Failure::NotSent, None)
     };
     assert_eq!(outcome, not_sent);
-    stream.acknowledge(&outcome);
+    core.reports.acknowledge(&outcome);
     receiver.permits.add_permits(2);
-    let outcome = stream.next_outcome().await;
+    let outcome = core.reports.next_outcome().await;
     assert_eq!(outcome.lease_token, "lease-1");
-    stream.acknowledge(&outcome);
+    core.reports.acknowledge(&outcome);
     drop(stream);
     dispatcher.exited().await;
     assert!(receiver.arrived.try_recv().is_err());

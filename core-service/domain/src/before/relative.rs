@@ -24,7 +24,7 @@ pub(super) struct RelativeOffset {
 /// Which occurrence of a weekday is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WeekdaySearch {
-    /// The first one after the date; with negative days, also the date that they lead to.
+    /// The first one after the date; if negative days are added, the resulting date counts too.
     #[default]
     After,
     /// The date itself, or the first one after it.

@@ -107,7 +107,7 @@ pub(super) enum Unit {
 
 impl Unit {
     /// Whether it is an hour or a part of one.
-    pub(super) fn is_time_based(self) -> bool {
+    pub(super) fn is_clock_unit(self) -> bool {
         matches!(
             self,
             Self::Microsecond | Self::Millisecond | Self::Second | Self::Minute | Self::Hour

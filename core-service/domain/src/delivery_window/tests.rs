@@ -60,15 +60,15 @@ const UNREADABLE: TaskTimes = TaskTimes {
     ..NO_TIMES
 };
 
-/// Windows of a pickup and a dropoff, and the fields with violations.
-type Found<'a> = (Option<(TimeWindow, TimeWindow)>, &'a [&'a str]);
+/// The windows of a pickup and a dropoff, and the fields with violations.
+type Expected<'a> = (Option<(TimeWindow, TimeWindow)>, &'a [&'a str]);
 
 #[track_caller]
 fn assert_windows(
     pickup: TaskTimes,
     dropoff: TaskTimes,
     route: Option<Route>,
-    (windows, fields): Found<'_>,
+    (windows, fields): Expected<'_>,
 ) {
     let mut violations = Violations::new();
 

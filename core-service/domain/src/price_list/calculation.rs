@@ -59,7 +59,7 @@ pub(super) struct Calculator<'a> {
     pub(super) strategy: Strategy,
     pub(super) totals: &'a Totals,
     pub(super) delivery_scope: &'a Context<'a, 'a>,
-    /// The scopes of pickup and dropoff; empty if the list has no task rules.
+    /// The CEL scopes of pickup and dropoff; empty if the list has no task rules.
     pub(super) task_scopes: Vec<Context<'a, 'a>>,
     pub(super) subtotal: Option<i64>,
     /// Why the remaining rules are skipped; `None` while rules are applied.

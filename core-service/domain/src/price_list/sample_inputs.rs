@@ -95,7 +95,7 @@ fn plan(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> Deli
             after: Timestamp::UNIX_EPOCH,
             before: Timestamp::UNIX_EPOCH,
         },
-        is_time_slot: false,
+        has_time_slot: false,
         comments: String::new(),
         weight,
         packages,

@@ -85,7 +85,7 @@ impl<'a> Variables<'a> {
             duration: number(totals.seconds),
             weight: totals.weight.map(number),
             volume: totals.volume.map(number),
-            time_slot: (plan.pickup.is_time_slot || plan.dropoff.is_time_slot).into(),
+            time_slot: (plan.pickup.has_time_slot || plan.dropoff.has_time_slot).into(),
             store: store.into(),
             pickup: OnceLock::new(),
             dropoff: OnceLock::new(),

@@ -25,7 +25,7 @@ pub(crate) struct Accuracy {
     /// Latency per query in microseconds, sorted.
     pub(crate) latencies: Vec<u128>,
     /// Queries with an incorrect result, and the result.
-    pub(crate) mistakes: Vec<String>,
+    pub(crate) incorrect_results: Vec<String>,
 }
 
 /// Samples of noisy addresses and of unknown streets, `count` of each.
@@ -59,7 +59,7 @@ pub(crate) fn measure(gazetteer: &Gazetteer, samples: &[Sample]) -> Accuracy {
     let (mut houses, mut correct, mut wrong) = (0_u32, 0_u32, 0_u32);
     let (mut unknown, mut rejected) = (0_u32, 0_u32);
     let mut latencies = Vec::new();
-    let mut mistakes = Vec::new();
+    let mut incorrect_results = Vec::new();
     for sample in samples {
         let query = Query {
             near: sample.near,
@@ -93,7 +93,7 @@ pub(crate) fn measure(gazetteer: &Gazetteer, samples: &[Sample]) -> Accuracy {
                 GeocodeResult::Partial(partial) => partial.to_string(),
                 GeocodeResult::NotFound => "nothing".to_owned(),
             };
-            mistakes.push(format!("{}: {actual}", sample.text));
+            incorrect_results.push(format!("{}: {actual}", sample.text));
         }
     }
     latencies.sort_unstable();
@@ -103,7 +103,7 @@ pub(crate) fn measure(gazetteer: &Gazetteer, samples: &[Sample]) -> Accuracy {
         wrong: share(wrong, houses),
         rejected: share(rejected, unknown),
         latencies,
-        mistakes,
+        incorrect_results,
     }
 }
 
@@ -125,8 +125,8 @@ impl fmt::Display for Accuracy {
             percentile(99),
             percentile(100)
         )?;
-        for mistake in self.mistakes.iter().take(40) {
-            writeln!(f, "  {mistake}")?;
+        for result in self.incorrect_results.iter().take(40) {
+            writeln!(f, "  {result}")?;
         }
         Ok(())
     }

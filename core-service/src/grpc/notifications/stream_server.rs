@@ -60,7 +60,7 @@ impl StreamServer {
             revoked.map_or(Ok(()), Err)
         };
         let ((), pushed, watched) = tokio::join!(receiving, pushing, watching);
-        // What a claim together with outcomes has found is sent before the stream ends.
+        // Wait for a report that claims for this stream, so that what it claims is sent.
         drop(stream.claiming.write().await);
         pre_leased.close();
         let mut unsent = Vec::new();

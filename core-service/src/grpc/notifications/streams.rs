@@ -46,7 +46,7 @@ pub(super) struct DispatcherStream {
     flow_control: Mutex<FlowControl>,
     pre_leased: mpsc::UnboundedSender<PreLeased>,
     responses: mpsc::WeakSender<Response>,
-    /// Read-locked by claims together with outcomes until what they find is sent.
+    /// Read-locked by reports that claim for this stream, until what they claim is sent.
     pub(super) claiming: RwLock<()>,
     /// Signalled when more may be claimable than before.
     pub(super) claim_now: Notify,

@@ -67,7 +67,7 @@ impl Checkout {
         {
             self.connection = Some(session.into_connection());
         } else {
-            // Before the permit.
+            // Close the connection before the permit is released: no more are open than permits exist.
             drop(session);
         }
         self.finish(committed)

@@ -50,6 +50,7 @@ impl WriteCheck {
 }
 
 async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
+    let truncates_log = false;
     let write = queue.write(
         move |transaction| {
             Box::pin(async move {
@@ -57,7 +58,7 @@ async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
                 Ok(())
             })
         },
-        false,
+        truncates_log,
     );
     write.await
 }

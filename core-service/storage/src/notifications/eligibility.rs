@@ -25,7 +25,8 @@ use crate::{
 };
 
 /// The remaining time of a lease when its in-flight window ends.
-pub(super) const LEASE_AFTER_WINDOW: Duration = LEASE_DURATION.saturating_sub(IN_FLIGHT_WINDOW);
+pub(super) const LEASE_LEFT_AFTER_WINDOW: Duration =
+    LEASE_DURATION.saturating_sub(IN_FLIGHT_WINDOW);
 
 /// The largest number of webhooks in any claim.
 const MAX_WEBHOOKS: u32 = 64;
@@ -194,6 +195,6 @@ fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
 
 /// Whether a leased notification is within the in-flight window.
 pub(super) fn is_within_in_flight_window(connection: &impl ConnectionTrait) -> SimpleExpr {
-    let end_of_window = lease_clock::expiry(connection, LEASE_AFTER_WINDOW);
+    let end_of_window = lease_clock::expiry(connection, LEASE_LEFT_AFTER_WINDOW);
     Expr::col(notification::Column::LeaseExpiresAt).gt(end_of_window)
 }

@@ -25,7 +25,7 @@ pub struct Position {
     pub task_id: TaskId,
 }
 
-/// Erases a delivery's tasks. Returns the points of their addresses.
+/// Erases the personal data in a delivery's tasks. Returns the points of their addresses.
 pub async fn erase(
     transaction: &impl ConnectionTrait,
     (store_id, id): (StoreId, DeliveryId),
@@ -167,7 +167,7 @@ pub async fn search_telephone(
 
 /// Deliveries of all stores that are not erased, and that were created, and whose dropoff ended, at
 /// or before an instant.
-pub async fn find_overdue(
+pub async fn find_past_retention(
     connection: &impl ConnectionTrait,
     cutoff: Timestamp,
     limit: u64,

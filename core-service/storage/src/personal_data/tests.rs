@@ -47,7 +47,7 @@ macro_rules! on_both_databases {
 on_both_databases!(
     an_erased_delivery_keeps_what_accounting_needs,
     a_search_reads_the_tasks_of_all_stores_in_pages,
-    a_delivery_is_overdue_once_it_and_its_dropoff_are_old,
+    a_delivery_is_past_retention_once_it_and_its_dropoff_are_old,
     a_delivery_is_found_in_its_store,
     responses_to_its_own_notifications_are_erased,
     cached_geocodes_of_its_points_are_deleted,
@@ -158,7 +158,7 @@ async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) 
 }
 
 /// The dropoff of a fixture's delivery ends 2 hours after its creation.
-async fn a_delivery_is_overdue_once_it_and_its_dropoff_are_old(storage: Arc<Storage>) {
+async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: Arc<Storage>) {
     let store_id = create_store(&storage).await;
     let mut backdated = fixture::delivery(store_id, hours(5));
     backdated.dropoff.plan.window.before = hours(-10);
@@ -171,19 +171,25 @@ async fn a_delivery_is_overdue_once_it_and_its_dropoff_are_old(storage: Arc<Stor
         insert(&storage, delivery).await;
     }
     let [second, first, backdated] = deliveries.map(|delivery| (store_id, delivery.id));
-    let overdue = async |cutoff, limit| {
-        let found = find_overdue(storage.reader(), cutoff, limit).await;
+    let past_retention = async |cutoff, limit| {
+        let found = find_past_retention(storage.reader(), cutoff, limit).await;
         found.unwrap()
     };
 
-    assert_eq!(overdue(hours(2) - Duration::from_micros(1), 9).await, []);
-    assert_eq!(overdue(hours(2), 9).await, [first]);
-    assert_eq!(overdue(hours(5), 9).await, [backdated, first, second]);
-    assert_eq!(overdue(hours(5), 1).await, [backdated]);
+    assert_eq!(
+        past_retention(hours(2) - Duration::from_micros(1), 9).await,
+        []
+    );
+    assert_eq!(past_retention(hours(2), 9).await, [first]);
+    assert_eq!(
+        past_retention(hours(5), 9).await,
+        [backdated, first, second]
+    );
+    assert_eq!(past_retention(hours(5), 1).await, [backdated]);
     let write = storage
         .write(move |transaction| Box::pin(async move { erase(transaction, first, NOW).await }));
     write.await.unwrap();
-    assert_eq!(overdue(hours(5), 9).await, [backdated, second]);
+    assert_eq!(past_retention(hours(5), 9).await, [backdated, second]);
 }
 
 async fn a_delivery_is_found_in_its_store(storage: Arc<Storage>) {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long before the expiry of a certificate the warnings start.
-pub const NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
+pub const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// How often a warning is repeated.
 const INTERVAL: Duration = Duration::from_hours(24);
@@ -27,7 +27,7 @@ const GENERALIZED_TIME: u8 = 0x18;
 
 /// Logs at once, and then daily, which of the certificates that this process presents have expired
 /// or expire within 14 days. Does not return.
-pub async fn warn_daily(files: Vec<PathBuf>) {
+pub async fn warn_of_expiry_daily(files: Vec<PathBuf>) {
     let clock = Clock::system();
     loop {
         for file in &files {
@@ -61,7 +61,7 @@ fn warn(file: &Path, now: Timestamp) {
     let left = end.duration_since(now);
     if left.is_negative() {
         tracing::warn!(file = %file.display(), %end, "a certificate has expired: peers refuse it; renew it");
-    } else if left < NOTICE {
+    } else if left < EXPIRY_NOTICE {
         tracing::warn!(
             file = %file.display(),
             %end,

@@ -31,7 +31,7 @@ pub(super) static ALL: &[&Class] = &[
     &webhooks::NOTIFICATION,
     &webhooks::ATTEMPT,
     &webhooks::RECOVERY,
-    &webhooks::TEST,
+    &webhooks::TEST_SEND,
     &api::ENTRYPOINT,
     &api::SETTINGS,
     &api::ERROR,

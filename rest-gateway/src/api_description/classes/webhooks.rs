@@ -148,7 +148,7 @@ pub(crate) static RECOVERY: Class = Class {
     ..Class::EMBEDDED
 };
 
-pub(crate) static TEST: Class = Class {
+pub(crate) static TEST_SEND: Class = Class {
     name: "WebhookTest",
     type_name: TypeName::Term,
     description: "The result of a test request to a webhook's receiver.",

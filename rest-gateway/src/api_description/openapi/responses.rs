@@ -121,7 +121,7 @@ pub(super) fn headers() -> Value {
     json!({
         "Allow": text("The methods of the resource.", true),
         "Cache-Control": text("Whether the response may be cached.", true),
-        "Content-Language": text("The language of the labels.", false),
+        "Content-Language": text("The language of the texts for people, such as the `label` of a time slot choice.", false),
         "ETag": text("The version of the resource. Send it as `If-None-Match` to get the resource only if it has changed.", true),
         "Idempotent-Replayed": text("`true` if this is the stored response to an earlier request with the same `Idempotency-Key`.", false),
         "Link": text("Link to the Hydra documentation.", true),

@@ -26,7 +26,7 @@ fn every_reference_resolves() {
     check(&document, &document);
 }
 
-/// Generators reject siblings of `$ref`, rename schemas with the names of keywords, and drop members
+/// Generators reject siblings of `$ref`, rename schemas with the names of built-in types, and drop members
 /// whose names differ only in characters that identifiers cannot have.
 #[test]
 fn generators_can_name_every_schema_and_member() {

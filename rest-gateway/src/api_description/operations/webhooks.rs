@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::webhooks::{
-        EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST, WEBHOOK,
+        EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST_SEND, WEBHOOK,
     },
     error_codes as codes,
     resources::{
@@ -168,7 +168,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {
-        target: HydraTarget::Path(&TEST),
+        target: HydraTarget::Path(&TEST_SEND),
         method: "POST",
         path: "/api/webhooks/{id}/test",
         handler: |request| test_send::send(request).boxed(),
@@ -180,7 +180,7 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
             accepts the sample; the response takes up to 15 s. Works for disabled webhooks too. \
             The sample is not retried.",
         expects: Expects::EmptyObject,
-        returns: Returns::Resource(&TEST),
+        returns: Returns::Resource(&TEST_SEND),
         ..NOTIFICATIONS_DEFAULT
     },
     Operation {

@@ -1,4 +1,4 @@
-//! A small HTTP client that returns whole responses.
+//! A small HTTP client.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -15,7 +15,7 @@ use tokio::{
     net::TcpStream,
 };
 
-pub(crate) const LD_JSON: &str = "application/ld+json";
+pub(crate) const JSON_LD: &str = "application/ld+json";
 
 /// Longer than the gateway's own timeouts.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -25,6 +25,7 @@ pub(crate) struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
 }
 
+/// A whole response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -60,7 +61,7 @@ impl Client {
 
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Reply {
         let request = self.request(Method::POST, path);
-        self.send(request.header("content-type", LD_JSON), body)
+        self.send(request.header("content-type", JSON_LD), body)
             .await
     }
 

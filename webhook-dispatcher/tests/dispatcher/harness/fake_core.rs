@@ -234,6 +234,10 @@ impl Reports {
         }
     }
 
+    pub(crate) fn fail_unanswered(&mut self) {
+        self.unanswered.clear();
+    }
+
     /// Whether no report waits to be read.
     pub(crate) async fn is_empty(&self) -> bool {
         self.incoming.lock().await.is_empty()

@@ -151,7 +151,7 @@ pub(crate) fn sample(number: u8, url: &str) -> Notification {
 }
 
 /// The outcome of the first notification.
-pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
+fn outcome(failure: Failure, status: Option<u32>) -> Outcome {
     Outcome {
         name: notification(1, "").name,
         lease_token: "lease-1".to_owned(),
@@ -161,9 +161,13 @@ pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
     }
 }
 
+pub(crate) fn failed(failure: Failure, status: Option<u32>) -> Outcome {
+    outcome(failure, status)
+}
+
 pub(crate) fn delivered(body: &str) -> Outcome {
     Outcome {
         response_body: body.to_owned(),
-        ..failed(Failure::Unspecified, Some(200))
+        ..outcome(Failure::Unspecified, Some(200))
     }
 }

@@ -1,5 +1,5 @@
-//! The strict grammar. At each position of a text the rule with the longest match wins; of two
-//! matches of equal length, the earlier rule.
+//! The strict grammar, that of PHP's `strtotime`. At each position of a text the rule with the longest
+//! match wins; of two matches of equal length, the earlier rule.
 
 mod fragments;
 mod rules;

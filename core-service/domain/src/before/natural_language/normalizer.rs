@@ -138,7 +138,7 @@ impl<'a> NormalizedText<'a> {
             let is_signed = word.starts_with(['+', '-']);
             // `+2 days 18h` may mean 18:00.
             if !is_signed
-                && self.last_unit().is_some_and(|unit| !unit.is_time_based())
+                && self.last_unit().is_some_and(|unit| !unit.is_clock_unit())
                 && self.words.time(index, true).is_some()
             {
                 return None;
@@ -182,7 +182,7 @@ impl<'a> NormalizedText<'a> {
             }
             // `15 minuti alle 18` means 17:45, but would be parsed as 18:15.
             PhraseKind::At | PhraseKind::FillerUnlessAfterDuration
-                if self.has_duration(|unit| unit.is_some_and(Unit::is_time_based)) =>
+                if self.has_duration(|unit| unit.is_some_and(Unit::is_clock_unit)) =>
             {
                 return None;
             }

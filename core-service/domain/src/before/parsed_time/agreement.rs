@@ -74,7 +74,7 @@ impl ParsedTime<'_> {
         match Unit::parse(cursor.remainder()) {
             // `tomorrow next day` is the day after tomorrow.
             Some(Unit::Day) => {}
-            Some(unit) if unit.is_time_based() => {}
+            Some(unit) if unit.is_clock_unit() => {}
             None if value_of(cursor.remainder(), WORKING_DAYS).is_none() => {
                 self.count_weekday(token)?;
             }
@@ -92,9 +92,9 @@ impl ParsedTime<'_> {
             return self.count_weekday(token);
         }
         let start = token.end() - token.text.trim_start().len();
-        let is_time_based = Unit::parse(unit).is_some_and(Unit::is_time_based);
+        let is_clock_unit = Unit::parse(unit).is_some_and(Unit::is_clock_unit);
         self.days.is_after_signed_amount |= token.text.contains(['+', '-']);
-        let unsigned = if is_time_based {
+        let unsigned = if is_clock_unit {
             &mut self.days.unsigned_clock_units
         } else {
             self.days.calendar_units = Some(start);

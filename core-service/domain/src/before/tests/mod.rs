@@ -4,7 +4,7 @@ mod agreement;
 mod corpus;
 mod durations;
 mod elapsed;
-mod refusals;
+mod rejections;
 
 use jiff::{Timestamp, Zoned};
 

@@ -38,7 +38,7 @@ fn conditions_can_use_all_members_of_a_delivery() {
     let mut plan = plan(3000);
     plan.pickup.weight = Some(1500);
     plan.dropoff.weight = Some(500);
-    plan.dropoff.is_time_slot = true;
+    plan.dropoff.has_time_slot = true;
     plan.dropoff.tags = vec!["fragile".into()];
     let packages = [("XL", 2), ("S", 1)].map(|(kind, quantity)| Package {
         kind: kind.into(),

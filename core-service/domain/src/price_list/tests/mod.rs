@@ -64,7 +64,7 @@ fn task() -> TaskPlan {
             after: now + SignedDuration::from_hours(8),
             before: now + SignedDuration::from_mins(9 * 60 + 30),
         },
-        is_time_slot: false,
+        has_time_slot: false,
         comments: String::new(),
         weight: None,
         packages: Vec::new(),

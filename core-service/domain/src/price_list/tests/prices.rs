@@ -88,6 +88,7 @@ fn only_named_packages_are_allowed() {
 
 #[test]
 fn matching_rules_add_up_with_strategy_sum() {
+    // `percent` is in basis points: 11500 is 115 %.
     for (rules, expected) in [
         ([("true", "599"), ("true", "100")], Some(699)),
         (
@@ -112,7 +113,7 @@ fn matching_rules_add_up_with_strategy_sum() {
 }
 
 #[test]
-fn the_smallest_value_of_each_key_has_a_price() {
+fn charges_with_the_smallest_allowed_values_are_calculated() {
     let mut plan = plan(3);
     plan.dropoff.packages = vec![Package {
         kind: "XL".into(),

@@ -76,10 +76,10 @@ fn delivery() -> impl Strategy<Value = DeliveryPlan> {
     let packages = (0..4_u32, 0..4_u32);
     let texts = (prop::option::of("Paris|Lyon"), vec("cold|big", 0..3));
     (0..20_000_u32, weight, packages, any::<bool>(), texts).prop_map(
-        |(meters, weight, (large, small), is_time_slot, (locality, tags))| {
+        |(meters, weight, (large, small), has_time_slot, (locality, tags))| {
             let mut plan = plan(meters);
             plan.dropoff.weight = weight;
-            plan.dropoff.is_time_slot = is_time_slot;
+            plan.dropoff.has_time_slot = has_time_slot;
             plan.dropoff.address.locality = locality;
             plan.dropoff.tags = tags;
             let packages = [("XL", large), ("S", small)].map(|(kind, quantity)| Package {

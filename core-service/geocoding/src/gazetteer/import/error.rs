@@ -34,7 +34,7 @@ pub enum FormatError {
     #[error("is empty")]
     Empty,
     #[error(
-        "is neither GeoJSON lines nor CSV with the columns of the BAN (numero, rep, nom_voie, code_postal, nom_commune, lon, lat) or of OpenAddresses (LON, LAT, NUMBER, STREET, CITY, POSTCODE): the column {0} is missing"
+        "is neither GeoJSON lines nor CSV with the columns of the French BAN (numero, rep, nom_voie, code_postal, nom_commune, lon, lat) or of OpenAddresses (LON, LAT, NUMBER, STREET, CITY, POSTCODE): the column {0} is missing"
     )]
     MissingColumn(&'static str),
 }

@@ -19,7 +19,7 @@ pub(super) struct StreetMatch {
 /// Factors of the confidence: per edit of a word.
 const EDIT: f64 = 0.92;
 /// An added or omitted title, or an initial for a name.
-const ABBREVIATED: f64 = 0.95;
+const TITLE_OR_INITIAL: f64 = 0.95;
 /// `Rivoli` for `Rue de Rivoli`.
 const NO_STREET_TYPE: f64 = 0.85;
 /// With more edits it is another street.
@@ -41,8 +41,8 @@ impl StreetMatch {
     }
 }
 
-/// The share of a street's name that a query contains, from 0 to 1; ignores street types and
-/// names of towns.
+/// The share of a street's name that a query contains, from 0 to 1; ignores street types
+/// and words for towns, postcodes, regions and the country.
 pub(super) fn similarity(name: &str, parsed: &ParsedQuery, candidates: &WordCandidates) -> f64 {
     let (mut present, mut all) = (0_u32, 0_u32);
     for word in name
@@ -81,7 +81,7 @@ fn match_at(
             && title.text != *word
             && parsed.words.len() > next + 1
         {
-            found.confidence *= ABBREVIATED;
+            found.confidence *= TITLE_OR_INITIAL;
             next += 1;
         }
         let candidate = candidates.0.get(next).and_then(|words| words.get(*word));
@@ -94,10 +94,10 @@ fn match_at(
             has_name |= !country.is_street_type(word) || name.len() == 1;
             next += 1;
         } else if position > 0 && position + 1 < name.len() && is_initial(parsed, next, word) {
-            found.confidence *= ABBREVIATED;
+            found.confidence *= TITLE_OR_INITIAL;
             next += 1;
         } else if country.is_title(word) && name.len() > 1 {
-            found.confidence *= ABBREVIATED;
+            found.confidence *= TITLE_OR_INITIAL;
         } else if position == 0 && country.is_street_type(word) && name.len() > 1 {
             found.confidence *= NO_STREET_TYPE;
             found.has_street_type = false;

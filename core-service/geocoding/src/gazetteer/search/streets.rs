@@ -128,11 +128,11 @@ impl Search<'_> {
                 .map(place_token::cell)
                 .collect(),
             Scope::GivenPlaces => {
-                let towns = self.parsed.towns.iter().flat_map(|town| &town.localities);
+                let localities = self.parsed.towns.iter().flat_map(|town| &town.localities);
                 let postcodes = self.parsed.postcodes.iter();
                 let postcodes = postcodes.filter(|postcode| !postcode.localities.is_empty());
                 let postcodes = postcodes.filter_map(|known| place_token::postcode(&known.code));
-                towns
+                localities
                     .map(|locality| place_token::locality(locality.id))
                     .chain(postcodes)
                     .collect()

@@ -1,6 +1,6 @@
 //! Claims select by webhook: no webhook delays another.
 
-use super::{super::eligibility::LEASE_AFTER_WINDOW, *};
+use super::{super::eligibility::LEASE_LEFT_AFTER_WINDOW, *};
 
 /// The number of leased notifications of each webhook.
 pub(super) fn counts(leased: &[Leased], webhooks: &[WebhookId]) -> Vec<usize> {
@@ -42,7 +42,7 @@ async fn a_backlog_of_ten_thousand_does_not_delay_notifications_of_other_webhook
 /// Otherwise a healthy receiver would get nothing until the leases of dead dispatchers expire.
 #[tokio::test]
 async fn leases_past_the_in_flight_window_do_not_count_for_healthy_receivers() {
-    let past_window = LEASE_AFTER_WINDOW / 2;
+    let nearly_expired = LEASE_LEFT_AFTER_WINDOW / 2;
     for (outcome, claimed, more) in [
         (Some(Outcome::Delivered), 32, 8),
         (Some(timed_out()), 1, 0),
@@ -61,7 +61,10 @@ async fn leases_past_the_in_flight_window_do_not_count_for_healthy_receivers() {
             }
             store.complete(40, NOW).await;
 
-            assert_eq!(store.claim_for(past_window, 64, NOW).await.len(), claimed);
+            assert_eq!(
+                store.claim_for(nearly_expired, 64, NOW).await.len(),
+                claimed
+            );
             let is_any_claimable = is_any_claimable(store.storage.reader(), &budget(64), NOW).await;
             assert_eq!(is_any_claimable.unwrap(), more > 0, "{outcome:?}");
             let leased = store.claim_for(LONG_LEASE, 64, NOW).await;

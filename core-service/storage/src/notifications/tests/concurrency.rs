@@ -255,12 +255,12 @@ async fn concurrent_outcomes_that_disable_a_webhook_do_not_deadlock() {
 #[tokio::test]
 async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
     // A lease that expires so soon that its in-flight window has passed.
-    let past_window = eligibility::LEASE_AFTER_WINDOW / 2;
+    let nearly_expired = eligibility::LEASE_LEFT_AFTER_WINDOW / 2;
     for (is_healthy, pre_leased, lease, claimed) in [
         (true, 10, LONG_LEASE, 22),
-        (true, 10, past_window, 32),
+        (true, 10, nearly_expired, 32),
         (false, 1, LONG_LEASE, 0),
-        (false, 1, past_window, 0),
+        (false, 1, nearly_expired, 0),
     ] {
         let Some(store) = TestStore::on_postgres().await else {
             return;
