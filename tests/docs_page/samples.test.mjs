@@ -50,7 +50,7 @@ async function execute(language, { path, ...request }) {
 for (const language of Object.keys(LANGUAGES)) {
   test(`${language}: a body of JSON arrives with the token`, async () => {
     const body = { text: NASTY, empty: {}, list: [1.5, true, null, []], "clé": { nested: "'" } };
-    const operation = { method: "post", path: "/api/x/{id}", accept: "application/ld+json", auth: "token", sends: "application/ld+json" };
+    const operation = { method: "post", path: "/api/x/{id}", accept: "application/ld+json", auth: "token", mediaType: "application/ld+json" };
     const values = [
       { parameter: { in: "path", name: "id" }, value: "a/b c" },
       { parameter: { in: "query", name: "createdAt[after]" }, value: "+2h & l'été" },
@@ -71,7 +71,7 @@ for (const language of Object.keys(LANGUAGES)) {
 
   test(`${language}: a request for a token sends key and secret`, async () => {
     const form = "application/x-www-form-urlencoded";
-    const operation = { method: "post", path: "/oauth2/token", accept: "application/json", auth: "credentials", sends: form };
+    const operation = { method: "post", path: "/oauth2/token", accept: "application/json", auth: "credentials", mediaType: form };
     const arrived = await execute(language, build(operation, [], "grant_type=client_credentials&scope=a+b"));
 
     assert.equal(arrived.authorization, `Basic ${btoa("the-key:the_secret")}`);
@@ -81,7 +81,7 @@ for (const language of Object.keys(LANGUAGES)) {
   });
 
   test(`${language}: a body that is not JSON arrives unchanged`, async () => {
-    const operation = { method: "post", path: "/", accept: "application/ld+json", auth: null, sends: "application/json" };
+    const operation = { method: "post", path: "/", accept: "application/ld+json", auth: null, mediaType: "application/json" };
     const arrived = await execute(language, build(operation, [], NASTY));
 
     assert.equal(arrived.body, NASTY);

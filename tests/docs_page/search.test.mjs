@@ -28,23 +28,23 @@ test("schemas are found by name first, and nothing by a word that occurs nowhere
 });
 
 test("webhooks are found by their event", () => {
-  const described = { summary: "A parcel was lost", parameters: [{ name: "webhook-id", in: "header" }] };
-  const extended = { ...api, webhooks: { "parcel.lost": { post: described } } };
+  const operationObject = { summary: "A parcel was lost", parameters: [{ name: "webhook-id", in: "header" }] };
+  const extended = { ...api, webhooks: { "parcel.lost": { post: operationObject } } };
 
-  assert.deepEqual(openapi.webhooks(extended), [{ id: "webhook/parcel.lost", name: "parcel.lost", described }]);
+  assert.deepEqual(openapi.webhooks(extended), [{ id: "webhook/parcel.lost", name: "parcel.lost", operationObject }]);
   const found = find(entries(extended), "parcel.lost");
   assert.deepEqual(found.map(({ href }) => href), ["#webhook/parcel.lost"]);
 });
 
 test("every operation has what the page needs to send it", () => {
-  for (const { id, path, described } of openapi.operations(api)) {
-    assert.ok(id && described.summary && described.tags.length, path);
-    const inPath = openapi.parameters(api, described).filter((parameter) => parameter.in === "path");
+  for (const { id, path, operationObject } of openapi.operations(api)) {
+    assert.ok(id && operationObject.summary && operationObject.tags.length, path);
+    const inPath = openapi.parameters(api, operationObject).filter((parameter) => parameter.in === "path");
     assert.equal(inPath.length, (path.match(/\{/g) || []).length, path);
   }
   const authenticates = (id) => {
     const found = openapi.operations(api).find((operation) => operation.id === id);
-    return openapi.authentication(found.described);
+    return openapi.authentication(found.operationObject);
   };
   assert.deepEqual(authenticates("createDelivery"), { by: "token", scopes: ["deliveries"] });
   assert.deepEqual(authenticates("issueToken"), { by: "credentials", scopes: [] });

@@ -1,14 +1,14 @@
 // The form that requests an access token.
 
 import { code, element } from "./dom.js";
-import { authorise, session } from "./client.js";
+import { authorise, credentials } from "./client.js";
 import { variables } from "./samples.js";
 
 export function authoriseForm() {
   const [form, status, shell] = ["authorise", "authorised", "shell"].map((id) => document.getElementById(id));
   const value = (name) => form.elements[name].value.trim();
   // Requests for tokens send what is typed, also before the form is submitted.
-  form.addEventListener("input", () => Object.assign(session, { key: value("key"), secret: value("secret") }));
+  form.addEventListener("input", () => Object.assign(credentials, { key: value("key"), secret: value("secret") }));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     status.className = "";
@@ -19,7 +19,7 @@ export function authoriseForm() {
       shell.replaceChildren(
         element("summary", {}, "Use the samples in a terminal"),
         element("p", { className: "hint" }, "These commands set what the samples read. They contain your secret."),
-        code(variables(session), "Shell variables"),
+        code(variables(credentials), "Shell variables"),
       );
       shell.hidden = false;
     } catch (error) {

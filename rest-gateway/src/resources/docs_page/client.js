@@ -4,11 +4,11 @@
 const BASE = new URL("..", document.baseURI);
 
 /** The API key, secret and access token; kept in this variable only. */
-export const session = { key: "", secret: "", token: "", scope: "" };
+export const credentials = { key: "", secret: "", token: "", scope: "" };
 
 /** Requests and keeps an access token; returns the response's JSON, or throws its error. */
 export async function authorise(key, secret, scope) {
-  Object.assign(session, { key, secret });
+  Object.assign(credentials, { key, secret });
   const { status, text } = await send({
     method: "POST",
     path: "/oauth2/token",
@@ -18,16 +18,16 @@ export async function authorise(key, secret, scope) {
   });
   const body = JSON.parse(text);
   if (status !== 200) throw new Error(body.error_description || body.detail || `HTTP ${status}`);
-  Object.assign(session, { token: body.access_token, scope: body.scope });
+  Object.assign(credentials, { token: body.access_token, scope: body.scope });
   return body;
 }
 
 /** Sends a request; returns the status, headers and text of the response. */
 export async function send({ method, path, headers, auth, body }) {
   const sent = { ...headers };
-  if (auth === "token" && session.token) sent.Authorization = `Bearer ${session.token}`;
-  if (auth === "credentials" && session.key) {
-    const encoded = [session.key, session.secret].map(encodeURIComponent).join(":");
+  if (auth === "token" && credentials.token) sent.Authorization = `Bearer ${credentials.token}`;
+  if (auth === "credentials" && credentials.key) {
+    const encoded = [credentials.key, credentials.secret].map(encodeURIComponent).join(":");
     sent.Authorization = `Basic ${btoa(encoded)}`;
   }
   const response = await fetch(new URL(path.slice(1), BASE), {

@@ -5,21 +5,21 @@ import { examples, objectOf, parameters, preferred, resolve } from "./openapi.js
 import { limits, members } from "./schema.js";
 
 /** The elements of the form; `values` and `body` read what was entered. */
-export function fields(api, { id, described }, changed) {
-  const inputs = parameters(api, described).map((parameter) => {
+export function fields(api, { id, operationObject }, changed) {
+  const inputs = parameters(api, operationObject).map((parameter) => {
     const input = control(api, parameter, `${id}.${parameter.name}`);
     input.addEventListener("input", changed);
     return { parameter, input };
   });
-  const content = described.requestBody && described.requestBody.content;
-  const sends = content && preferred(content);
-  const body = content && bodyFields(api, `${id}.body`, sends, content[sends], changed);
+  const content = operationObject.requestBody && operationObject.requestBody.content;
+  const mediaType = content && preferred(content);
+  const body = content && bodyFields(api, `${id}.body`, mediaType, content[mediaType], changed);
   return {
     elements: [
       ...inputs.map(({ parameter, input }) => field(input, parameter)),
       ...(body ? body.elements : []),
     ],
-    sends,
+    mediaType,
     values: () =>
       inputs.flatMap(({ parameter, input }) =>
         [...(input.selectedOptions || [input])].map(({ value }) => ({ parameter, value: value.trim() })),
@@ -67,11 +67,11 @@ function field(input, { name, required, description, schema }) {
 }
 
 /** The body as text, a select for each enum among its members, and a select of its examples. */
-function bodyFields(api, id, sends, { schema, ...media }, changed) {
+function bodyFields(api, id, mediaType, { schema, ...media }, changed) {
   const named = examples(media);
   const text = element("textarea", { id, spellcheck: false, rows: 4 });
   const write = (value) => {
-    text.value = sends.includes("json") ? JSON.stringify(value, null, 2) : new URLSearchParams(value).toString();
+    text.value = mediaType.includes("json") ? JSON.stringify(value, null, 2) : new URLSearchParams(value).toString();
     text.rows = Math.min(24, text.value.split("\n").length + 3);
     changed();
   };
@@ -83,12 +83,12 @@ function bodyFields(api, id, sends, { schema, ...media }, changed) {
     select.addEventListener("change", () => write(named[select.value].value));
     elements.push(field(select, { name: "Example", required: true }));
   }
-  const object = sends.includes("json") && objectOf(api, schema || {});
+  const object = mediaType.includes("json") && objectOf(api, schema || {});
   for (const [name, member] of Object.entries(object ? object.properties : {})) {
     const { enum: values } = resolve(api, member) || {};
     if (values) elements.push(enumField(`${id}.${name}`, name, values, text, write));
   }
-  elements.push(field(text, { name: "Body", required: true, description: sends }));
+  elements.push(field(text, { name: "Body", required: true, description: mediaType }));
   const listed = schema && members(api, schema);
   if (listed) elements.push(element("details", {}, element("summary", {}, "Members of the body"), listed));
   text.value = "";

@@ -10,29 +10,29 @@ export function resolve(api, schema) {
   return { ...found, ...schema, $ref: undefined };
 }
 
-/** All operations: `id`, `method`, `path`, `tag` and the operation's object as `described`. */
+/** All operations: `id`, `method`, `path`, `tag` and the OpenAPI `operationObject`. */
 export function operations(api) {
   return Object.entries(api.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, described]) => ({
-      id: described.operationId,
+    Object.entries(item).map(([method, operationObject]) => ({
+      id: operationObject.operationId,
       method,
       path,
-      tag: (described.tags || [])[0],
-      described,
+      tag: (operationObject.tags || [])[0],
+      operationObject,
     })),
   );
 }
 
-/** All webhooks: the event's `name` and the request that a receiver gets as `described`. */
+/** All webhooks: the event's `name`, and the request that a receiver gets as `operationObject`. */
 export function webhooks(api) {
   return Object.entries(api.webhooks || {}).map(([name, reference]) => {
     const item = resolve(api, reference);
-    return { id: `webhook/${name}`, name, described: item.post || Object.values(item)[0] };
+    return { id: `webhook/${name}`, name, operationObject: item.post || Object.values(item)[0] };
   });
 }
 
-export function parameters(api, described) {
-  return (described.parameters || []).map((reference) => resolve(api, reference));
+export function parameters(api, operationObject) {
+  return (operationObject.parameters || []).map((reference) => resolve(api, reference));
 }
 
 /** Prefers JSON-LD among media types. */
@@ -50,8 +50,8 @@ export function examples(media) {
 }
 
 /** How an operation authenticates: "token", "credentials" or null; and the scopes of its token. */
-export function authentication(described) {
-  const schemes = Object.assign({}, ...(described.security || []));
+export function authentication(operationObject) {
+  const schemes = Object.assign({}, ...(operationObject.security || []));
   if (schemes.accessToken) return { by: "token", scopes: schemes.accessToken };
   return { by: schemes.credentials ? "credentials" : null, scopes: [] };
 }

@@ -13,13 +13,13 @@ import { completeButton } from "./demo.js";
 
 /** A `details` element with an operation; `openOperation` opens the one that a path in a response names. */
 export function operation(api, entry, openOperation) {
-  const { id, path, method, described } = entry;
+  const { id, path, method, operationObject } = entry;
   const details = disclosure(
     { className: "operation", id },
     [
       element("span", { className: `method ${method}` }, method.toUpperCase()),
       element("span", { className: "path" }, path),
-      element("span", { className: "title" }, described.summary),
+      element("span", { className: "title" }, operationObject.summary),
     ],
     () => content(api, entry, openOperation, details),
   );
@@ -27,9 +27,9 @@ export function operation(api, entry, openOperation) {
 }
 
 function content(api, entry, openOperation, details) {
-  const { described } = entry;
+  const { operationObject } = entry;
   const { form, sample } = tryIt(api, entry, openOperation, details);
-  const { by, scopes } = authentication(described);
+  const { by, scopes } = authentication(operationObject);
   const auth = {
     token: scopes.length
       ? `Requires an access token with the scope \`${scopes.join(" ")}\`.`
@@ -42,24 +42,24 @@ function content(api, entry, openOperation, details) {
     element(
       "div",
       {},
-      ...markdown(described.description || ""),
+      ...markdown(operationObject.description || ""),
       element("p", { className: "hint" }, ...inline(auth[by] || "Requires no access token.")),
       ...form,
     ),
-    element("div", {}, sample, element("h3", {}, "Responses"), responseList(api, described.responses)),
+    element("div", {}, sample, element("h3", {}, "Responses"), responseList(api, operationObject.responses)),
   );
 }
 
 /** The form with its outcome, and the code of the request with the entered values. */
-function tryIt(api, { id, path, method, described }, openOperation, details) {
-  const auth = authentication(described).by;
-  const success = Object.entries(described.responses).find(([status]) => status < 300);
+function tryIt(api, { id, path, method, operationObject }, openOperation, details) {
+  const auth = authentication(operationObject).by;
+  const success = Object.entries(operationObject.responses).find(([status]) => status < 300);
   const accept = preferred((success && success[1].content) || {}) || JSON_LD;
   let changed = () => {};
-  const form = fields(api, { id, described }, () => changed());
+  const form = fields(api, { id, operationObject }, () => changed());
   details.fill = form.fill;
   const request = () =>
-    build({ method, path, accept, auth, sends: form.sends }, form.values(), form.body());
+    build({ method, path, accept, auth, mediaType: form.mediaType }, form.values(), form.body());
   const sample = languages(Object.keys(LANGUAGES), "Code", (language) => {
     const { path: filled, ...rest } = request();
     return LANGUAGES[language]({ ...rest, url: api.servers[0].url.replace(/\/$/, "") + filled });
@@ -87,7 +87,7 @@ function tryIt(api, { id, path, method, described }, openOperation, details) {
   };
   const shown = element(
     "form",
-    { "aria-label": `Try: ${described.summary}` },
+    { "aria-label": `Try: ${operationObject.summary}` },
     ...form.elements,
     element("p", { className: "actions" }, element("button", { type: "submit" }, "Send")),
   );

@@ -3,7 +3,7 @@
 import { element, markdown } from "./dom.js";
 import { operations, webhooks } from "./openapi.js";
 import { operation } from "./operation.js";
-import { chapter } from "./webhooks.js";
+import { webhookSection } from "./webhooks.js";
 import { schemas } from "./schema.js";
 import { entries } from "./search.js";
 import { searchBox } from "./search_box.js";
@@ -22,23 +22,23 @@ async function show() {
 
   const all = operations(api);
   for (const { name, description } of api.tags) {
-    const tagged = all.filter(({ described }) => described.tags.includes(name));
-    const links = tagged.map(({ id, method, described }) => [id, method, described.summary]);
+    const tagged = all.filter(({ operationObject }) => operationObject.tags.includes(name));
+    const links = tagged.map(({ id, method, operationObject }) => [id, method, operationObject.summary]);
     section(name, links, [
       ...(description ? markdown(description) : []),
       ...tagged.map((entry) => operation(api, entry, openOperation)),
     ]);
   }
   const events = webhooks(api).map(({ id, name }) => [id, "event", name]);
-  section("Webhook events", [...events, ["webhook-receiver", "code", "Verify a signature"]], chapter(api));
+  section("Webhook events", [...events, ["webhook-receiver", "code", "Verify a signature"]], webhookSection(api));
   section("Schemas", Object.keys(api.components.schemas).map((name) => [`schema/${name}`, "", name]), schemas(api));
   searchBox(entries(api));
   openFromFragment();
 }
 
-/** A chapter, and its entry in the contents. */
+/** A section, and its entry in the contents. */
 function section(title, links, content) {
-  const id = `chapter-${title.toLowerCase().replaceAll(" ", "-")}`;
+  const id = `section-${title.toLowerCase().replaceAll(" ", "-")}`;
   const items = links.map(([target, method, text]) => {
     const label = method ? element("span", { className: `method ${method}` }, `${method.toUpperCase()} `) : "";
     return element("li", {}, element("a", { href: `#${target}` }, label, element("span", {}, text)));

@@ -3,8 +3,8 @@
 import { JSON_LD } from "./openapi.js";
 
 /** `values` are pairs of a parameter and its text; `operation` has `method`, `path`, `accept`, `auth`
- * and the media type `sends`. */
-export function build({ method, path, accept, auth, sends }, values, body) {
+ * and the `mediaType` of the body. */
+export function build({ method, path, accept, auth, mediaType }, values, body) {
   let filled = path;
   const query = new URLSearchParams();
   const headers = {};
@@ -18,7 +18,7 @@ export function build({ method, path, accept, auth, sends }, values, body) {
       else headers[parameter.name] = value;
     }
   }
-  if (body !== null) headers["Content-Type"] = sends;
+  if (body !== null) headers["Content-Type"] = mediaType;
   const search = query.toString();
   return { method: method.toUpperCase(), path: search ? `${filled}?${search}` : filled, headers, auth, body };
 }

@@ -22,7 +22,8 @@ function curl({ method, url, headers, auth, body }) {
   return parts.join(" \\\n  ");
 }
 
-/** In bash, zsh and fish, a backslash within single quotes is only safe outside of them. */
+/** Quotes a text for bash, zsh and fish. Quotes and backslashes are outside of the single quotes: within
+ * them, fish interprets backslashes. */
 function shell(text) {
   return `'${text.replaceAll(/['\\]/g, (found) => `'\\${found}'`)}'`;
 }

@@ -5,16 +5,16 @@ import { objectOf, operations, parameters, resolve, webhooks } from "./openapi.j
 
 /** What can be found in the document: `href`, `kind`, `title` and the searched `text`. */
 export function entries(api) {
-  const found = operations(api).map(({ id, method, path, described }) => ({
+  const found = operations(api).map(({ id, method, path, operationObject }) => ({
     href: `#${id}`,
     kind: "Operation",
-    title: described.summary,
+    title: operationObject.summary,
     detail: `${method.toUpperCase()} ${path}`,
-    text: [method, path, id, path.replaceAll(/[/{}_]+/g, " "), ...texts(api, described)].join(" "),
+    text: [method, path, id, path.replaceAll(/[/{}_]+/g, " "), ...texts(api, operationObject)].join(" "),
   }));
-  for (const { id, name, described } of webhooks(api)) {
-    const text = [name, "webhook", ...texts(api, described)].join(" ");
-    found.push({ href: `#${id}`, kind: "Webhook", title: name, detail: described.summary, text });
+  for (const { id, name, operationObject } of webhooks(api)) {
+    const text = [name, "webhook", ...texts(api, operationObject)].join(" ");
+    found.push({ href: `#${id}`, kind: "Webhook", title: name, detail: operationObject.summary, text });
   }
   for (const [name, schema] of Object.entries(api.components.schemas)) {
     const text = [name, schema.description, ...memberTexts(api, schema)].join(" ");
@@ -24,17 +24,17 @@ export function entries(api) {
 }
 
 /** The texts of an operation that a reader could search for. */
-function texts(api, described) {
-  const content = Object.values((described.requestBody || {}).content || {})[0];
-  const responses = Object.entries(described.responses || {}).map(([status, reference]) => {
+function texts(api, operationObject) {
+  const content = Object.values((operationObject.requestBody || {}).content || {})[0];
+  const responses = Object.entries(operationObject.responses || {}).map(([status, reference]) => {
     const examples = Object.values(resolve(api, reference).content || {}).map((media) => media.examples || {});
     return [status, resolve(api, reference).description, ...examples.flatMap(Object.keys)].join(" ");
   });
   return [
-    described.operationId,
-    described.summary,
-    described.description,
-    ...parameters(api, described).map(({ name, description }) => `${name} ${description || ""}`),
+    operationObject.operationId,
+    operationObject.summary,
+    operationObject.description,
+    ...parameters(api, operationObject).map(({ name, description }) => `${name} ${description || ""}`),
     ...(content && content.schema ? memberTexts(api, content.schema) : []),
     ...responses,
   ];

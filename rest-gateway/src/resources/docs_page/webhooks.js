@@ -1,4 +1,4 @@
-// The chapter on webhooks: what a receiver gets for each event, and programs that verify it.
+// The section on webhooks: what a receiver gets for each event, and programs that verify it.
 
 import { code, disclosure, element, inline, markdown } from "./dom.js";
 import { examples, parameters, preferred, webhooks } from "./openapi.js";
@@ -15,7 +15,7 @@ const RECEIVERS = {
   Rust: "receiver.rs",
 };
 
-export function chapter(api) {
+export function webhookSection(api) {
   const receiver = languages(Object.keys(RECEIVERS), "A receiver that verifies signatures", async (language) => {
     const response = await fetch(new URL(`docs/${RECEIVERS[language]}`, document.baseURI), { credentials: "omit" });
     return response.text();
@@ -38,18 +38,18 @@ export function chapter(api) {
   ];
 }
 
-function event(api, { id, name, described }) {
+function event(api, { id, name, operationObject }) {
   return disclosure(
     { className: "operation", id },
     [
       element("span", { className: "method post" }, "EVENT"),
       element("span", { className: "path" }, name),
-      element("span", { className: "title" }, described.summary || ""),
+      element("span", { className: "title" }, operationObject.summary || ""),
     ],
     () => {
-      const content = (described.requestBody || {}).content || {};
+      const content = (operationObject.requestBody || {}).content || {};
       const media = content[preferred(content)] || {};
-      const headers = parameters(api, described).map((header) =>
+      const headers = parameters(api, operationObject).map((header) =>
         element("li", {}, element("code", {}, header.name), element("span", { className: "hint" }, " ", ...inline(header.description || ""))),
       );
       return element(
@@ -58,12 +58,12 @@ function event(api, { id, name, described }) {
         element(
           "div",
           {},
-          ...markdown(described.description || ""),
+          ...markdown(operationObject.description || ""),
           ...(headers.length ? [element("h3", {}, "Headers"), element("ul", { className: "members" }, ...headers)] : []),
           media.schema ? element("h3", {}, "Body") : null,
           media.schema && members(api, media.schema),
           element("h3", {}, "Expected of the receiver"),
-          responseList(api, described.responses || {}),
+          responseList(api, operationObject.responses || {}),
         ),
         element("div", {}, ...examples(media).flatMap((one) => [
           element("h3", {}, one.name),
