@@ -1,4 +1,4 @@
-//! Backups over SQLite: taken under load, restored elsewhere, and copies that are not backups.
+//! Backups over SQLite: taken under load and restored elsewhere; which copies of its files are refused.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ pub(crate) const REQUESTS: u64 = 150;
 /// The number of creators and completers.
 pub(crate) const WORKERS: usize = 6;
 
-fn delivery(arguments: &[&str]) -> Output {
+fn run_program(arguments: &[&str]) -> Output {
     program::output(program::command(&PROGRAMS.delivery).args(arguments))
 }
 
@@ -39,7 +39,7 @@ fn refusal(output: Output) -> String {
     errors
 }
 
-pub(crate) fn text(path: &Path) -> &str {
+pub(crate) fn path_str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -60,7 +60,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() 
     let file = elsewhere.path().join("platform.backup");
     let before = load.acknowledged();
     let started = Instant::now();
-    let taken = platform.operator(&["backup", text(&file), "--json"]);
+    let taken = platform.operator(&["backup", path_str(&file), "--json"]);
     let took = started.elapsed();
     let taken = program::parse(&taken);
     load.wait_for_successes(REQUESTS).await;
@@ -75,14 +75,14 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() 
     let key_file = platform.directory.path().join("data/master.key");
 
     let data_dir = elsewhere.path().join("data");
-    let restored = delivery(&[
+    let restored = run_program(&[
         "restore",
-        text(&file),
+        path_str(&file),
         "--json",
         "--data-dir",
-        text(&data_dir),
+        path_str(&data_dir),
         "--master-key-file",
-        text(&key_file),
+        path_str(&key_file),
     ]);
     let restored = program::parse(&restored);
     assert_eq!(restored, taken);
@@ -149,7 +149,7 @@ async fn assert_restored(acknowledged: &Acknowledged, shop: &Caller) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_copy_of_a_running_platforms_file_without_its_log_is_refused() {
+async fn a_copy_of_a_running_platforms_file_without_its_write_ahead_log_is_refused() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut platform = AllInOne::start().await;
     let shop = platform.shop().await;
@@ -171,28 +171,29 @@ async fn a_copy_of_a_running_platforms_file_without_its_log_is_refused() {
 
     for (name, files) in [("alone", &alone[..]), ("generation", &with_generation)] {
         let to = copy(name, files);
-        let error = refusal(delivery(&[
+        let error = refusal(run_program(&[
             "--data-dir",
-            text(&to),
+            path_str(&to),
             "--rest-listen=127.0.0.1:0",
         ]));
         assert!(error.contains("changes that were acknowledged"), "{error}");
         let backup = copies.path().join("backup");
-        let error = refusal(delivery(&[
+        let error = refusal(run_program(&[
             "backup",
-            text(&backup),
+            path_str(&backup),
             "--data-dir",
-            text(&to),
+            path_str(&to),
         ]));
         assert!(error.contains("changes that were acknowledged"), "{error}");
         assert!(!backup.exists());
     }
-    // The platform itself starts after a kill, although another program has closed its database.
+    // The platform itself starts after a kill, although `sql` has closed the database, which moves the
+    // write-ahead log into the file.
     platform.server.kill();
     assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
     platform.server.start().await;
     assert_eq!(platform.sql("SELECT count(*) FROM deliveries"), "56");
-    // After a regular stop, its file is complete without the log.
+    // After a regular stop, its file is complete without the write-ahead log.
     assert!(platform.server.terminate().await.success());
     let stopped = tempfile::tempdir().unwrap();
     let to = stopped.path().join("data");
@@ -205,49 +206,49 @@ async fn a_copy_of_a_running_platforms_file_without_its_log_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_is_refused_where_it_could_do_harm_and_verified_where_it_could_be_damaged() {
+async fn backup_and_restore_refuse_unsafe_targets_other_keys_and_damaged_files() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let platform = AllInOne::start().await;
     platform.shop().await.create_delivery().await.unwrap();
     let data = platform.directory.path().join("data");
     let backups = tempfile::tempdir().unwrap();
     let file = backups.path().join("platform.backup");
-    let in_data_dir = ["--data-dir", text(&data)];
-    let backup = |arguments: &[&str]| delivery(&[&["backup"], arguments, &in_data_dir].concat());
+    let in_data_dir = ["--data-dir", path_str(&data)];
+    let backup = |arguments: &[&str]| run_program(&[&["backup"], arguments, &in_data_dir].concat());
 
     let beside = data.join("delivery.sqlite");
-    let error = refusal(backup(&[text(&beside), "--force"]));
+    let error = refusal(backup(&[path_str(&beside), "--force"]));
     assert!(
         error.contains("is in the directory of the database"),
         "{error}"
     );
-    let taken = backup(&[text(&file), "--with-master-key", "--json"]);
+    let taken = backup(&[path_str(&file), "--with-master-key", "--json"]);
     let taken = program::parse(&taken);
     assert_eq!(taken["includes_master_key"], true);
     assert_eq!(taken["counts"]["deliveries"], 1);
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let error = refusal(backup(&[text(&file)]));
+    let error = refusal(backup(&[path_str(&file)]));
     assert!(error.contains("--force"), "{error}");
-    let verified = delivery(&["verify", text(&file), "--json"]);
+    let verified = run_program(&["verify", path_str(&file), "--json"]);
     assert_eq!(program::parse(&verified), taken);
     let files = fs::read_dir(backups.path()).unwrap().count();
     assert_eq!(files, 1, "only the backup is left");
 
-    let error = refusal(delivery(&[
+    let error = refusal(run_program(&[
         "restore",
-        text(&file),
+        path_str(&file),
         "--data-dir",
-        text(&data),
+        path_str(&data),
     ]));
     assert!(error.contains("is not empty"), "{error}");
     let restore = |file: &Path, name: &str, more: &[&str]| {
         let to = backups.path().join(name);
-        let arguments = ["restore", text(file), "--data-dir", text(&to)];
-        delivery(&[&arguments, more].concat())
+        let arguments = ["restore", path_str(file), "--data-dir", path_str(&to)];
+        run_program(&[&arguments, more].concat())
     };
     let without_key = backups.path().join("without-key");
-    let taken = backup(&[text(&without_key)]);
+    let taken = backup(&[path_str(&without_key)]);
     assert!(taken.status.success());
     let other_key = backups.path().join("other.key");
     fs::write(&other_key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").unwrap();
@@ -255,7 +256,7 @@ async fn a_backup_is_refused_where_it_could_do_harm_and_verified_where_it_could_
     for (more, expected) in [
         (&[][..], "does not include the master key"),
         (
-            &["--master-key-file", text(&other_key)],
+            &["--master-key-file", path_str(&other_key)],
             "another master key",
         ),
     ] {
@@ -271,7 +272,7 @@ async fn a_backup_is_refused_where_it_could_do_harm_and_verified_where_it_could_
     bytes[middle] ^= 1;
     let damaged = backups.path().join("damaged");
     fs::write(&damaged, &bytes).unwrap();
-    let error = refusal(delivery(&["verify", text(&damaged)]));
+    let error = refusal(run_program(&["verify", path_str(&damaged)]));
     assert!(error.contains("is not a complete backup"), "{error}");
     let refused = restore(&damaged, "elsewhere", &[]);
     assert_eq!(refused.status.code(), Some(1));
@@ -289,7 +290,7 @@ async fn an_interrupted_backup_or_restore_leaves_nothing_that_looks_complete() {
     let data = platform.directory.path().join("data");
     let backups = tempfile::tempdir().unwrap();
     let file = backups.path().join("platform.backup");
-    let arguments = ["backup", text(&file), "--data-dir", text(&data)];
+    let arguments = ["backup", path_str(&file), "--data-dir", path_str(&data)];
     for milliseconds in [1, 10, 20, 40] {
         let mut backup = program::command(&PROGRAMS.delivery)
             .args(arguments)
@@ -299,15 +300,15 @@ async fn an_interrupted_backup_or_restore_leaves_nothing_that_looks_complete() {
         backup.kill().unwrap();
         backup.wait().unwrap();
         if file.exists() {
-            assert!(delivery(&["verify", text(&file)]).status.success());
+            assert!(run_program(&["verify", path_str(&file)]).status.success());
             fs::remove_file(&file).unwrap();
         }
     }
-    assert!(delivery(&arguments).status.success());
+    assert!(run_program(&arguments).status.success());
 
     let interrupted = backups.path().join("data");
     fs::create_dir(&interrupted).unwrap();
     fs::write(interrupted.join("delivery.sqlite-restoring"), "").unwrap();
-    let error = refusal(delivery(&["--data-dir", text(&interrupted)]));
+    let error = refusal(run_program(&["--data-dir", path_str(&interrupted)]));
     assert!(error.contains("restore the backup again"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::{
     ONE_AT_A_TIME,
-    backup::{REQUESTS, WORKERS, text, verify_restored},
+    backup::{REQUESTS, WORKERS, path_str, verify_restored},
     checker::RECOVERY_TIMEOUT,
     cluster::{Cluster, EXPIRE_LEASES},
     load::Load,
@@ -73,7 +73,7 @@ async fn what_was_acknowledged_before_a_dump_under_load_is_restored_from_it() {
         assert!(output.status.success(), "{program}: {errors}");
     };
     let dump = |postgres: &mut Postgres| {
-        let arguments = ["--format=custom", "--file", text(&file), "postgres"];
+        let arguments = ["--format=custom", "--file", path_str(&file), "postgres"];
         run(postgres, "pg_dump", &arguments);
     };
     let restore = |postgres: &mut Postgres| {
@@ -89,7 +89,7 @@ async fn what_was_acknowledged_before_a_dump_under_load_is_restored_from_it() {
             "createdb",
             &["--maintenance-db=template1", "postgres"],
         );
-        let arguments = ["--exit-on-error", "--dbname=postgres", text(&file)];
+        let arguments = ["--exit-on-error", "--dbname=postgres", path_str(&file)];
         run(postgres, "pg_restore", &arguments);
     };
     drill("pg_dump", dump, restore).await;

@@ -58,7 +58,7 @@ impl EventLog {
         }
     }
 
-    /// The number of events whose number is not their position, from 1.
+    /// The number of events whose number is not their index in the log, counted from 1.
     pub(crate) fn gaps(&self) -> usize {
         let expected = 1..;
         let numbers = self.numbers.iter().zip(expected);
@@ -89,7 +89,7 @@ impl EventLog {
     }
 }
 
-/// Reads the log without pause, as a shop does that keeps a copy of it: it never reads an event
+/// Reads the log repeatedly, as a shop does that keeps a copy of it: it never reads an event
 /// again, so a number that appears after a higher one is lost to it.
 pub(crate) struct Follower {
     /// The log so far, and when its last complete reading began.

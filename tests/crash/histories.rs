@@ -1,8 +1,8 @@
 //! Random commands of concurrent clients while processes are killed: the history of each object is
 //! linearizable.
 //!
-//! A history holds each command with its invocation and its response, or without a response if the
-//! connection broke or the platform answered that it is unavailable. `linearizability` compares it
+//! A history holds operations: each a command with its invocation and its answer, or without an answer
+//! if the connection broke or the platform was unavailable. `linearizability` compares it
 //! with a sequential model of what the documents guarantee.
 
 mod answer;
@@ -35,7 +35,7 @@ use self::{
 use crate::{
     ONE_AT_A_TIME,
     all_in_one::AllInOne,
-    backup::text,
+    backup::path_str,
     caller::Caller,
     cluster::Cluster,
     fault::{Fault, Faults},
@@ -61,7 +61,7 @@ const MIN_ANSWERS: u64 = 400;
 const MIN_UNKNOWN: usize = 20;
 const MIN_OF_A_KIND: usize = 3;
 
-/// Commands, each with an answer that a test must have seen.
+/// Commands with the answers that a test must have seen; `unknown` is none.
 const KINDS: [&str; 21] = [
     "delivery: cancel, done",
     "delivery: cancel, task_done",
@@ -112,7 +112,7 @@ async fn apply_time_slot(platform: &AllInOne, shop: &Caller) {
     let store = client["store"].as_str().unwrap();
     let file = platform.directory.path().join("time-slot");
     std::fs::write(&file, time_slot::DEFINITION).unwrap();
-    let apply = ["time-slots", "apply", text(&file), "--store", store];
+    let apply = ["time-slots", "apply", path_str(&file), "--store", store];
     assert!(platform.operator(&apply).status.success());
 }
 
@@ -195,7 +195,7 @@ impl HistoryTest {
     }
 
     /// Checks every history, and that there was something to check.
-    async fn finish(mut self, platform: &str) {
+    async fn finish(mut self, database: &str) {
         self.finish.cancel();
         let checked = std::mem::take(&mut self.running).join_all().await;
         let sum = |count: fn(&Checked) -> usize| checked.iter().map(count).sum::<usize>();
@@ -204,7 +204,7 @@ impl HistoryTest {
         let answer_counts = &self.platform.answer_counts;
         let kinds: Vec<_> = checked.iter().map(Checked::to_string).collect();
         crate::report(&format!(
-            "{platform}, {} faults, {operations} operations ({overlapping} overlap, {} without an \
+            "{database}, {} faults, {operations} operations ({overlapping} overlap, {} without an \
              answer); histories: {}",
             self.faults,
             answer_counts.unknown(),

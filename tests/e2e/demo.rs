@@ -199,7 +199,7 @@ fn a_start_without_the_demo_has_no_demo_shop() {
 }
 
 #[test]
-fn a_start_after_the_demo_clients_secret_was_rotated_or_it_was_disabled_leaves_it_out() {
+fn ready_json_omits_the_demo_client_once_its_secret_was_rotated_or_it_is_disabled() {
     on_each_database(|data_dir, flags| {
         let first = AllInOne::start(data_dir, flags);
         let store = first.text("/store").to_owned();

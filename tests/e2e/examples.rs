@@ -15,7 +15,7 @@ const FILE: &str = "rest-gateway/src/api_description/openapi/examples.json";
 async fn every_example_is_a_real_request_and_response() {
     let platform = Platform::start(Database::sqlite()).await;
     let shop = platform.client().await;
-    let courier = platform.dispatch_board().await;
+    let board = platform.dispatch_board().await;
     let documentation = Documentation::of(&platform.base_url).await;
     let mut ids = KnownIds::default();
     let mut responses = Map::new();
@@ -34,7 +34,7 @@ async fn every_example_is_a_real_request_and_response() {
             };
             let security = operation["security"].to_string();
             let client = if security.contains("tasks:all") {
-                &courier
+                &board
             } else {
                 &shop
             };

@@ -18,7 +18,7 @@ use crate::harness::{
 const COVERING_TESTS: [&str; 16] = [
     "deliveries::quota::a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota",
     "events::listing::an_expired_number_is_410_and_never_a_silent_gap::postgres",
-    "events::watching::a_program_watches_all_stores_and_resumes_at_a_position::postgres",
+    "events::watching::a_client_watches_all_stores_and_resumes_at_a_position::postgres",
     "idempotency::creating::a_key_expires_after_seven_days::postgres",
     "operator::master_keys::nothing_needs_the_old_master_key_after_a_rotation::postgres",
     "operator::webhooks::an_operator_inspects_and_repairs_a_stores_webhooks::postgres",

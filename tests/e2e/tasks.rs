@@ -40,14 +40,14 @@ on_both_databases! {
         platform: &Platform
     ) {
         let client = platform.client().await;
-        let courier = platform.dispatch_board().await;
+        let board = platform.dispatch_board().await;
         let delivery = client.create_delivery(draft()).await;
         let pickup = iri(&delivery["pickup"]);
         let mut mismatches = Mismatches::default();
 
-        let read = courier.get(pickup).await.expect(200);
+        let read = board.get(pickup).await.expect(200);
         assert_eq!(read, client.get(pickup).await.expect(200));
-        let rejected = courier.get(delivery["@id"].as_str().unwrap()).await;
+        let rejected = board.get(delivery["@id"].as_str().unwrap()).await;
         mismatches.check_error("a delivery", &rejected, 403);
         let done = format!("{pickup}/done");
         for (content_type, body, status) in [
@@ -57,10 +57,10 @@ on_both_databases! {
             ("application/json", "\"DONE\"", 400),
             ("text/plain", "{}", 415),
         ] {
-            let request = Request::put(courier.url(&done))
-                .header(AUTHORIZATION, format!("Bearer {}", courier.token()))
+            let request = Request::put(board.url(&done))
+                .header(AUTHORIZATION, format!("Bearer {}", board.token()))
                 .header(CONTENT_TYPE, content_type);
-            let response = courier.send(request, body).await;
+            let response = board.send(request, body).await;
             mismatches.check_error(format!("{content_type} {body}"), &response, status);
         }
         mismatches.assert_none();

@@ -34,12 +34,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(40);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A caller whose token is replaced in time.
-struct Session {
+struct AuthorizedCaller {
     caller: Caller,
     issued: Instant,
 }
 
-impl Session {
+impl AuthorizedCaller {
     fn new(caller: Caller) -> Self {
         Self {
             caller,
@@ -49,7 +49,7 @@ impl Session {
 
     async fn caller(&mut self, journal: &Journal) -> &Caller {
         if self.issued.elapsed() > TOKEN_AGE {
-            let issued = journal.rest("token", self.caller.request_token().await);
+            let issued = journal.count_rest("token", self.caller.request_token().await);
             if let Some(token) = issued {
                 self.caller
                     .set_token(token["access_token"].as_str().unwrap());
@@ -60,32 +60,32 @@ impl Session {
     }
 }
 
-/// One source of traffic, which makes a step at most once in its pace.
+/// One source of traffic, which takes a step at most once per interval.
 pub(super) trait Actor: Send + 'static {
-    const PACE: Duration;
+    const STEP_INTERVAL: Duration;
 
     fn step(&mut self, journal: &Journal) -> impl Future<Output = ()> + Send;
 }
 
 /// Creates deliveries and completes their tasks.
 pub(super) struct Creator {
-    shop: Session,
-    board: Session,
-    couriers: Vec<TasksClient<Channel>>,
-    created: usize,
+    shop: AuthorizedCaller,
+    board: AuthorizedCaller,
+    task_clients: Vec<TasksClient<Channel>>,
+    steps: usize,
 }
 
 impl Actor for Creator {
-    const PACE: Duration = Duration::from_secs(1);
+    const STEP_INTERVAL: Duration = Duration::from_secs(1);
 
     async fn step(&mut self, journal: &Journal) {
-        self.created += 1;
+        self.steps += 1;
         let delivery = self.create(journal).await;
         let [pickup, dropoff] = ["pickup", "dropoff"].map(|task| iri(&delivery[task]));
         journal.write(|acknowledged| acknowledged.requested.insert(pickup.to_owned()));
         self.complete_over_grpc(journal, pickup).await;
         journal.write(|acknowledged| acknowledged.done.insert(pickup.to_owned()));
-        if !self.created.is_multiple_of(UNFINISHED_INTERVAL) {
+        if !self.steps.is_multiple_of(UNFINISHED_INTERVAL) {
             journal.write(|acknowledged| acknowledged.requested.insert(dropoff.to_owned()));
             self.complete_over_rest(journal, dropoff).await;
             journal.write(|acknowledged| acknowledged.done.insert(dropoff.to_owned()));
@@ -94,12 +94,16 @@ impl Actor for Creator {
 }
 
 impl Creator {
-    pub(super) async fn new(access: &Access, number: usize) -> Self {
+    pub(super) async fn new(access: &Access, first_step: usize) -> Self {
         Self {
-            shop: Session::new(access.shop().await),
-            board: Session::new(access.board().await),
-            couriers: access.core_urls.iter().map(|url| courier(url)).collect(),
-            created: number,
+            shop: AuthorizedCaller::new(access.shop().await),
+            board: AuthorizedCaller::new(access.board().await),
+            task_clients: access
+                .core_urls
+                .iter()
+                .map(|url| task_client(url))
+                .collect(),
+            steps: first_step,
         }
     }
 
@@ -110,7 +114,7 @@ impl Creator {
         let shop = self.shop.caller(journal).await;
         loop {
             let created = shop.create_delivery_with_key(&key).await;
-            if let Some(delivery) = journal.rest("create", created) {
+            if let Some(delivery) = journal.count_rest("create", created) {
                 journal.write(|acknowledged| acknowledged.created(&key, delivery.clone()));
                 return delivery;
             }
@@ -124,8 +128,8 @@ impl Creator {
         for attempt in 0.. {
             let name = proto::iri::name(task).to_owned();
             let request = with_token(board.token(), CompleteTaskRequest { name });
-            let core = (self.created + attempt) % self.couriers.len();
-            let done = self.couriers[core].complete_task(request).await;
+            let core = (self.steps + attempt) % self.task_clients.len();
+            let done = self.task_clients[core].complete_task(request).await;
             if journal
                 .count("complete over gRPC", done, is_expected)
                 .is_some()
@@ -140,7 +144,7 @@ impl Creator {
     async fn complete_over_rest(&mut self, journal: &Journal, task: &str) {
         let board = self.board.caller(journal).await;
         while journal
-            .rest("complete", board.complete(task).await)
+            .count_rest("complete", board.complete(task).await)
             .is_none()
         {
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -150,19 +154,22 @@ impl Creator {
 
 /// Reads, in turn, a page of the list, a delivery, a task and a price.
 pub(super) struct Reader {
-    shop: Session,
-    number: usize,
+    shop: AuthorizedCaller,
+    steps: usize,
 }
 
 impl Reader {
-    pub(super) async fn new(access: &Access, number: usize) -> Self {
-        let shop = Session::new(access.shop().await);
-        Self { shop, number }
+    pub(super) async fn new(access: &Access, first_step: usize) -> Self {
+        let shop = AuthorizedCaller::new(access.shop().await);
+        Self {
+            shop,
+            steps: first_step,
+        }
     }
 }
 
 impl Actor for Reader {
-    const PACE: Duration = Duration::from_millis(500);
+    const STEP_INTERVAL: Duration = Duration::from_millis(500);
 
     async fn step(&mut self, journal: &Journal) {
         let last = journal.write(|acknowledged| acknowledged.created.last().cloned());
@@ -170,8 +177,8 @@ impl Actor for Reader {
             return;
         };
         let shop = self.shop.caller(journal).await;
-        self.number += 1;
-        let (kind, result) = match self.number % 4 {
+        self.steps += 1;
+        let (kind, result) = match self.steps % 4 {
             0 => ("list", shop.get("/api/deliveries").await),
             1 => ("read a delivery", shop.get(iri(&delivery)).await),
             2 => ("read a task", shop.get(iri(&delivery["dropoff"])).await),
@@ -186,57 +193,57 @@ impl Actor for Reader {
                 ("price", shop.post(path, &draft, None).await)
             }
         };
-        journal.rest(kind, result);
+        journal.count_rest(kind, result);
     }
 }
 
 /// Opens a connection, gets a token, polls events and lists time slots.
-pub(super) struct Visitor(pub(super) Access);
+pub(super) struct NewConnectionClient(pub(super) Access);
 
-impl Actor for Visitor {
-    /// Keeps both visitors below the limit of 60 tokens in a minute for a client.
-    const PACE: Duration = Duration::from_secs(3);
+impl Actor for NewConnectionClient {
+    /// Keeps both clients below the limit of 60 tokens in a minute for a client.
+    const STEP_INTERVAL: Duration = Duration::from_secs(3);
 
     async fn step(&mut self, journal: &Journal) {
         let Access {
             base_urls, shop, ..
         } = &self.0;
-        let visitor = Caller::try_authorized(base_urls, shop, "deliveries").await;
-        let Some(visitor) = journal.rest("token", visitor) else {
+        let client = Caller::try_authorized(base_urls, shop, "deliveries").await;
+        let Some(client) = journal.count_rest("token", client) else {
             return;
         };
-        let events = visitor.get("/api/events?itemsPerPage=30").await;
-        journal.rest("events", events);
-        let choices = visitor.get("/api/time_slots/choices").await;
-        journal.rest("time slots", choices);
+        let events = client.get("/api/events?itemsPerPage=30").await;
+        journal.count_rest("events", events);
+        let choices = client.get("/api/time_slots/choices").await;
+        journal.count_rest("time slots", choices);
     }
 }
 
 /// Copies the event log.
 pub(super) struct Follower {
-    shop: Session,
+    shop: AuthorizedCaller,
     log: Arc<tokio::sync::Mutex<EventLog>>,
 }
 
 impl Follower {
     pub(super) async fn new(access: &Access, log: Arc<tokio::sync::Mutex<EventLog>>) -> Self {
-        let shop = Session::new(access.shop().await);
+        let shop = AuthorizedCaller::new(access.shop().await);
         Self { shop, log }
     }
 }
 
 impl Actor for Follower {
-    const PACE: Duration = Duration::from_secs(1);
+    const STEP_INTERVAL: Duration = Duration::from_secs(1);
 
     async fn step(&mut self, journal: &Journal) {
         let shop = self.shop.caller(journal).await;
         let read = self.log.lock().await.read_new(shop).await;
-        journal.rest("follow events", read);
+        journal.count_rest("follow events", read);
     }
 }
 
 /// A connection to a core, opened by the first call and again after it broke.
-fn courier(core_url: &str) -> TasksClient<Channel> {
+fn task_client(core_url: &str) -> TasksClient<Channel> {
     let endpoint = Endpoint::from_shared(core_url.to_owned()).unwrap();
     TasksClient::new(endpoint.timeout(CALL_TIMEOUT).connect_lazy())
 }

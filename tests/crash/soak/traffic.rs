@@ -10,7 +10,7 @@ use delivery::Credentials;
 use tokio::{sync::watch, task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::actors::{Actor, Creator, Follower, Reader, Visitor};
+use super::actors::{Actor, Creator, Follower, NewConnectionClient, Reader};
 use crate::{
     caller::{Caller, Failure},
     event_log::EventLog,
@@ -19,7 +19,7 @@ use crate::{
 
 const CREATORS: usize = 4;
 const READERS: usize = 2;
-const VISITORS: usize = 2;
+const NEW_CONNECTION_CLIENTS: usize = 2;
 
 /// Longer than an outage.
 const RECOVERY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -78,8 +78,8 @@ impl Traffic {
         for number in 0..READERS {
             traffic.spawn(Reader::new(access, number).await);
         }
-        for _ in 0..VISITORS {
-            traffic.spawn(Visitor(access.clone()));
+        for _ in 0..NEW_CONNECTION_CLIENTS {
+            traffic.spawn(NewConnectionClient(access.clone()));
         }
         let follower = Follower::new(access, traffic.log.clone());
         traffic.spawn(follower.await);
@@ -89,7 +89,7 @@ impl Traffic {
     fn spawn<A: Actor>(&mut self, mut actor: A) {
         let (journal, finish) = (self.journal.clone(), self.finish.clone());
         self.running.spawn(async move {
-            let mut ticks = tokio::time::interval(A::PACE);
+            let mut ticks = tokio::time::interval(A::STEP_INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while finish.run_until_cancelled(ticks.tick()).await.is_some() {
                 actor.step(&journal).await;
@@ -150,7 +150,11 @@ impl Journal {
     }
 
     /// Counts a request over REST. Returns its result if it succeeded.
-    pub(super) fn rest<T>(&self, kind: &'static str, result: Result<T, Failure>) -> Option<T> {
+    pub(super) fn count_rest<T>(
+        &self,
+        kind: &'static str,
+        result: Result<T, Failure>,
+    ) -> Option<T> {
         let expected = Failure::is_expected_after_a_kill;
         self.count(kind, result, expected)
     }

@@ -14,7 +14,7 @@ use crate::harness::{
     run_sql,
 };
 
-/// The limit within which the stream of a program that is no longer permitted ends.
+/// The limit within which the stream of a client that is no longer permitted ends.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Locks the table of clients as a migration may, and cancels the queries that wait for it, four in
@@ -38,7 +38,7 @@ const FAIL_CHECKS: &str = "
 
 on_both_databases! {
     /// In order over all stores, from the requested position.
-    async fn a_program_watches_all_stores_and_resumes_at_a_position(platform: &Platform) {
+    async fn a_client_watches_all_stores_and_resumes_at_a_position(platform: &Platform) {
         let client = platform.client().await;
         let other = platform.new_store_client().await;
         let courier = platform.courier().await;
@@ -58,7 +58,7 @@ on_both_databases! {
     }
 
     /// Without a position, events numbered from now on.
-    async fn a_program_may_start_at_the_newest_event(platform: &Platform) {
+    async fn a_client_may_start_at_the_newest_event(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         deliver(&client, &courier).await;
@@ -82,11 +82,11 @@ on_both_databases! {
 
     async fn a_client_has_32_streams_at_most(platform: &Platform) {
         let operator = platform.operator().await;
-        let [program, other] = [
+        let [client, other] = [
             operator.create_client("", &["tasks:all"]).await,
             operator.create_client("", &["tasks:all"]).await,
         ];
-        let (channel, token) = grpc::connect(&platform.core_url, &program, &["tasks:all"]).await;
+        let (channel, token) = grpc::connect(&platform.core_url, &client, &["tasks:all"]).await;
         let open = async || Watch::open_with((channel.clone(), token.clone()), None).await;
         let mut watches = Vec::new();
         for _ in 0..32 {
@@ -123,14 +123,14 @@ on_both_databases! {
         assert_eq!(anonymous.err().unwrap().code(), Code::Unauthenticated);
     }
 
-    async fn the_stream_of_a_disabled_program_ends(platform: &Platform) {
+    async fn the_stream_of_a_disabled_client_ends(platform: &Platform) {
         let operator = platform.operator().await;
-        let program = operator.create_client("", &["tasks:all"]).await;
-        let connection = grpc::connect(&platform.core_url, &program, &["tasks:all"]).await;
+        let client = operator.create_client("", &["tasks:all"]).await;
+        let connection = grpc::connect(&platform.core_url, &client, &["tasks:all"]).await;
         let mut watch = Watch::open_with(connection, None).await.unwrap();
         let mut other = Watch::open(platform, &["tasks:all"], None).await.unwrap();
 
-        operator.disable_client(&program).await;
+        operator.disable_client(&client).await;
 
         assert_ended_as_invalid(&watch.end().await);
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
@@ -152,7 +152,7 @@ on_both_databases! {
         assert_eq!(of_new.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
     }
 
-    /// The program continues at its position with a new token.
+    /// The client continues at its position with a new token.
     async fn a_stream_ends_when_its_token_expires(platform: &Platform) {
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
         platform.advance(SignedDuration::from_mins(59));
@@ -174,16 +174,16 @@ on_both_databases! {
 
 /// The other core has cached the client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
+async fn the_stream_of_a_client_that_was_disabled_at_another_core_ends() {
     let Some([first, second]) = Platform::start_two().await else {
         return;
     };
     let operator = first.operator().await;
-    let program = operator.create_client("", &["tasks:all"]).await;
-    let connection = grpc::connect(&second.core_url, &program, &["tasks:all"]).await;
+    let client = operator.create_client("", &["tasks:all"]).await;
+    let connection = grpc::connect(&second.core_url, &client, &["tasks:all"]).await;
     let mut watch = Watch::open_with(connection, None).await.unwrap();
 
-    operator.disable_client(&program).await;
+    operator.disable_client(&client).await;
 
     assert_ended_as_invalid(&watch.end().await);
     Platform::stop_both([first, second]).await;
@@ -191,16 +191,16 @@ async fn the_stream_of_a_program_that_was_disabled_at_another_core_ends() {
 
 /// No RPC removes a scope from a client, so the test uses SQL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_stream_of_a_program_that_has_lost_the_scope_ends() {
+async fn the_stream_of_a_client_that_has_lost_the_scope_ends() {
     let Some((platform, url)) = Platform::start_on_postgres().await else {
         return;
     };
     let scopes = ["tasks:all", "notifications"];
-    let program = platform.operator().await.create_client("", &scopes).await;
-    let connection = grpc::connect(&platform.core_url, &program, &scopes).await;
+    let client = platform.operator().await.create_client("", &scopes).await;
+    let connection = grpc::connect(&platform.core_url, &client, &scopes).await;
     let mut watch = Watch::open_with(connection, None).await.unwrap();
 
-    let api_key = &program.api_key;
+    let api_key = &client.api_key;
     let take_away = format!(
         "UPDATE api_clients SET scopes = 'notifications' WHERE api_key = '{api_key}' RETURNING 1"
     );

@@ -31,7 +31,7 @@ mod documentation;
 pub(crate) mod grpc;
 mod installed;
 pub(crate) mod json_schema;
-mod lossy_core;
+mod lossy_proxy;
 mod mismatches;
 mod operator;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -58,7 +58,7 @@ pub(crate) use api_client::ApiClient;
 pub(crate) use command::run_operator_command;
 pub(crate) use courier::Courier;
 pub(crate) use documentation::Documentation;
-pub(crate) use lossy_core::LossyCore;
+pub(crate) use lossy_proxy::LossyProxy;
 pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;
 pub(crate) use platform::{Database, Platform};

@@ -44,7 +44,7 @@ pub(crate) fn full_scans(
 
 /// The plans of platforms' statements in a log.
 fn plans(log: &str) -> impl Iterator<Item = Value> {
-    // Other programs have a name.
+    // Platforms set no application name; other programs do.
     let entries = log.split("\n[unknown]:LOG:  duration: ").skip(1);
     entries.filter_map(|entry| {
         let (_, plan) = entry.split_once("plan:\n")?;
@@ -79,7 +79,7 @@ fn add_full_scans(node: &Value, is_limited: bool, indexes: &Indexes, found: &mut
     if is_full {
         found.insert(text("Relation Name").to_owned());
     }
-    // What reads all rows before its first one does not end with the limit.
+    // A node that reads all its input before it returns a row does not stop at the limit.
     let is_limited =
         kind == "Limit" || (is_limited && !matches!(kind, "Sort" | "Aggregate" | "Hash"));
     for child in node["Plans"].as_array().into_iter().flatten() {

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Output};
 use serde_json::Value;
 
 use crate::harness::{
-    LossyCore, Platform,
+    LossyProxy, Platform,
     all_in_one::{program, stderr},
     definitions::{PRICE_LIST, TIME_SLOT, zone},
     deliver, iri, run_operator_command,
@@ -17,9 +17,9 @@ const REPLAYED: &str = "note: an earlier attempt of this command took effect; th
 
 on_both_databases! {
     async fn a_command_that_core_does_not_confirm_is_retried_and_takes_effect_once(platform: &Platform) {
-        let core = LossyCore::start(&platform.core_url, 1).await;
+        let proxy = LossyProxy::with_unconfirmed(&platform.core_url, 1).await;
 
-        let created = run_operator_command(&core.url, &platform.operator_client, &CREATE).await;
+        let created = run_operator_command(&proxy.url, &platform.operator_client, &CREATE).await;
 
         assert!(created.status.success(), "{}", stderr(&created));
         assert_eq!(stderr(&created), REPLAYED);
@@ -28,9 +28,9 @@ on_both_databases! {
     }
 
     async fn a_command_that_stays_unconfirmed_prints_the_command_to_repeat(platform: &Platform) {
-        let core = LossyCore::start(&platform.core_url, 2).await;
+        let proxy = LossyProxy::with_unconfirmed(&platform.core_url, 2).await;
 
-        let unconfirmed = run_operator_command(&core.url, &platform.operator_client, &CREATE).await;
+        let unconfirmed = run_operator_command(&proxy.url, &platform.operator_client, &CREATE).await;
 
         assert_eq!(unconfirmed.status.code(), Some(1));
         assert_eq!(unconfirmed.stdout, b"");

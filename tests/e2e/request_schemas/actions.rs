@@ -72,7 +72,7 @@ async fn a_schema_permits_a_webhook_if_and_only_if_it_is_accepted() {
 async fn a_schema_permits_the_body_of_an_action_if_and_only_if_it_is_accepted() {
     let platform = Platform::start(Database::sqlite()).await;
     let client = platform.client().await;
-    let courier = platform.dispatch_board().await;
+    let board = platform.dispatch_board().await;
     let documentation = Documentation::of(&platform.base_url).await;
     let webhook = client
         .create_webhook("delivery.completed", "http://127.0.0.1:9/")
@@ -138,7 +138,7 @@ async fn a_schema_permits_the_body_of_an_action_if_and_only_if_it_is_accepted() 
         let id = iri(resource).rsplit('/').next().unwrap();
         let path = template.replace("{id}", id);
         let caller = if method == Method::PUT {
-            &courier
+            &board
         } else {
             &client
         };

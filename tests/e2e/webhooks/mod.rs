@@ -1,7 +1,7 @@
 //! "Webhooks" and "Events": registration, notifications, signatures.
 
 mod clock;
-mod counted_receiver;
+mod counting_receiver;
 mod deleting;
 mod dispatcher_streams;
 mod enabling;

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 
-use super::{counted_receiver::CountedReceiver, draft, iri, wait_for_attempts};
+use super::{counting_receiver::CountingReceiver, draft, iri, wait_for_attempts};
 use crate::harness::{ApiClient, Courier, Platform, deliver};
 
 const EVENT: &str = "delivery.completed";
@@ -39,7 +39,7 @@ on_both_databases! {
     ) {
         let (shop, other) = (platform.client().await, platform.new_store_client().await);
         let courier = platform.courier().await;
-        let host = CountedReceiver::start().await;
+        let host = CountingReceiver::start().await;
         other.create_webhook(EVENT, &host.url("/accepting")).await;
         deliver(&other, &courier).await;
         host.wait_for("/accepting", 1).await;
@@ -65,7 +65,7 @@ on_both_databases! {
     ) {
         let shop = platform.client().await;
         let courier = platform.courier().await;
-        let (host, proven) = (CountedReceiver::start().await, CountedReceiver::start().await);
+        let (host, proven) = (CountingReceiver::start().await, CountingReceiver::start().await);
         shop.create_webhook(EVENT, &proven.url("/proven")).await;
         deliver(&shop, &courier).await;
         proven.wait_for("/proven", 1).await;
@@ -88,7 +88,7 @@ on_both_databases! {
     async fn a_host_that_only_fails_for_a_minute_is_called_at_a_limited_rate_again(platform: &Platform) {
         let shop = platform.client().await;
         let courier = platform.courier().await;
-        let host = CountedReceiver::start().await;
+        let host = CountingReceiver::start().await;
         let accepting = shop.create_webhook(EVENT, &host.url("/accepting")).await;
         deliver(&shop, &courier).await;
         wait_for_attempts(&shop, &accepting, 1).await;

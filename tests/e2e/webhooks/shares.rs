@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::counted_receiver::CountedReceiver;
+use super::counting_receiver::CountingReceiver;
 use crate::harness::{ApiClient, Courier, Platform, WebhookReceiver, deliver};
 
 const EVENT: &str = "delivery.completed";
@@ -42,7 +42,7 @@ on_both_databases! {
         let client = platform.client().await;
         let courier = platform.courier().await;
         let (other, receiver) = client_of_another_store(platform, &courier).await;
-        let lagging = CountedReceiver::start_several(RECEIVERS, RESPONSE_TIME).await;
+        let lagging = CountingReceiver::start_several(RECEIVERS, RESPONSE_TIME).await;
         for lagging in &lagging {
             client.create_webhook(EVENT, &lagging.url("/lagging")).await;
         }

@@ -1,4 +1,4 @@
-//! A core that does not confirm all writes, as one whose commits hang.
+//! A proxy that loses confirmations of writes, as a core does whose commits hang.
 
 use std::{
     convert::Infallible,
@@ -21,14 +21,14 @@ use tonic::{
 
 /// Forwards calls to a core, but answers `UNAVAILABLE` to the first creations of API clients after
 /// they are stored. It stops when the test ends.
-pub(crate) struct LossyCore {
+pub(crate) struct LossyProxy {
     /// `http://127.0.0.1:<port>`.
     pub(crate) url: String,
 }
 
-impl LossyCore {
+impl LossyProxy {
     /// In front of a core, with the number of creations that are not confirmed.
-    pub(crate) async fn start(core_url: &str, unconfirmed: usize) -> Self {
+    pub(crate) async fn with_unconfirmed(core_url: &str, unconfirmed: usize) -> Self {
         let core = Endpoint::from_shared(core_url.to_owned()).unwrap();
         let core = core.connect_lazy();
         let unconfirmed = Arc::new(AtomicUsize::new(unconfirmed));

@@ -1,5 +1,5 @@
 //! A receiver that counts requests by their path. It responds with 500 below `/failing`, else with
-//! 204, after a time of its own or when it is released.
+//! 204, after a given time and while its responses are not held back.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// It stops when the test ends.
 #[derive(Clone)]
-pub(super) struct CountedReceiver {
+pub(super) struct CountingReceiver {
     base_url: String,
     counts: watch::Sender<HashMap<String, usize>>,
     /// How many requests have no response yet, and the most so far.
@@ -22,7 +22,7 @@ pub(super) struct CountedReceiver {
     held: watch::Sender<bool>,
 }
 
-impl CountedReceiver {
+impl CountingReceiver {
     /// Starts receivers that all count together, each at a host and port of its own.
     pub(super) async fn start_several(count: usize, response_time: Duration) -> Vec<Self> {
         let counts = watch::Sender::new(HashMap::new());
