@@ -1,5 +1,5 @@
-//! An HTTP client without the platform, in a process of its own: the baseline for its rates and
-//! latencies.
+//! An HTTP client without the platform, in a process of its own: the baseline with which the
+//! rates and latencies of the platform are compared.
 
 use std::{
     process::{Child, Command},

@@ -34,7 +34,7 @@ func sign(key []byte, message []byte) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Keyed with the decoded secret. Covers the id and the time, and so detects replays.
+// Keyed with the decoded secret. Covers the id and the time: an old request cannot be sent again.
 func hasStandardSignature(header http.Header, body []byte) bool {
 	id, sentAt := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseUint(sentAt, 10, 32)

@@ -23,7 +23,7 @@ const equal = (one, other) => {
   return a.length === b.length && timingSafeEqual(a, b);
 };
 
-// Keyed with the decoded secret. Covers the id and the time, and so detects replays.
+// Keyed with the decoded secret. Covers the id and the time: an old request cannot be sent again.
 function hasStandardSignature(headers, body) {
   const { "webhook-id": id, "webhook-timestamp": sentAt = "", "webhook-signature": signatures = "" } = headers;
   if (!/^\d+$/.test(sentAt) || Math.abs(Date.now() / 1000 - Number(sentAt)) > TOLERANCE) return false;

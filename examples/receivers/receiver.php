@@ -21,7 +21,7 @@ function header_value(string $name): string
     return $_SERVER['HTTP_' . strtr(strtoupper($name), '-', '_')] ?? '';
 }
 
-// Keyed with the decoded secret. Covers the id and the time, and so detects replays.
+// Keyed with the decoded secret. Covers the id and the time: an old request cannot be sent again.
 function has_standard_signature(string $secret, string $body): bool
 {
     $id = header_value('webhook-id');

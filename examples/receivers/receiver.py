@@ -17,7 +17,7 @@ def sign(key, message):
     return base64.b64encode(hmac.digest(key, message, hashlib.sha256))
 
 
-# Keyed with the decoded secret. Covers the id and the time, and so detects replays.
+# Keyed with the decoded secret. Covers the id and the time: an old request cannot be sent again.
 def has_standard_signature(headers, body):
     identifier, sent_at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not (sent_at.isascii() and sent_at.isdigit()) or abs(time.time() - int(sent_at)) > TOLERANCE:

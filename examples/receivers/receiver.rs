@@ -56,7 +56,7 @@ fn is_signed(key: &[u8], parts: &[&[u8]], signature: &str) -> bool {
     mac.verify_slice(&signature).is_ok()
 }
 
-/// Keyed with the decoded secret. Covers the id and the time, and so detects replays.
+/// Keyed with the decoded secret. Covers the id and the time: an old request cannot be sent again.
 fn has_standard_signature(headers: &HeaderMap, body: &[u8], now: u64) -> bool {
     let (id, sent_at) = (
         text(headers, "webhook-id"),

@@ -28,7 +28,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import fuzz
 import generated_clients
 import json_ld
-from seed import Seed
+from fixtures import Fixtures
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Seconds. Far longer than a start takes.
@@ -100,12 +100,12 @@ def check(ready):
     OpenAPIV31SpecValidator(document).validate()
     print("the OpenAPI document is valid")
 
-    seed = Seed(ready)
-    json_ld.check(seed)
-    hydra(seed.shop)
+    fixtures = Fixtures(ready)
+    json_ld.check(fixtures)
+    hydra(fixtures.shop)
     check_signature_vectors(document)
     check_clients(document, ready)
-    fuzz.run(base, document, ready, seed)
+    fuzz.run(base, document, ready, fixtures)
 
 
 def main(program):

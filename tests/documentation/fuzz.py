@@ -21,7 +21,7 @@ PHASES = ("examples,coverage,fuzzing", "stateful")
 NOT_TESTED = {"getOpenApi"}
 
 
-def run(base, document, ready, seed):
+def run(base, document, ready, fixtures):
     """Exits with a message if a check fails, or if an operation never succeeds."""
     deadline = time.monotonic() + TIMEOUT
     responses = collections.defaultdict(collections.Counter)
@@ -29,13 +29,13 @@ def run(base, document, ready, seed):
         folder = pathlib.Path(directory)
         for file in ("schemathesis.toml", "hooks.py"):
             shutil.copy(HERE / file, folder)
-        for name, values in seed.dictionaries().items():
+        for name, values in fixtures.dictionaries().items():
             lines = [json.dumps(value) + "\n" for value in values]
             (folder / f"{name}.dict").write_text("".join(lines))
         counts = folder / "counts.json"
         variables = {
-            "ACCESS_TOKEN": seed.shop.token,
-            "COURIER_TOKEN": seed.courier.token,
+            "ACCESS_TOKEN": fixtures.shop.token,
+            "COURIER_TOKEN": fixtures.courier.token,
             "API_KEY": ready["demo_client"]["api_key"],
             "API_SECRET": ready["demo_client"]["api_secret"],
             "RESPONSE_COUNTS": str(counts),

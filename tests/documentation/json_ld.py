@@ -119,9 +119,9 @@ def paths(value, base):
         yield value.removeprefix(base)
 
 
-def responses(seed):
+def responses(fixtures):
     """A response of every kind, with all its optional members: pairs of a case and a document."""
-    shop = seed.shop
+    shop = fixtures.shop
     app = shop.call("GET", "/api/me")
     time_slot = shop.call("GET", app["store"])["timeSlot"]
     delivery = shop.call("POST", "/api/deliveries", DRAFT)
@@ -134,17 +134,17 @@ def responses(seed):
     for path in [
         "/api", "/api/settings", "/api/docs.jsonld", "/api/me", time_slot, f"{time_slot}/choices",
         "/api/time_slots/choices", "/api/deliveries", "/api/webhooks", "/api/events",
-        f"{seed.iris['webhooks'][0]}/notifications", delivery["@id"], delivery["pickup"]["@id"],
-        delivery["dropoff"]["@id"], price["@id"], *seed.examples(),
+        f"{fixtures.iris['webhooks'][0]}/notifications", delivery["@id"], delivery["pickup"]["@id"],
+        delivery["dropoff"]["@id"], price["@id"], *fixtures.examples(),
     ]:
         yield path, shop.call("GET", path)
-    yield from errors(seed)
+    yield from errors(fixtures)
 
 
-def errors(seed):
-    def error(status, method, path, body=None, headers=seed.shop.headers):
+def errors(fixtures):
+    def error(status, method, path, body=None, headers=fixtures.shop.headers):
         response = requests.request(
-            method, seed.shop.base + path, headers=headers, json=body, timeout=30)
+            method, fixtures.shop.base + path, headers=headers, json=body, timeout=30)
         assert response.status_code == status, f"{method} {path}: {response.text}"
         return f"{status} of {method} {path}", response.json()
 
@@ -184,12 +184,12 @@ def check_readable(iris, shop):
     assert not missing, f"no response has an IRI of {missing}"
 
 
-def check(seed):
-    processor = Processor(seed.shop.base)
-    documentation = processor.expand(seed.shop.call("GET", "/api/docs.jsonld"))
+def check(fixtures):
+    processor = Processor(fixtures.shop.base)
+    documentation = processor.expand(fixtures.shop.call("GET", "/api/docs.jsonld"))
     documented = described(documentation)
     count, iris = 0, set()
-    for case, document in responses(seed):
+    for case, document in responses(fixtures):
         expanded = processor.expand(document)
         assert expanded, f"{case}: empty when expanded"
         for name in names(expanded):
@@ -200,8 +200,8 @@ def check(seed):
         count += 1
         # The targets of operations are URL templates, for any method.
         if document["@type"] != "hydra:ApiDocumentation":
-            iris.update(paths(document, seed.shop.base))
-    check_readable(iris, seed.shop)
+            iris.update(paths(document, fixtures.shop.base))
+    check_readable(iris, fixtures.shop)
     check_navigation(processor)
     print(f"{count} documents are preserved, every class and property of theirs is documented, "
           f"and {len(iris)} IRIs in them can be read")

@@ -38,7 +38,7 @@ class Client:
         return response.json()
 
 
-class Seed:
+class Fixtures:
     """Existing resources, and the clients that made them."""
 
     def __init__(self, ready):
