@@ -47,7 +47,8 @@ pub struct Platform {
     pub base_url: String,
     /// URL of the gRPC API: `http://127.0.0.1:<port>`, or `https`.
     pub grpc_url: String,
-    /// The same API without TLS, on loopback: for the operator's commands.
+    /// The same without TLS, for the operator's commands: [`Self::grpc_url`], or if that has TLS, a
+    /// listener on loopback.
     pub core_url: String,
     /// The demo store and its API client, unless there is no demo.
     pub demo: Option<Demo>,
@@ -214,6 +215,7 @@ fn gateway_config(
     public_url: Url,
     operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
+    // The demo's routes complete tasks with the operator's client, which has the scope `tasks:all`.
     let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
         core_url: vec![core.0.parse()?],

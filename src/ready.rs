@@ -42,7 +42,7 @@ impl ReadyFile {
         let display = path.display();
         let text = fs::read_to_string(&path).with_context(|| {
             format!(
-                "cannot read {display}: start `delivery`, or set its data directory with --data-dir, or the URL of a core with --core-url"
+                "cannot read {display}: start `delivery`, or set its data directory with --data-dir"
             )
         })?;
         serde_json::from_str(&text).with_context(|| format!("{display} is not a valid ready.json"))

@@ -62,7 +62,7 @@ use self::{
 /// The number of webhooks notified of each delivery when rates are measured.
 const FAN_OUT: usize = 10;
 /// The number of completions when rates are measured.
-const LOAD: usize = 2_000;
+const LOAD: usize = 500;
 /// The number of notifications due at once, for all webhooks together.
 const DUE_AT_ONCE: usize = 20_000;
 /// The maximum number of those in flight: 16 for each webhook. A dispatcher grants each of the two

@@ -79,7 +79,7 @@ impl<T> Collection<T> {
     /// The complete collection.
     pub(crate) fn whole(iri: &str, members: Vec<T>) -> Self {
         Self {
-            node: Node::without_id("hydra:Collection", iri.to_owned()),
+            node: Node::with_iri("hydra:Collection", iri.to_owned()),
             total: Some(members.len()),
             members,
             view: View {
@@ -104,7 +104,7 @@ impl<T> Collection<T> {
                 next: neighbour(&pagination.next),
             },
             search: Some(Search::new(&iri, pagination.path)),
-            node: Node::without_id("hydra:Collection", iri),
+            node: Node::with_iri("hydra:Collection", iri),
             members,
             total: None,
         }
@@ -112,7 +112,7 @@ impl<T> Collection<T> {
 }
 
 fn view_node(iri: String) -> Node {
-    Node::without_id("hydra:PartialCollectionView", iri)
+    Node::with_iri("hydra:PartialCollectionView", iri)
 }
 
 impl Search {

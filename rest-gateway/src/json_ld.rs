@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// An object whose class has no member `id` beside `@id`.
-    pub(crate) fn without_id(ld_type: &'static str, iri: impl Into<Option<String>>) -> Self {
+    pub(crate) fn with_iri(ld_type: &'static str, iri: impl Into<Option<String>>) -> Self {
         Self {
             iri: iri.into(),
             ld_type,

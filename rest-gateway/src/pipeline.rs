@@ -114,7 +114,7 @@ impl Pipeline {
                 return Err(error);
             }
         };
-        let peer = rate_limits.peer(&parts);
+        let peer = rate_limits.client_address(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");

@@ -140,7 +140,7 @@ impl Access {
 
     fn target(&self) -> anyhow::Result<(Vec<CoreUrl>, Credentials)> {
         if self.core_url.is_empty() {
-            let ready = ReadyFile::read(&self.data_dir)?;
+            let ready = ReadyFile::read(&self.data_dir).context("no --core-url is given")?;
             let credentials = ready.operator_client.with_context(|| {
                 format!(
                     "the operator's secret in {} was replaced, or its client disabled: set --core-url {} with the new credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}",

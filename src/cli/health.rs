@@ -31,9 +31,11 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let url = match self.url {
-            Some(url) => url,
-            None => ReadyFile::read(&self.data_dir)?.base_url.parse()?,
+        let url = if let Some(url) = self.url {
+            url
+        } else {
+            let ready = ReadyFile::read(&self.data_dir).context("no --url is given")?;
+            ready.base_url.parse()?
         };
         let url = url.join("/readyz")?;
         let response = tokio::time::timeout(TIMEOUT, http_probe::get(&url)).await;

@@ -52,7 +52,7 @@ async fn a_ready_platform_is_healthy_by_its_data_directory_or_url_and_a_stopped_
         &mut health(&by_data_dir),
         1,
         &format!(
-            "cannot read {data_dir}/ready.json: start `delivery`, or set its data directory with --data-dir, or the URL of a core with --core-url: No such file or directory (os error 2)\n"
+            "no --url is given: cannot read {data_dir}/ready.json: start `delivery`, or set its data directory with --data-dir: No such file or directory (os error 2)\n"
         ),
     );
     let addr = base_url.strip_prefix("http://").unwrap();

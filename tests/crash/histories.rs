@@ -29,7 +29,7 @@ use self::{
     idempotency_key::IdempotencyKey,
     platform::Platform,
     quote::Quote,
-    time_slot::TimeSlot,
+    time_slot::Slot,
     workload::{CONCURRENT_OBJECTS, Checked, Pickers, Workload, run},
 };
 use crate::{
@@ -163,7 +163,7 @@ impl HistoryTest {
         };
         test.use_objects::<Delivery>(random);
         test.use_objects::<IdempotencyKey>(random);
-        test.use_objects::<TimeSlot>(random);
+        test.use_objects::<Slot>(random);
         test.use_objects::<Quote>(random);
         test
     }

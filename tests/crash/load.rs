@@ -29,7 +29,8 @@ const UNFINISHED_INTERVAL: usize = 4;
 /// The acknowledged writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acknowledged {
-    /// The comment sent with each delivery, and the delivery as answered with 201.
+    /// The idempotency key of each delivery, which is its comment too, and the delivery as answered with
+    /// 201.
     pub(crate) created: Vec<(String, Value)>,
     /// Tasks whose completion was requested.
     pub(crate) requested: BTreeSet<String>,

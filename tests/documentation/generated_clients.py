@@ -42,7 +42,7 @@ def run(name, *command, folder=None, checked=lambda _output: None):
 
 
 def together(*steps):
-    """Runs steps at the same time. `sys.exit` in one ends the others' waiting."""
+    """Runs steps at the same time. If one calls `sys.exit`, the program exits once all have ended."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for step in [pool.submit(step) for step in steps]:
             step.result()

@@ -1,4 +1,4 @@
-//! "Every IRI in a response answers `GET`, except the `@id` of an address" (docs/api.md).
+//! "Every IRI in a response answers `GET`, except the `@id` of an address" (docs/guides/requests.md).
 
 use std::collections::BTreeSet;
 

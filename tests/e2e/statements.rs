@@ -28,7 +28,7 @@ const COVERING_TESTS: [&str; 16] = [
     "retail_prices::quotes::a_quote_is_used_once::postgres",
     "statements::a_notification_is_sent_again_after_its_lease_has_expired",
     "statements::the_metrics_of_a_platform_are_read",
-    "tasks::a_courier_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected::postgres",
+    "tasks::a_dispatch_board_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected::postgres",
     "time_slots::capacity::a_slot_accepts_as_many_deliveries_as_its_capacity::postgres",
     "webhooks::history::a_shop_recovers_failed_and_missed_notifications::postgres",
     "webhooks::retrying::a_notification_that_fails_every_attempt_is_exhausted_and_stays_visible::postgres",

@@ -36,7 +36,7 @@ on_both_databases! {
         assert_eq!(read["pickup"], delivery["pickup"]);
     }
 
-    async fn a_courier_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected(
+    async fn a_dispatch_board_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected(
         platform: &Platform
     ) {
         let client = platform.client().await;

@@ -47,9 +47,9 @@ impl Secrets {
 
     /// Adds a new secret; the retired ones stay valid until `overlap_ends_at`.
     ///
-    /// A rotation during an overlap extends it for all retired secrets, so that receivers with the
-    /// oldest secret and receivers with an intermediate one both continue to verify. If there are
-    /// too many, the second oldest is removed.
+    /// A rotation during an overlap sets the new end for all retired secrets, later or earlier, so that
+    /// receivers with the oldest secret and receivers with an intermediate one both continue to verify.
+    /// If there are too many, the second oldest is removed.
     pub fn rotate(&mut self, new: Vec<u8>, overlap_ends_at: Timestamp, now: Timestamp) {
         if self.overlap_ends_at(now).is_none() {
             self.retired.clear();

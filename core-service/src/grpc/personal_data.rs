@@ -120,7 +120,7 @@ impl PersonalData {
 
     async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
         // Before the tasks: an interrupted search for a telephone number finds the delivery again.
-        self.erase_responses(store_id, id).await?;
+        self.erase_stored_responses(store_id, id).await?;
         let now = self.clock.now();
         self.storage
             .write(move |transaction| {
@@ -133,11 +133,11 @@ impl PersonalData {
                 })
             })
             .await?;
-        // Again, for a response that was stored meanwhile.
-        self.erase_responses(store_id, id).await
+        // Again, for a response to an idempotency key that was stored meanwhile.
+        self.erase_stored_responses(store_id, id).await
     }
 
-    async fn erase_responses(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
+    async fn erase_stored_responses(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
         let reader = self.storage.reader();
         let delivery = storage::deliveries::find(reader, store_id, id).await?;
         let store = storage::stores::find(reader, store_id).await?;

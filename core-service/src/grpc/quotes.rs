@@ -162,8 +162,8 @@ impl QuoteLookup {
         }
     }
 
-    /// The lookup for another price of the draft, which no quote sets. A quote that is not the
-    /// store's is still a violation.
+    /// The lookup for a price that is calculated anew: a quote of the store, valid or expired, does not
+    /// set it. One that is not the store's is still a violation.
     pub(super) fn ignoring_quote(self) -> Self {
         match self {
             Self::NotGiven | Self::Valid(_) | Self::Expired => Self::NotGiven,

@@ -27,8 +27,8 @@ use super::{
 /// The capacity of a connection's cache of prepared statements: more than the program uses.
 const STATEMENT_CACHE: usize = 256;
 
-/// How many rows the thread of an `SQLite` connection is ahead of their reader: more than a page has.
-/// Otherwise the two wait for each other.
+/// How many rows the thread of an `SQLite` connection may read ahead: more than the longest page of a
+/// list has, so that it need not wait until they are taken.
 const ROW_BUFFER: usize = 512;
 
 /// How many connections read an `SQLite` file.
@@ -165,8 +165,9 @@ async fn open_postgres(url: &str) -> Result<Pool, Error> {
     Ok(pool)
 }
 
-/// Connects once. Behind a pooler that gives the pool the session of this connection, the pool's
-/// first statement has the name of this one and fails: at the start and not under load.
+/// Connects once, and prepares a statement. The driver numbers the statements of each connection from
+/// 1: if a pooler then gives the same session to the first connection of [`Pool`], the name of its first
+/// statement exists already, and the start fails instead of a request under load.
 async fn probe(url: &str) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await.map_err(unavailable)?;
     if !without_prepared_statements(url) {

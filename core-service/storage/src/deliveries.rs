@@ -47,8 +47,8 @@ pub(super) async fn read(
 /// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
 /// A delivery without tasks is not found.
 ///
-/// The tasks are locked too: `PostgreSQL` reads the newest version of the rows that it has waited
-/// for to lock, and of other rows the one before.
+/// The tasks are locked too: after `PostgreSQL` has waited for a lock, it reads the rows that it locks in
+/// their newest version, and other rows as they were when the statement began.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,

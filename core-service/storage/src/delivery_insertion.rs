@@ -71,14 +71,14 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     Ok(true)
 }
 
-/// Inserts deliveries in one statement of `PostgreSQL`: one of [`COUNTS`]. Returns false, and inserts
+/// Inserts deliveries in one statement of `PostgreSQL`: one of [`BATCH_SIZES`]. Returns false, and inserts
 /// none, if a definition of one of them has changed.
 pub(super) async fn insert_together(
     connection: &impl ConnectionTrait,
     deliveries: &[&NewDelivery],
 ) -> Result<bool, Error> {
     let sql = INSERT_IF_CURRENT.get(&deliveries.len());
-    let sql = sql.expect("the number of deliveries is one of COUNTS");
+    let sql = sql.expect("the number of deliveries is one of BATCH_SIZES");
     let rows = deliveries.iter().flat_map(|new| {
         let versions = new.versions.values().into_iter();
         versions.chain(values_of(delivery_row(&new.delivery)))
@@ -90,9 +90,9 @@ pub(super) async fn insert_together(
     Ok(inserted.rows_affected() > 0)
 }
 
-/// How many deliveries a statement inserts. A few numbers: `PostgreSQL` and the driver know a
+/// How many deliveries a statement inserts: one, or a few numbers of them, because `PostgreSQL` and the driver know a
 /// statement by its text.
-pub(super) const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
+pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Whether the definitions of a planned delivery are current.
 const ARE_CURRENT: &str = "\
@@ -105,8 +105,11 @@ const ARE_CURRENT: &str = "\
 
 /// The statements by the number of deliveries. Their parameters: for each delivery its definitions
 /// and its row, then for each delivery its tasks' rows.
-static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> =
-    LazyLock::new(|| COUNTS.map(|count| (count, insert_if_current(count))).into());
+static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> = LazyLock::new(|| {
+    BATCH_SIZES
+        .map(|count| (count, insert_if_current(count)))
+        .into()
+});
 
 fn insert_if_current(count: usize) -> String {
     let deliveries = names::<delivery::Entity>();

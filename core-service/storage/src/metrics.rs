@@ -77,8 +77,8 @@ impl Metrics {
         }
     }
 
-    /// Records a statement that others share in the trace of the request. [`Metrics::executed`] has
-    /// counted it.
+    /// Records in the trace of this request a statement that it shared with other requests.
+    /// [`Metrics::executed`] has counted it.
     pub(super) fn shared(&self, sql: &str, duration: Duration, has_failed: bool) {
         if let Some(trace) = TraceSpan::current() {
             record(&trace, self.pool, operation(sql), duration, has_failed);

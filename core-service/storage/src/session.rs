@@ -131,7 +131,8 @@ fn driver_error(error: sqlx::Error) -> RuntimeErr {
     RuntimeErr::SqlxError(Arc::new(error))
 }
 
-/// A connection for the statements of one transaction or one task.
+/// A connection on which transactions run one after the other: over `PostgreSQL` one, over `SQLite` those
+/// of all writes.
 #[derive(Debug)]
 pub struct Session {
     backend: DbBackend,

@@ -19,7 +19,7 @@ use tokio::{
 use super::{
     Error,
     connections::Connections,
-    delivery_insertion::{COUNTS, NewDelivery, insert_together},
+    delivery_insertion::{BATCH_SIZES, NewDelivery, insert_together},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
 };
 
@@ -102,6 +102,7 @@ impl SharedInsertions {
             .map_err(|_| Error::Timeout)?
             .map_err(|_| Error::WriterStopped)?;
         let metrics = self.connections.metrics();
+        // As the statement begins.
         metrics.shared("WITH", duration, result.is_err());
         result
     }
@@ -119,8 +120,8 @@ impl SharedInsertions {
     fn next_batch(&self) -> Option<Vec<Insertion>> {
         self.with_queue(|queue| {
             queue.drop_abandoned();
-            let mut counts = COUNTS.iter().rev();
-            let count = counts.find(|count| **count <= queue.waiting.len());
+            let mut sizes = BATCH_SIZES.iter().rev();
+            let count = sizes.find(|count| **count <= queue.waiting.len());
             if count.is_none() {
                 queue.statements -= 1;
             }

@@ -76,7 +76,7 @@ class Cluster:
         root = self.folder / node
         values = {"NODE": node, "ADDRESS": NODES[node]["a"], "ROOT": root, "REPOSITORY": self.folder / "repository",
                   "BIN": max(Path("/usr/lib/postgresql").glob("*/bin")),
-                  "PEERS": ",".join(f"{other['a']}:2379" for other in NODES.values()),
+                  "ETCD_HOSTS": ",".join(f"{other['a']}:2379" for other in NODES.values()),
                   "MEMBERS": ",".join(f"{name}=http://{other['a']}:2380" for name, other in NODES.items())}
         for name in ("etcd.env", "patroni.yml", "pgbackrest.conf"):
             (root / name).write_text(Template((CONFIGURATION / name).read_text()).substitute(values))

@@ -14,13 +14,13 @@ class Load:
         self.lock, self.stopped = threading.Lock(), threading.Event()
         self.created, self.done, self.completed, self.requested, self.number = {}, set(), set(), set(), 0
         self.notified, self.repeats, self.forged = collections.defaultdict(set), 0, 0
-        self.answers = []  # (sent, answered, path, status)
-        self.queues = {path: queue.Queue() for path in GATEWAYS}
+        self.answers = []  # (sent, answered, core, status)
+        self.queues = {core: queue.Queue() for core in GATEWAYS}
         self.token, self.courier = self.authorize(shop, "deliveries+tasks"), self.authorize(operator, "tasks:all")
         webhook = self.call("A", "/api/webhooks", {"event": "delivery.completed", "url": "http://127.0.0.1:9000/"})
         receiver = type("Bound", (Receiver,), {"load": self, "secret": base64.b64decode(webhook["secret"])})
         actions = [http.server.ThreadingHTTPServer(("127.0.0.1", 9000), receiver).serve_forever]
-        actions += [functools.partial(action, path) for path in GATEWAYS for action in [self.create] * CREATORS + [self.complete]]
+        actions += [functools.partial(action, core) for core in GATEWAYS for action in [self.create] * CREATORS + [self.complete]]
         self.workers = [threading.Thread(target=action, daemon=True) for action in actions]
         for worker in self.workers:
             worker.start()
@@ -30,11 +30,11 @@ class Load:
         form = f"grant_type=client_credentials&scope={scopes}".encode()
         return fetch(f"http://{GATEWAYS['A']}/oauth2/token", form, {"Authorization": f"Basic {basic}"})["access_token"]
 
-    def call(self, path, resource, body=None, key=None):
+    def call(self, core, resource, body=None, key=None):
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/ld+json", **({"Idempotency-Key": key} if key else {})}
-        return fetch(f"http://{GATEWAYS[path]}{resource}", json.dumps(body).encode() if body else None, headers)
+        return fetch(f"http://{GATEWAYS[core]}{resource}", json.dumps(body).encode() if body else None, headers)
 
-    def until_acknowledged(self, path, action):
+    def until_acknowledged(self, core, action):
         """Repeats a request until it succeeds; records each attempt."""
         answer = None
         while answer is None and not self.stopped.wait(PAUSE):
@@ -43,45 +43,45 @@ class Load:
                 answer = action()
             except (OSError, grpc.RpcError) as error:
                 status = error.code().name if isinstance(error, grpc.RpcError) else getattr(error, "code", type(error).__name__)
-            self.answers.append((sent, time.time(), path, status))
+            self.answers.append((sent, time.time(), core, status))
         return answer
 
-    def create(self, path):
+    def create(self, core):
         while not self.stopped.is_set():
             with self.lock:
                 self.number += 1
                 reference = f"order-{self.number}"
             address = {"streetAddress": "48 Rue de Rivoli, 75004 Paris", "geo": {"latitude": 48.8566, "longitude": 2.3535}}
             body = {"dropoff": {"address": address, "before": "tomorrow 13:00", "comments": reference}, "externalReference": reference}
-            if delivery := self.until_acknowledged(path, lambda: self.call(path, "/api/deliveries", body, reference)):
+            if delivery := self.until_acknowledged(core, lambda: self.call(core, "/api/deliveries", body, reference)):
                 self.created[reference] = delivery
-                # The others must not be notified.
+                # Every fourth is not completed: no notification of it may be sent.
                 if len(self.created) % 4:
-                    self.queues[path].put(delivery)
+                    self.queues[core].put(delivery)
 
-    def complete(self, path):
-        complete_task = grpc.insecure_channel(CORES[path]).unary_unary("/delivery.v1.Tasks/CompleteTask")
+    def complete(self, core):
+        complete_task = grpc.insecure_channel(CORES[core]).unary_unary("/delivery.v1.Tasks/CompleteTask")
         metadata = [("authorization", f"Bearer {self.courier}")]
-        while delivery := self.queues[path].get():
+        while delivery := self.queues[core].get():
             self.requested.add(delivery["@id"])
             for task in (delivery["pickup"]["@id"], delivery["dropoff"]["@id"]):
                 name = task.removeprefix("/api/").encode()
                 request = bytes([10, len(name)]) + name  # field 1 of CompleteTaskRequest
-                if self.until_acknowledged(path, lambda: complete_task(request, timeout=40, metadata=metadata)) is None:
+                if self.until_acknowledged(core, lambda: complete_task(request, timeout=40, metadata=metadata)) is None:
                     return
                 self.done.add(task)
             self.completed.add(delivery["@id"])
 
-    def resumed(self, path, since):
-        """Seconds from an instant to the end of the longest time since without an acknowledged write."""
-        instants = [since, *sorted(answered for _, answered, by, status in list(self.answers) if (by, status) == (path, "ok") and answered > since)]
+    def resumed(self, core, since):
+        """Seconds from an instant to the end of the longest gap between acknowledged writes after it."""
+        instants = [since, *sorted(answered for _, answered, by, status in list(self.answers) if (by, status) == (core, "ok") and answered > since)]
         return max(((end - start, end - since) for start, end in zip(instants, instants[1:])), default=(0, None))[1]
 
     def defects(self):
         """Stops the load and reads everything back; counts what is wrong."""
         self.stopped.set()
-        for path in GATEWAYS:
-            self.queues[path].put(None)
+        for core in GATEWAYS:
+            self.queues[core].put(None)
         for worker in self.workers[1:]:
             worker.join(60)
         # What a lost core had leased is sent again after a minute.
@@ -99,10 +99,10 @@ class Load:
 
     def differences(self, created):
         reference, before = created
-        path = "AB"[hash(reference) % 2]
+        core = "AB"[hash(reference) % 2]
         try:
-            delivery = self.call(path, before["@id"])
-            listed = self.call(path, f"/api/deliveries?externalReference={reference}")["hydra:member"]
+            delivery = self.call(core, before["@id"])
+            listed = self.call(core, f"/api/deliveries?externalReference={reference}")["hydra:member"]
         except OSError as error:
             return collections.Counter({f"deliveries not read back ({error})": 1})
         tasks = ("pickup", "dropoff")

@@ -38,6 +38,7 @@ pub(crate) struct RateLimits {
     token_addresses: Limiter<IpAddr>,
     /// By hash of the key and secret.
     token_credentials: Limiter<[u8; 32]>,
+    /// The clients of the tokens that core has accepted.
     pub(crate) token_clients: TokenClients,
     trusted_proxies: Vec<Network>,
     /// The requests that were rejected, by the name of the limit.
@@ -69,7 +70,7 @@ impl RateLimits {
         let statuses = request.extensions.get::<LimitStatuses>();
         let path = request.uri.path();
         if path == "/oauth2/token" {
-            let address = self.peer(request);
+            let address = self.client_address(request);
             return self.enforce(self.token_addresses.check(address), statuses);
         }
         if path == "/api" || path.starts_with("/api/") {
@@ -97,11 +98,15 @@ impl RateLimits {
             .headers
             .get(AUTHORIZATION)
             .and_then(|value| self.token_clients.find(value.as_bytes()))
-            .map_or_else(|| QuotaKey::Address(self.peer(request)), QuotaKey::Client)
+            .map_or_else(
+                || QuotaKey::Address(self.client_address(request)),
+                QuotaKey::Client,
+            )
     }
 
-    /// The client's address, as it is counted.
-    pub(crate) fn peer(&self, request: &Parts) -> IpAddr {
+    /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
+    /// of IPv6 only the network.
+    pub(crate) fn client_address(&self, request: &Parts) -> IpAddr {
         let peer = request.extensions.get::<PeerAddr>();
         let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |peer| peer.0);
         let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);

@@ -44,7 +44,7 @@ impl TryFrom<proto::Address> for Address {
         // A preview has no name.
         let iri = (!address.name.is_empty()).then(|| iri::of(&address.name));
         Ok(Self {
-            node: Node::without_id("http://schema.org/Place", iri),
+            node: Node::with_iri("http://schema.org/Place", iri),
             geo: GeoCoordinates {
                 latitude: lat_lng.latitude,
                 longitude: lat_lng.longitude,

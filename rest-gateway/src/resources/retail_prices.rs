@@ -100,7 +100,7 @@ impl RetailPrice {
             .price
             .ok_or_else(|| Error::incomplete("a retail price's price"))?;
         Ok(Self {
-            node: Node::without_id("RetailPrice", iri::of(&quote.name)),
+            node: Node::with_iri("RetailPrice", iri::of(&quote.name)),
             price: Price::new(price, tax_display)?,
             expires_at: StoreTimeZone::named(&quote.time_zone).write(quote.expire_time.as_ref())?,
             distance: quote.distance_meters,

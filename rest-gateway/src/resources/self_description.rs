@@ -28,7 +28,7 @@ struct Entrypoint {
 pub(crate) fn get_entrypoint() -> HandlerResult {
     let iri_of = |collection: Collection| iri::of(collection.segment());
     let entrypoint = Entrypoint {
-        node: Node::without_id("Entrypoint", "/api".to_owned()),
+        node: Node::with_iri("Entrypoint", "/api".to_owned()),
         delivery: iri_of(Collection::Deliveries),
         event: iri_of(Collection::Events),
         webhook: iri_of(Collection::Webhooks),

@@ -32,7 +32,7 @@ pub(crate) fn get(request: &Request) -> HandlerResult {
         map_center,
     } = &request.gateway.platform;
     let settings = Settings {
-        node: Node::without_id("Settings", "/api/settings".to_owned()),
+        node: Node::with_iri("Settings", "/api/settings".to_owned()),
         brand_name: &request.gateway.platform_name,
         country,
         locale,

@@ -93,7 +93,7 @@ async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult 
 
     let choices = listed.choices.into_iter().map(TimeSlotChoice::try_from);
     let choices = TimeSlotChoices {
-        node: Node::without_id("TimeSlotChoices", iri),
+        node: Node::with_iri("TimeSlotChoices", iri),
         choices: choices.collect::<Result<_, _>>()?,
     };
     let mut response = json_ld::ok("/api/contexts/TimeSlotChoices", &choices)?;

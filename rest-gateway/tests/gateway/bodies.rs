@@ -44,6 +44,7 @@ async fn violations(body: impl Into<bytes::Bytes>, expected: &[(&str, &str)]) ->
     reply.json()["violations"].clone()
 }
 
+/// Without that of core for the missing dropoff.
 #[tokio::test]
 async fn a_body_that_is_not_an_object_has_that_one_violation() {
     for (body, reason) in [

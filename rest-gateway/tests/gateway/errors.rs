@@ -1,4 +1,5 @@
-//! Every row of the error table: core's status → response.
+//! The error responses to each status of core, to unknown paths and methods, and to malformed
+//! `Authorization` headers.
 
 use http::Method;
 use serde_json::{Value, json};

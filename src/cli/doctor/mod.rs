@@ -29,13 +29,13 @@ pub(crate) struct Doctor {
     #[command(flatten)]
     settings: Settings,
 
-    /// File of the master keys of a core, which has no data directory. Default: in the data
-    /// directory. Example: `/etc/delivery/master.key`
+    /// File of the master keys of a core: checks that core instead of an all-in-one. Default: that of
+    /// the all-in-one, in its data directory. Example: `/etc/delivery/master.key`
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", value_name = "FILE")]
     master_key_file: Option<PathBuf>,
 
-    /// Address database of the gazetteer of a core. Default: in the data directory, or that of a core
-    /// in the working directory. Example: `/var/lib/delivery/addresses.sqlite`
+    /// Address database of the gazetteer. Default: `addresses.sqlite` in the data directory, or for a
+    /// core in the working directory. Example: `/var/lib/delivery/addresses.sqlite`
     #[arg(long, env = "DELIVERY_GAZETTEER_FILE", value_name = "FILE")]
     gazetteer_file: Option<PathBuf>,
 
@@ -68,7 +68,7 @@ impl Doctor {
         // Until the process ends: a check without a result uses them.
         let settings: &'static Settings = Box::leak(Box::new(settings));
         let data_dir = (!is_core).then_some(&*settings.data_dir);
-        // Which of the URLs it is does not matter.
+        // No check uses it: any will do.
         let public_url = settings.public_url.clone();
         let public_url = public_url.map_or_else(|| Url::parse("http://127.0.0.1"), Ok)?;
         let mut core = delivery::core_config(settings, &public_url)?;

@@ -32,7 +32,7 @@ pub(super) struct Platform {
     shop: Caller,
     dispatch_board: Caller,
     /// Time slot choices that no history has used.
-    time_slots: Mutex<Vec<String>>,
+    slots: Mutex<Vec<String>>,
     dropoffs: AtomicU64,
     pub(super) answer_counts: AnswerCounts,
 }
@@ -43,20 +43,20 @@ impl Platform {
         let choices = shop.get(TIME_SLOT_CHOICES).await.unwrap();
         let choices = choices["choices"].as_array().unwrap().iter();
         let choices = choices.skip(SOONEST_CHOICES);
-        let time_slots: Vec<_> = choices.map(|choice| text(&choice["value"])).collect();
-        assert!(!time_slots.is_empty());
+        let slots: Vec<_> = choices.map(|choice| text(&choice["value"])).collect();
+        assert!(!slots.is_empty());
         Self {
             shop,
             dispatch_board,
-            time_slots: Mutex::new(time_slots),
+            slots: Mutex::new(slots),
             dropoffs: AtomicU64::new(0),
             answer_counts: AnswerCounts::default(),
         }
     }
 
     /// The latest choice that no history has used.
-    pub(super) fn next_time_slot(&self) -> Option<String> {
-        self.time_slots.lock().unwrap().pop()
+    pub(super) fn next_slot(&self) -> Option<String> {
+        self.slots.lock().unwrap().pop()
     }
 
     /// A `before` that no other delivery has, so that a list can be filtered by it.

@@ -31,7 +31,7 @@ capacity = 2
 "#;
 
 /// The `value` of a choice.
-pub(super) struct TimeSlot(String);
+pub(super) struct Slot(String);
 
 #[derive(Clone, Debug)]
 pub(super) enum Command {
@@ -88,7 +88,7 @@ impl State {
     }
 }
 
-impl Model for TimeSlot {
+impl Model for Slot {
     type State = State;
     type Command = Command;
     type Response = Response;
@@ -123,11 +123,11 @@ impl Model for TimeSlot {
     }
 }
 
-impl Workload for TimeSlot {
+impl Workload for Slot {
     const NAME: &'static str = "slot";
 
     async fn next(platform: &Platform) -> Option<Self> {
-        platform.next_time_slot().map(Self)
+        platform.next_slot().map(Self)
     }
 
     fn choose(&self, mut picker: Picker, operations: &[Operation<Self>]) -> Command {

@@ -6,7 +6,8 @@ use super::{installed, postgres_programs, resource_script::ResourceScript};
 const DOCUMENTATION: &str = include_str!("../../../docs/postgresql.md");
 
 /// Starts `PgBouncer`, prints the directory of its socket, and stops it when standard input closes.
-/// `PgBouncer` uses the last value of a setting in a section, and forgets a section that is repeated.
+/// `PgBouncer` uses the last value of a setting. A second `[pgbouncer]` would reset the settings of the
+/// first: ours follow the documented ones in one section.
 const RESOURCE_SCRIPT: &str = r#"
 set -eu
 pgbouncer=$1 documented=$2 port=$3 postgres=$4 settings=$5
@@ -65,7 +66,7 @@ impl PgBouncer {
         })
     }
 
-    /// The URL of a database, with the parameter that this version of `PgBouncer` requires.
+    /// The URL of a database, with the parameter that `PgBouncer` before 1.21 requires.
     pub(crate) fn url(&self, database: &str) -> String {
         let url = self.url_without_parameter(database);
         format!("{url}&statement-cache-capacity=0")

@@ -32,8 +32,8 @@ async fn create_webhooks(client: &ApiClient, url: &str) {
 }
 
 on_both_databases! {
-    /// One shop has webhooks at a path of the host that responds with 500, as a host of
-    /// others does that expects no webhooks. Those of another shop at the same host are not delayed.
+    /// One shop has webhooks at a path that responds with 500, as a server of somebody else does that
+    /// expects no webhooks. Those of another shop at the same host are not delayed.
     async fn a_host_gets_unproven_notifications_at_a_limited_rate_and_proven_ones_at_once(
         platform: &Platform,
     ) {
@@ -52,7 +52,7 @@ on_both_databases! {
             platform.advance(SignedDuration::from_secs(12));
             deliver(&other, &courier).await;
             host.wait_for("/accepting", 1 + step).await;
-            // Four at once, then pauses of 3, 6, 12, 24 and 48 s, then of a minute.
+            // Four one after the other, then pauses of 3, 6, 12, 24 and 48 s, then of a minute.
             let (count, most) = (host.count("/failing"), 8 + step / 5);
             assert!(count <= most, "{count} requests after {step} steps");
         }

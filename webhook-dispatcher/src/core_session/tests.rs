@@ -7,8 +7,8 @@ use crate::{Config, resolver::Resolver, root_certificates};
 
 const LEASE: Duration = Duration::from_millis(300);
 
-/// Notifications are sent, not returned to core.
-const RETURNED: bool = false;
+/// Notifications are sent: the session is not shutting down.
+const NOT_RETURNED: bool = false;
 
 /// A session with an unreachable core.
 fn session() -> CoreSession {
@@ -48,7 +48,7 @@ fn notification() -> Notification {
 async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     let mut session = session();
     let started = Instant::now();
-    session.start(notification(), RETURNED);
+    session.start(notification(), NOT_RETURNED);
 
     session.shutdown.cancel();
     session.run().await;
@@ -64,7 +64,7 @@ async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
     let mut session = session();
     assert_eq!(session.grantable(), 2);
     session.granted = 1;
-    session.start(notification(), RETURNED);
+    session.start(notification(), NOT_RETURNED);
     assert_eq!(session.grantable(), 0);
 
     session.in_flight.ended().await;

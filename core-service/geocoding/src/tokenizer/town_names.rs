@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-/// Names of one town in its own languages and those of the platform, folded as by [`super::fold`],
-/// with and without articles. Only of towns whose names differ in more than accents.
+/// Names of one town in its own languages and in French, English, German, Dutch, Spanish and Italian,
+/// folded as by [`super::fold`], with and without articles. Only of towns whose names differ in more than accents.
 const NAMES: &[&str] = &[
     "aachen, aix chapelle, aix la chapelle, aken, aquisgran, aquisgrana",
     "antwerpen, anvers, antwerp, amberes, anversa",

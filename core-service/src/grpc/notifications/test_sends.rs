@@ -63,7 +63,7 @@ impl TestSends {
         }
     }
 
-    /// Fails the callers of a closed stream whose dispatcher may not report their samples.
+    /// Fails the callers of a stream that was lost: its dispatcher may have ended without a report.
     pub(super) fn fail(&self, stream: &Arc<DispatcherStream>) {
         self.in_flight
             .lock()
@@ -184,7 +184,7 @@ mod tests {
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
     }
 
-    /// Such as one whose task panicked.
+    /// Such as one whose handler panicked.
     #[tokio::test]
     async fn a_stream_that_accepts_nothing_is_passed_over() {
         let test_sends = test_sends();

@@ -2,7 +2,7 @@
 //! first come, first served, at most 5 s, and take an idle connection or open one.
 //!
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
-//! all packets, a frozen disk) must not block callers forever. What executes a statement limits it.
+//! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
 mod checkout;
 mod refusals;
@@ -334,7 +334,8 @@ macro_rules! run {
     };
 }
 
-/// What returns rows is a read. [`Storage`](super::Storage) repeats and limits what it executes.
+/// The methods that return rows are reads, with a timeout and retries. Those that execute have neither:
+/// [`Storage`](super::Storage) repeats and limits its writes.
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {

@@ -55,9 +55,10 @@ table! {
 }
 
 table! {
-    /// Rows of `created_bytes`.
+    /// Rows of `created_bytes`: the size of the deliveries that a store created, by hour of the last day.
     mod created_bytes = "created_bytes";
     key(store_id: Uuid, hour_of_day: i64);
+    /// When the hour began.
     hour: Instant,
     bytes: i64,
 }

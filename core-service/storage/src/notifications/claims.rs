@@ -39,7 +39,8 @@ pub struct ClaimedNotification {
 #[derive(Clone, Debug, Default)]
 pub struct ClaimedBatch {
     pub claimed: Vec<ClaimedNotification>,
-    /// Whether the claim took every due notification that its webhook's in-flight limit admits.
+    /// Whether no more due notifications can be claimed now: any others exceed a limit of their webhook,
+    /// its receiver's health, its store or its host.
     pub is_complete: bool,
 }
 

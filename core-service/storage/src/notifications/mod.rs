@@ -24,7 +24,7 @@
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
 //! locked the webhook of every notification that it claims.
 //!
-//! One deadlock remains possible: when an outcome is reported just as its lease expires, or to two
+//! Besides that of hosts, one deadlock remains possible: when an outcome is reported just as its lease expires, or to two
 //! cores at once, a transaction waits for a leased notification and locks it after its state has
 //! changed. If that closes a cycle, the database aborts one transaction after a second, and it is
 //! retried ([`Storage::write`](super::Storage::write)).

@@ -47,7 +47,7 @@ pub(crate) static EVENT: Class = Class {
     fields: &[
         ID,
         Field::new("number", Integer)
-            .description("The position in the store's event log: 1, 2, 3 and so on, without gaps."),
+            .description("The number in the store's event log: 1, 2, 3 and so on, without gaps."),
         Field::new("event", Enum(&enumerations::LOGGED_EVENT_NAME)),
         EVENT_OBJECT,
         Field::new("createdAt", Instant)

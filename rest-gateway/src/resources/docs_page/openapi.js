@@ -56,7 +56,7 @@ export function authentication(operationObject) {
   return { by: schemes.credentials ? "credentials" : null, scopes: [] };
 }
 
-/** The values that a schema permits, in a few words; `name` marks where it refers to a schema. */
+/** The values that a schema permits, in a few words; of a reference, the name of its schema. */
 export function typeName(api, schema) {
   if (schema.$ref) return schema.$ref.split("/").pop();
   if (schema.const !== undefined) return JSON.stringify(schema.const);

@@ -5,11 +5,12 @@ import { find } from "./search.js";
 
 const SHOWN = 20;
 
-export function searchBox(documented) {
+/** Searches the entries of the document, and once it is used, the guides too. */
+export function searchBox(documentEntries) {
   const [input, results, count, contents] = ["search", "results", "count", "contents"].map((id) =>
     document.getElementById(id),
   );
-  let all = documented;
+  let all = documentEntries;
   const show = () => {
     const isSearching = input.value.trim() !== "";
     const found = find(all, input.value);
@@ -27,7 +28,7 @@ export function searchBox(documented) {
     "focus",
     async () => {
       const guides = await Promise.all([...document.querySelectorAll("#guides a")].map(guide));
-      all = documented.concat(guides.flat());
+      all = documentEntries.concat(guides.flat());
       show();
     },
     { once: true },

@@ -12,11 +12,11 @@ use super::{
     },
     CAPACITY,
     Command::{self, Assert, Create, List},
-    DEFINITION, Response, TimeSlot,
+    DEFINITION, Response, Slot,
 };
 
-fn slot() -> TimeSlot {
-    TimeSlot("2021-01-01T12:00:00Z/2021-01-01T13:00:00Z".to_owned())
+fn slot() -> Slot {
+    Slot("2021-01-01T12:00:00Z/2021-01-01T13:00:00Z".to_owned())
 }
 
 fn created(iri: &str) -> Response {
@@ -50,7 +50,7 @@ fn listed(iris: &[&str]) -> Response {
 }
 
 /// Two deliveries, from 1 to 4.
-fn full() -> Vec<Operation<TimeSlot>> {
+fn full() -> Vec<Operation<Slot>> {
     vec![
         known(1..=2, Create, created("a")),
         known(3..=4, Create, created("b")),

@@ -141,6 +141,7 @@ fn a_spelling_error_is_corrected_and_reported() {
     let paris = paris();
     for (text, expected) in [
         ("24 rue de la Piax, Paris", "24 Rue de la Paix, 75002 Paris"),
+        // A word of three letters is not corrected.
         (
             "24 reu de la Paix, 75002",
             "found only Paris: add or correct the street and house number; similar are Rue de la Paix, Paris",
