@@ -4,9 +4,10 @@
 //! connection of a client that is still sending would be reset, and the client would get no
 //! response.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use core_client::causes;
 use http::{HeaderMap, header::EXPECT};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
@@ -182,13 +183,20 @@ impl Progress {
 }
 
 fn failure(error: &hyper::Error) -> Error {
-    if error.is_incomplete_message() || error.is_timeout() || error.is_closed() {
+    if is_cut_off(error) || error.is_timeout() || error.is_closed() {
         // The client has most likely disconnected.
         Error::request_timeout()
     } else {
         // Such as a malformed chunk (RFC 9112 §7.1).
         Error::invalid_http("", "malformed", "the body is not well-formed HTTP")
     }
+}
+
+/// Whether a connection ended before the end of the body.
+fn is_cut_off(error: &hyper::Error) -> bool {
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 fn too_large(limits: &Limits) -> Error {
@@ -202,6 +210,12 @@ fn exceeds(size: u64, limit: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::{Request, Response};
+    use http_body_util::Empty;
+    use hyper::{server::conn::http1, service::service_fn};
+    use hyper_util::rt::TokioIo;
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
 
     #[test]
@@ -216,5 +230,37 @@ mod tests {
         assert_eq!(progress.due, later(5));
         progress.record(5000, later(4));
         assert_eq!(progress.due, later(7));
+    }
+
+    /// The error of a body of which a client sends only the beginning before it disconnects.
+    async fn failure_of(body: &str) -> Error {
+        let (mut client, server) = tokio::io::duplex(1024);
+        let request = format!("POST / HTTP/1.1\r\nhost: a\r\n{body}");
+        client.write_all(request.as_bytes()).await.unwrap();
+        drop(client);
+        let (failures, mut failed) = tokio::sync::mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let failures = failures.clone();
+            async move {
+                let error = request.into_body().collect().await.unwrap_err();
+                failures.send(failure(&error)).unwrap();
+                Err::<Response<Empty<Bytes>>, _>(error)
+            }
+        });
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(server), service);
+        serving.await.unwrap_err();
+        failed.recv().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_cut_off_is_told_from_a_malformed_one() {
+        for (body, status) in [
+            ("content-length: 5\r\n\r\n12", 408),
+            ("transfer-encoding: chunked\r\n\r\n5\r\n12", 408),
+            ("transfer-encoding: chunked\r\n\r\nx\r\n", 400),
+        ] {
+            let failure = failure_of(body).await;
+            assert_eq!(failure.kind.status, status, "{body}: {failure}");
+        }
     }
 }

@@ -161,6 +161,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Http1Guard<S> {
                 Step::End => {
                     this.is_at_end = true;
                     this.buffer.clear();
+                    // Unlike a body that is cut off.
+                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
                 }
                 Step::ReadMore => {
                     if ready!(this.poll_fill(cx))? == 0 {

@@ -175,6 +175,27 @@ async fn a_body_that_is_not_well_formed_http_is_400() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_cut_off_is_408() {
+    let platform = Platform::start().await;
+    let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                Authorization: Bearer a\r\nConnection: close\r\n";
+    for body in [
+        "Content-Length: 10\r\n\r\n{}",
+        "Transfer-Encoding: chunked\r\n\r\na\r\n{}",
+    ] {
+        let mut connection = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        let request = format!("{head}{body}");
+        connection.write_all(request.as_bytes()).await.unwrap();
+        connection.shutdown().await.unwrap();
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
+
+        assert!(response.starts_with("HTTP/1.1 408 "), "{body}: {response}");
+        assert!(response.contains(r#""retryable":true"#), "{response}");
+    }
+}
+
+#[tokio::test]
 async fn a_draining_gateway_asks_clients_to_reconnect() {
     let platform = Platform::start_with(|config| {
         config.drain_grace = Duration::from_hours(1);
