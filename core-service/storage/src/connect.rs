@@ -294,4 +294,19 @@ mod tests {
         );
         assert!(!has("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
     }
+
+    #[test]
+    fn prepared_statements_are_kept_unless_the_url_has_none() {
+        for (query, without, capacity) in [
+            ("", false, STATEMENT_CACHE),
+            ("?statement-cache-capacity=0", true, 0),
+        ] {
+            let target = Target::of(&format!("postgres://localhost/delivery{query}")).unwrap();
+
+            assert_eq!(target.is_without_prepared_statements(), without, "{query}");
+            let shown = format!("{target:?}");
+            let expected = format!("statement_cache_capacity: {capacity},");
+            assert!(shown.contains(&expected), "{shown}");
+        }
+    }
 }

@@ -16,17 +16,22 @@ use std::{sync::Arc, time::Duration};
 use domain::{
     address::{Address, LatLng},
     delivery::{Delivery, DeliveryPlan, DistanceSource, Route},
-    id::{AddressId, StoreId},
+    event::EventName,
+    id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
     store::Store,
     task::{Package, TaskPlan, TimeWindow},
+    webhook::Webhook,
+    webhook_secrets::Secrets,
 };
 use iso_currency::Currency;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use super::{
-    DEFAULT_DATABASE_CONNECTIONS, Storage,
+    Changes, DEFAULT_DATABASE_CONNECTIONS, Error, Storage,
     delivery_insertion::{DefinitionVersions, NewDelivery},
+    notifications, webhooks,
 };
 
 /// A new `SQLite` database, deleted with the directory.
@@ -135,4 +140,56 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         },
     };
     Delivery::new(store_id, plan, None, created_at)
+}
+
+/// A webhook for completed deliveries, at a host of its own.
+pub fn webhook(created_at: Timestamp) -> Webhook {
+    let id = WebhookId::new();
+    Webhook {
+        id,
+        store_id: StoreId::new(),
+        api_client_id: ApiClientId::new(),
+        event: EventName::DeliveryCompleted,
+        url: format!("https://{id}.example/hook"),
+        host: format!("{id}.example:443"),
+        created_at,
+        overlap_ends_at: None,
+        disabled: None,
+        last_disabled_period: None,
+    }
+}
+
+/// Inserts a webhook with notifications under leases of this duration. Returns the leases.
+pub async fn leased_notifications(
+    storage: &Storage,
+    webhook: &Webhook,
+    count: usize,
+    lease: Duration,
+) -> Vec<(NotificationId, Uuid)> {
+    let webhook = webhook.clone();
+    let inserted = storage.write(move |transaction| {
+        let webhook = webhook.clone();
+        Box::pin(async move {
+            let now = webhook.created_at;
+            let secrets = Secrets::new(b"encrypted".to_vec());
+            webhooks::insert(transaction, &webhook, &secrets).await?;
+            let events = [webhook.event];
+            let mut leases = Vec::new();
+            for _ in 0..count {
+                let delivery = (webhook.store_id, DeliveryId::new());
+                let changes = Changes::default();
+                let new =
+                    notifications::record_events(transaction, delivery, changes, &events, now)
+                        .await?;
+                let token = Uuid::now_v7();
+                leases.extend(new.iter().map(|new| (new.id, token)));
+                let new: Vec<_> = new.into_iter().map(|new| (new, Some(token))).collect();
+                notifications::insert(transaction, &new, lease, now).await?;
+            }
+            Ok::<_, Error>(leases)
+        })
+    });
+    let leases = inserted.await.unwrap();
+    assert_eq!(leases.len(), count);
+    leases
 }

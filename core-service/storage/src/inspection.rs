@@ -174,3 +174,23 @@ fn read_only(file: &Path) -> impl Fn(SqliteConnectOptions) -> SqliteConnectOptio
     let is_unused = is_unused(file);
     move |sqlite| sqlite.read_only(true).immutable(is_unused)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[tokio::test]
+    async fn a_database_shows_its_engine_and_version() {
+        let (directory, _storage) = fixture::sqlite().await;
+        let mut urls = vec![(fixture::url(&directory), "SQLite 3.")];
+        urls.extend(fixture::postgres_url().map(|url| (url, "PostgreSQL 1")));
+        for (url, expected) in urls {
+            let database = Inspection::open(&url).await.unwrap().unwrap();
+
+            let version = database.version().await.unwrap();
+
+            assert!(version.starts_with(expected), "{version}");
+        }
+    }
+}

@@ -46,3 +46,35 @@ fn row((name, encrypted_secret): StoredSecret) -> ActiveModel {
         encrypted_secret: Set(encrypted_secret),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[tokio::test]
+    async fn a_secret_is_inserted_once_and_listed_under_its_name() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let written = storage.write(|transaction| {
+            Box::pin(async move {
+                for (name, encrypted) in [("a", "first"), ("a", "second"), ("b", "third")] {
+                    insert_if_absent(transaction, (name.to_owned(), encrypted.into())).await?;
+                }
+                save(transaction, ("b".to_owned(), b"saved".to_vec())).await
+            })
+        });
+        written.await.unwrap();
+
+        let mut listed = list(storage.reader()).await.unwrap();
+
+        listed.sort();
+        let stored = [("a", "first"), ("b", "saved")];
+        let expected = stored.map(|(name, secret)| (name.to_owned(), secret.as_bytes().to_vec()));
+        assert_eq!(listed, expected);
+        for (name, secret) in expected {
+            let found = find(storage.reader(), &name).await.unwrap();
+            assert_eq!(found, Some(secret), "{name}");
+        }
+        assert_eq!(find(storage.reader(), "c").await.unwrap(), None);
+    }
+}

@@ -125,6 +125,7 @@ fn unpack(mut packed: &[u8]) -> Option<Vec<Vec<u8>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{fixture, webhooks};
 
     #[test]
     fn packed_secrets_are_unpacked_unchanged() {
@@ -138,5 +139,35 @@ mod tests {
         }
         assert_eq!(unpack(&[0]), None);
         assert_eq!(unpack(&[0, 2, 7]), None);
+    }
+
+    #[tokio::test]
+    async fn the_distinct_prefixes_are_those_of_newest_and_oldest_secrets() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let secrets = [
+            (b"aa1".to_vec(), vec![]),
+            (b"aa2".to_vec(), vec![b"bb1".to_vec(), b"cc1".to_vec()]),
+            (b"dd1".to_vec(), vec![b"bb2".to_vec()]),
+        ];
+        let inserted = storage.write(move |transaction| {
+            let secrets = secrets.clone();
+            Box::pin(async move {
+                for (newest, retired) in secrets {
+                    let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+                    let secrets = Secrets {
+                        retired,
+                        ..Secrets::new(newest)
+                    };
+                    webhooks::insert(transaction, &webhook, &secrets).await?;
+                }
+                Ok::<_, Error>(())
+            })
+        });
+        inserted.await.unwrap();
+
+        let mut prefixes = distinct_prefixes(storage.reader(), 2).await.unwrap();
+
+        prefixes.sort();
+        assert_eq!(prefixes, [b"aa", b"bb", b"dd"]);
     }
 }

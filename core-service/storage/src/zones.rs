@@ -54,3 +54,38 @@ impl TryFrom<Model> for StoredZones {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    const ZONE: &str = r#"{"type": "FeatureCollection", "features": [{"type": "Feature",
+        "properties": {"name": "Centre"}, "geometry": {"type": "Polygon",
+        "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.8]]]}}]}"#;
+
+    #[tokio::test]
+    async fn the_current_version_is_the_last_one() {
+        let (_directory, storage) = fixture::sqlite().await;
+        for version in 1..=2 {
+            let before = current_version(storage.reader()).await.unwrap();
+            assert_eq!(before, Some(version - 1).filter(|version| *version > 0));
+            let inserted = storage.write(move |transaction| {
+                let stored = StoredZones {
+                    version,
+                    zones: Zones::parse(ZONE).unwrap(),
+                    created_at: Timestamp::UNIX_EPOCH,
+                };
+                Box::pin(async move { insert(transaction, &stored).await })
+            });
+            inserted.await.unwrap();
+
+            assert_eq!(
+                current_version(storage.reader()).await.unwrap(),
+                Some(version)
+            );
+            let current = find_current(storage.reader()).await.unwrap();
+            assert_eq!(current.map(|current| current.version), Some(version));
+        }
+    }
+}

@@ -327,3 +327,55 @@ async fn a_statement_costs_one_round_trip_and_a_transaction_two_more() {
     checkout.end(session, true).await.unwrap();
     assert_eq!((found, round_trips.load(Ordering::Relaxed)), (1, 3));
 }
+
+#[tokio::test]
+async fn connections_in_use_and_operations_that_wait_are_counted() {
+    let (directory, _storage) = fixture::sqlite().await;
+    let connections = connections(&fixture::url(&directory), 2).await;
+    let mut exposition = Exposition::new();
+    connections.register_metrics(exposition.registry());
+    let assert_counts = async |used: u32, idle: u32, pending: u32, waited: u32| {
+        let rendered = exposition.render().await;
+        let pool = "db_client_connection_pool_name=\"sqlite\"";
+        let count = format!("db_client_connection_count{{{pool},db_client_connection_state");
+        for line in [
+            format!("{count}=\"used\"}} {used}.0\n"),
+            format!("{count}=\"idle\"}} {idle}.0\n"),
+            format!("db_client_connection_pending_requests{{{pool}}} {pending}.0\n"),
+        ] {
+            assert!(rendered.contains(&line), "{line}{rendered}");
+        }
+        let count = format!("db_client_connection_wait_time_seconds_count{{{pool}}} ");
+        let line = rendered.lines().find_map(|line| line.strip_prefix(&count));
+        assert_eq!(line.unwrap_or("0"), waited.to_string());
+    };
+
+    assert_counts(0, 0, 0, 0).await;
+    let first = connections.acquire().await.unwrap();
+    assert_counts(1, 0, 0, 1).await;
+    let second = connections.acquire().await.unwrap();
+    {
+        let mut waiting = pin!(connections.execute_unprepared("SELECT 1"));
+        assert!(poll!(waiting.as_mut()).is_pending());
+        assert_counts(2, 0, 1, 2).await;
+    }
+    assert_counts(2, 0, 0, 2).await;
+    first.finish(Ok::<_, DbErr>(())).unwrap();
+    assert_counts(1, 1, 0, 2).await;
+    drop(second);
+}
+
+/// The port of a server that has not started.
+#[tokio::test]
+async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let url = format!("postgres://127.0.0.1:{port}/delivery");
+    let metrics = Metrics::new(DbBackend::Postgres);
+    let connections = Connections::new(Target::of(&url).unwrap(), 1, metrics);
+
+    let begun = timeout(Duration::from_millis(100), connections.begin()).await;
+
+    assert!(begun.is_err(), "it waits for up to {ACQUIRE_TIMEOUT:?}");
+}

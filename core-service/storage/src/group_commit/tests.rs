@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::join_all};
+use process::metrics::Exposition;
 use sea_orm::ConnectionTrait as _;
 use tokio::sync::Semaphore;
 
@@ -79,6 +80,16 @@ async fn writes_that_share_a_commit_are_all_stored() {
 
     assert!(results.iter().all(Result::is_ok));
     assert_eq!(names(&storage).await, expected);
+    // The write that blocked the writer has a commit of its own.
+    let mut exposition = Exposition::new();
+    storage.register_metrics(exposition.registry());
+    let rendered = exposition.render().await;
+    for line in [
+        "delivery_group_commit_writes_count 2\n",
+        "delivery_group_commit_writes_sum 65.0\n",
+    ] {
+        assert!(rendered.contains(line), "{line}{rendered}");
+    }
 }
 
 #[tokio::test]
@@ -193,6 +204,8 @@ async fn a_database_that_cannot_be_written_fails_the_health_check_until_a_write_
     });
     let full = full.await.unwrap_err();
     assert!(full.is_unwritable(), "{full:?}");
+    // After the failure of a write, before that of a connection.
+    health.run().await.unwrap_err();
     let failed = add_store(&storage, "failed").await.unwrap_err();
     assert!(failed.is_unwritable(), "{failed:?}");
     let reason = "the database accepts no writes: ";

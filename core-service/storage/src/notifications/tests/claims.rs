@@ -1,5 +1,7 @@
 //! Claims select by webhook: no webhook delays another.
 
+use domain::scheduling::{ReceiverHealth, UsageKey};
+
 use super::{super::eligibility::LEASE_LEFT_AFTER_WINDOW, *};
 
 /// The number of leased notifications of each webhook.
@@ -254,4 +256,46 @@ async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
     store.report_all(&leased, &server_error(), NOW).await;
     assert!(!has_backlog(later(4)).await, "the retry is not due yet");
     assert!(has_backlog(later(5)).await);
+}
+
+/// Otherwise the others would wait for the next poll.
+#[tokio::test]
+async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
+    for (free, is_complete) in [(2, false), (3, true)] {
+        let (store, _) = TestStore::with_a_webhook().await;
+        store.add_webhook().await;
+        store.complete(1, NOW).await;
+
+        let lease = (Uuid::now_v7(), LONG_LEASE);
+        let batch = store.write(move |transaction| {
+            Box::pin(async move { claim(transaction, &budget(free), lease, NOW).await })
+        });
+        let batch = batch.await;
+
+        assert_eq!(batch.claimed.len(), 2);
+        assert_eq!(batch.is_complete, is_complete, "{free}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_or_a_host_that_has_used_its_share_has_nothing_to_claim() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let host = store.row(webhook_id).await.host;
+    for (key, is_claimable) in [
+        (UsageKey::Store(store.store_id), false),
+        (UsageKey::Store(StoreId::new()), true),
+        (UsageKey::Host(host), false),
+        (UsageKey::Host("other.example:443".to_owned()), true),
+    ] {
+        let mut budget = budget(64);
+        let health = ReceiverHealth::Unknown;
+        while budget.keys_at_limit(health).next().is_none() {
+            budget.usage.add(key.clone(), health);
+        }
+
+        let found = is_any_claimable(store.storage.reader(), &budget, NOW).await;
+
+        assert_eq!(found.unwrap(), is_claimable, "{key:?}");
+    }
 }

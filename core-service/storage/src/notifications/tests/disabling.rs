@@ -213,3 +213,16 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
         assert!(row.disabled_at.is_some(), "{is_gone}");
     }
 }
+
+/// Recovery enqueues the events of that period.
+#[tokio::test]
+async fn the_last_disabled_period_is_stored() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.set_enabled(webhook_id, false, later(1)).await;
+    store.set_enabled(webhook_id, true, later(2)).await;
+
+    let webhook = Webhook::try_from(store.row(webhook_id).await).unwrap();
+
+    assert_eq!(webhook.last_disabled_period, Some((later(1), later(2))));
+    assert_eq!(webhook.disabled, None);
+}
