@@ -338,3 +338,6 @@ impl Config {
         signed(self.event_retention)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,3 +166,72 @@ fn age(snapshot: &Snapshot, since: Option<Timestamp>) -> Sample {
     let age = since.map_or(0.0, |since| snapshot.at.duration_since(since).as_secs_f64());
     Sample::new(&[], age.max(0.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use process::metrics::Exposition;
+    use storage::platform_state::TaskCount;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn tasks_with_the_same_labels_are_summed_and_ages_are_not_negative() {
+        let tasks = [
+            ("pickup", "todo", "todo", 1),
+            ("dropoff", "todo", "todo", 2),
+            ("pickup", "todo", "done", 4),
+            ("dropoff", "completed", "done", 8),
+            ("dropoff", "cancelled", "todo", 16),
+        ];
+        let at = Timestamp::UNIX_EPOCH;
+        let state = PlatformState {
+            tasks: tasks
+                .map(|(kind, delivery, task, count)| TaskCount {
+                    kind: kind.to_owned(),
+                    delivery_state: delivery.to_owned(),
+                    task_state: task.to_owned(),
+                    count,
+                })
+                .into(),
+            due_notifications: 3,
+            oldest_due_at: Timestamp::from_second(-90).ok(),
+            oldest_unsequenced_at: Timestamp::from_second(1).ok(),
+            ..PlatformState::default()
+        };
+        let metrics = PlatformMetrics {
+            storage: std::sync::Weak::new(),
+            clock: Clock::manual(at),
+            read_at: Arc::default(),
+            snapshot: Arc::new(Mutex::new(Some(Snapshot { at, state }))),
+        };
+        let mut exposition = Exposition::new();
+        metrics.register(exposition.registry());
+
+        let rendered = exposition.render().await;
+
+        let names = ["deliveries", "tasks", "notifications", "events"];
+        let is_of_state = |line: &&str| {
+            let name = line.strip_prefix("delivery_");
+            name.is_some_and(|name| names.iter().any(|start| name.starts_with(start)))
+        };
+        let lines: Vec<_> = rendered
+            .lines()
+            .filter(is_of_state)
+            .filter(|line| !line.ends_with(" 0.0"))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "delivery_deliveries{state=\"cancelled\"} 16.0",
+                "delivery_deliveries{state=\"completed\"} 8.0",
+                "delivery_deliveries{state=\"todo\"} 2.0",
+                "delivery_tasks{type=\"dropoff\",state=\"done\"} 8.0",
+                "delivery_tasks{type=\"dropoff\",state=\"todo\"} 18.0",
+                "delivery_tasks{type=\"pickup\",state=\"done\"} 4.0",
+                "delivery_tasks{type=\"pickup\",state=\"todo\"} 1.0",
+                "delivery_notifications_due 3.0",
+                "delivery_notifications_oldest_due_age_seconds 90.0",
+            ]
+        );
+    }
+}

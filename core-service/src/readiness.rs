@@ -57,31 +57,22 @@ impl CoreReadiness {
         }
     }
 
-    /// Reports to gRPC health checks and logs each change. A core that was ready is reported as not
-    /// ready after two failed checks: under load, one may fail because it waits for a connection.
-    /// Does not end.
+    /// Reports to gRPC health checks and logs each change. Does not end.
     pub(crate) async fn report(&self, health: HealthReporter) {
-        let mut reported = None;
-        let mut has_failed = false;
+        let mut reports = Reports::default();
         let mut clock_check = Instant::now();
         loop {
             let ready = self.check().await;
-            let is_first_failure = !std::mem::replace(&mut has_failed, ready.is_err());
-            let is_conclusive = ready.is_ok()
-                || !is_first_failure
-                || reported.is_none()
-                || self.shutdown.is_cancelled();
-            if is_conclusive && reported.as_ref() != Some(&ready) {
-                let status = match &ready {
+            if let Some(ready) = reports.changed(ready, self.shutdown.is_cancelled()) {
+                let status = match ready {
                     Ok(()) => ServingStatus::Serving,
                     Err(_) => ServingStatus::NotServing,
                 };
                 health.set_service_status("", status).await;
-                match &ready {
+                match ready {
                     Ok(()) => tracing::info!("ready"),
                     Err(reason) => tracing::warn!("not ready: {reason}"),
                 }
-                reported = Some(ready);
             }
             if clock_check <= Instant::now() {
                 self.check_clock().await;
@@ -136,5 +127,90 @@ impl Readiness for CoreReadiness {
         }
         self.check_database().await?;
         self.check_addresses().await
+    }
+}
+
+/// What was reported. A core that was ready is reported as not ready after two failed checks: under
+/// load, one may fail because it waits for a connection.
+#[derive(Default)]
+struct Reports {
+    last: Option<Result<(), String>>,
+    has_failed: bool,
+}
+
+impl Reports {
+    /// Takes the result of a check. Returns it if it is to be reported.
+    fn changed(
+        &mut self,
+        ready: Result<(), String>,
+        is_shutting_down: bool,
+    ) -> Option<&Result<(), String>> {
+        let is_first_failure = !std::mem::replace(&mut self.has_failed, ready.is_err());
+        let is_conclusive =
+            ready.is_ok() || !is_first_failure || self.last.is_none() || is_shutting_down;
+        if !is_conclusive || self.last.as_ref() == Some(&ready) {
+            return None;
+        }
+        self.last = Some(ready);
+        self.last.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use storage::fixture;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_reported_once_and_a_failure_from_the_second_check_on() {
+        let failed = |reason: &str| Err(reason.to_owned());
+        let mut reports = Reports::default();
+        for (ready, is_shutting_down, is_reported) in [
+            (Ok(()), false, true),
+            (Ok(()), false, false),
+            (failed("a"), false, false),
+            (Ok(()), false, false),
+            (failed("a"), false, false),
+            (failed("a"), false, true),
+            (failed("a"), false, false),
+            (failed("b"), false, true),
+            (Ok(()), false, true),
+            (failed("c"), true, true),
+        ] {
+            let reported = reports.changed(ready.clone(), is_shutting_down);
+            assert_eq!(reported, is_reported.then_some(&ready));
+        }
+        // A core that starts is not ready until a check has succeeded.
+        let first = failed("a");
+        let mut reports = Reports::default();
+        assert_eq!(reports.changed(first.clone(), false), Some(&first));
+    }
+
+    #[tokio::test]
+    async fn a_core_that_shuts_down_is_not_ready() {
+        let (directory, storage) = fixture::sqlite().await;
+        let gazetteer = Gazetteer::new(directory.path().join("addresses.sqlite"));
+        let config = Config::default();
+        let shutdown = CancellationToken::new();
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let readiness = CoreReadiness::new(
+            &storage,
+            clock,
+            &Arc::new(gazetteer),
+            &config,
+            shutdown.clone(),
+        );
+        let readiness = CoreReadiness {
+            gazetteer: None,
+            ..readiness
+        };
+        assert_eq!(readiness.check().await, Ok(()));
+
+        shutdown.cancel();
+
+        let reason = readiness.check().await.unwrap_err();
+        assert_eq!(reason, "this core is shutting down");
     }
 }

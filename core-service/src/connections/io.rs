@@ -298,4 +298,17 @@ mod tests {
         assert_eq!(received.len(), PREFACE_LEN);
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
+
+    #[tokio::test]
+    async fn a_connection_that_is_shut_down_has_sent_all_and_ends() {
+        let (mut connection, mut client) = connection(PREFACE_TIMEOUT);
+        connection.write_all(b"response").await.unwrap();
+
+        connection.shutdown().await.unwrap();
+
+        let mut received = Vec::new();
+        let ended = client.read_to_end(&mut received).now_or_never();
+        assert!(ended.is_some_and(|read| read.is_ok()), "it has ended");
+        assert_eq!(received, b"response");
+    }
 }

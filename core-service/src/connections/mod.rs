@@ -205,3 +205,31 @@ async fn handshake(
     stream.readable().await?;
     Ok(Connection::new(stream, peer, Some(permit)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::StreamExt as _;
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_connects_does_not_end_the_handshake_of_another() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mut incoming = pin!(incoming(listener, None, CancellationToken::new()));
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            clients.push(TcpStream::connect(addr).await.unwrap());
+        }
+
+        // The last one sends first: by then, the others are accepted too.
+        for client in clients.iter_mut().rev() {
+            client.write_all(b"PRI * HTTP/2.0").await.unwrap();
+            let next = timeout(HANDSHAKE_TIMEOUT, incoming.next()).await;
+            assert!(matches!(next, Ok(Some(Ok(_)))), "{:?}", next.is_ok());
+        }
+    }
+}

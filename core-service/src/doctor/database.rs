@@ -121,18 +121,22 @@ async fn clock(database: &Inspection) -> Result<Finding, StartError> {
     }
     let clock = Clock::system();
     let ahead = database.health_check().clock_difference(&clock).await?;
+    Ok(clock_difference(ahead))
+}
+
+fn clock_difference(ahead: SignedDuration) -> Finding {
     let found = format!(
         "this host is {:+.1} s ahead of PostgreSQL",
         ahead.as_secs_f64()
     );
     let fix = "synchronize the clocks of all hosts (NTP): from 30 s on, cores reject each other's new tokens";
-    Ok(if ahead.abs() > SignedDuration::from_secs(MAX_CLOCK_SKEW) {
+    if ahead.abs() > SignedDuration::from_secs(MAX_CLOCK_SKEW) {
         Finding::failure(found, fix)
     } else if ahead.abs() > CLOCK_DIFFERENCE {
         Finding::warning(found, fix)
     } else {
         Finding::ok(found)
-    })
+    }
 }
 
 /// The file, and whether it has every key that the database needs.
@@ -165,5 +169,49 @@ async fn master_key(config: &Config, database: Option<&Inspection>) -> Result<Fi
             "{shown}; the database has no secrets yet"
         ))),
         None => Ok(Finding::ok(format!("{shown}; the database is not open"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::fixture;
+
+    use super::*;
+    use crate::{doctor::Status, secret_box::SecretBox};
+
+    #[test]
+    fn clocks_may_differ_by_2_s_and_fail_above_the_tolerance_of_tokens() {
+        let above = |seconds| SignedDuration::from_secs(seconds) + SignedDuration::from_millis(1);
+        for (ahead, status) in [
+            (SignedDuration::ZERO, Status::Ok),
+            (SignedDuration::from_secs(2), Status::Ok),
+            (above(2), Status::Warning),
+            (SignedDuration::from_secs(30), Status::Warning),
+            (above(30), Status::Failure),
+        ] {
+            for ahead in [ahead, -ahead] {
+                assert_eq!(clock_difference(ahead).status, status, "{ahead:?}");
+            }
+        }
+        let found = clock_difference(SignedDuration::from_millis(-2500)).found;
+        assert_eq!(found, "this host is -2.5 s ahead of PostgreSQL");
+    }
+
+    #[tokio::test]
+    async fn the_keys_of_a_database_without_secrets_are_not_compared() {
+        let (directory, storage) = fixture::sqlite().await;
+        let config = Config {
+            master_key_file: directory.path().join("master.key"),
+            ..Config::default()
+        };
+        SecretBox::open_or_create(&config.master_key_file).unwrap();
+        let database = Inspection::open(&fixture::url(&directory)).await.unwrap();
+
+        let finding = master_key(&config, database.as_ref()).await.unwrap();
+
+        assert_eq!(finding.status, Status::Ok);
+        let secrets = "; the database has no secrets yet";
+        assert!(finding.found.ends_with(secrets), "{}", finding.found);
+        drop(storage);
     }
 }

@@ -46,21 +46,9 @@ impl proto::zones_server::Zones for Zones {
             return Ok(reply);
         }
         let zones = parse(&request.definition)?;
-        let mut attempts = 1;
-        loop {
-            match self.apply(request_key, zones.clone()).await {
-                Err(Error::Storage(error))
-                    if error.is_unique_violation() && attempts < MAX_ATTEMPTS =>
-                {
-                    attempts += 1;
-                }
-                applied => {
-                    let applied = applied?;
-                    caller.audit("ApplyZones", "zones");
-                    return Ok(applied);
-                }
-            }
-        }
+        let applied = repeat(|| self.apply(request_key, zones.clone())).await?;
+        caller.audit("ApplyZones", "zones");
+        Ok(applied)
     }
 
     async fn check_zones(
@@ -136,6 +124,24 @@ impl Zones {
     }
 }
 
+/// Repeats an attempt that fails because another operator has applied zones at the same time.
+async fn repeat<T, F>(apply: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut attempts = 1;
+    loop {
+        match apply().await {
+            Err(Error::Storage(error))
+                if error.is_unique_violation() && attempts < MAX_ATTEMPTS =>
+            {
+                attempts += 1;
+            }
+            applied => return applied,
+        }
+    }
+}
+
 fn parse(definition: &str) -> Result<zone::Zones, Error> {
     zone::Zones::parse(definition).map_err(invalid)
 }
@@ -167,5 +173,56 @@ fn message((name, area): (&str, &Area)) -> proto::Zone {
         west,
         north,
         east,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use jiff::Timestamp;
+    use storage::fixture;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_attempt_is_repeated_only_after_another_operators_and_not_forever() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let apply_first_version = || {
+            let applied = storage.write(|transaction| {
+                Box::pin(async move {
+                    let first = StoredZones {
+                        version: 1,
+                        zones: zone::Zones::default(),
+                        created_at: Timestamp::UNIX_EPOCH,
+                    };
+                    storage::zones::insert(transaction, &first).await
+                })
+            });
+            async { applied.await.map_err(Error::from) }
+        };
+        apply_first_version().await.unwrap();
+
+        let attempts = Cell::new(0);
+        let count = || {
+            assert!(attempts.get() < MAX_ATTEMPTS, "it ends");
+            attempts.set(attempts.get() + 1);
+        };
+        let applied = repeat(|| {
+            count();
+            apply_first_version()
+        });
+        let is_taken =
+            |error: &_| matches!(error, Error::Storage(error) if error.is_unique_violation());
+        assert!(applied.await.is_err_and(|error| is_taken(&error)));
+        assert_eq!(attempts.replace(0), MAX_ATTEMPTS);
+
+        let failed = repeat(async || {
+            count();
+            Err::<(), _>(Error::Storage(storage::Error::Timeout))
+        });
+        let is_timeout = |error| matches!(error, Error::Storage(storage::Error::Timeout));
+        assert!(failed.await.is_err_and(is_timeout));
+        assert_eq!(attempts.get(), 1);
     }
 }

@@ -51,23 +51,27 @@ pub(super) async fn list(
         }
     };
 
-    // A page that is not full reached the end of the log when it was read. Events numbered since
-    // then do not count as the last: the next call returns them.
     let is_full = page.len() >= usize::try_from(size).unwrap_or(usize::MAX);
-    let last = match page.last() {
-        _ if is_full => bounds.last,
-        Some(event) => event.number,
-        None => after,
-    };
+    let last_of_page = page.last().map(|event| event.number);
     Ok(proto::ListEventsResponse {
         events: page
             .iter()
             .map(|event| message_for_store(event, &store))
             .collect(),
         first_number: bounds.first(),
-        last_number: last,
+        last_number: last_number(is_full, last_of_page, (after, bounds.last)),
         after,
     })
+}
+
+/// The number to continue after. A page that is not full reached the end of the log when it was
+/// read. Events numbered since then do not count as the last: the next call returns them.
+fn last_number(is_full: bool, last_of_page: Option<i64>, (after, newest): (i64, i64)) -> i64 {
+    match last_of_page {
+        _ if is_full => newest,
+        Some(last) => last,
+        None => after,
+    }
 }
 
 pub(super) async fn get(
@@ -83,4 +87,16 @@ pub(super) async fn get(
     event
         .map(|event| message_for_store(&event, store))
         .ok_or(Error::NotFound(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_is_numbered_after_the_page_was_read_is_not_the_last() {
+        assert_eq!(last_number(false, Some(7), (5, 8)), 7);
+        assert_eq!(last_number(false, None, (7, 8)), 7);
+        assert_eq!(last_number(true, Some(7), (5, 8)), 8);
+    }
 }

@@ -57,3 +57,41 @@ impl EventRetention {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use storage::{events::SequencerRun, fixture};
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn events_are_removed_after_their_retention_and_not_before() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let retention = SignedDuration::from_hours(24);
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        let lease = Duration::from_mins(1);
+        // Each has an event. Only numbered ones are removed.
+        fixture::leased_notifications(&storage, &webhook, 3, lease).await;
+        let numbered = storage.write(move |transaction| {
+            let lease = (Uuid::nil(), lease);
+            Box::pin(storage::events::assign_numbers(transaction, lease, 3))
+        });
+        assert_eq!(numbered.await.unwrap(), SequencerRun::Numbered(3));
+        for (after, is_left) in [(0, true), (1, false)] {
+            let now = webhook.created_at + retention + SignedDuration::from_micros(after);
+            let events = EventRetention {
+                storage: Arc::clone(&storage),
+                clock: Clock::manual(now),
+                retention,
+            };
+
+            events.remove_old(&CancellationToken::new()).await.unwrap();
+
+            let reader = storage.reader();
+            let is_any_left = storage::events::is_any_older(reader, Timestamp::MAX).await;
+            assert_eq!(is_any_left.unwrap(), is_left, "{after}");
+        }
+    }
+}

@@ -123,3 +123,40 @@ async fn pause(duration: Duration, shutdown: &CancellationToken) {
         () = tokio::time::sleep(duration) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use storage::fixture;
+
+    use super::*;
+
+    async fn write_event(storage: &Storage) {
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        fixture::leased_notifications(storage, &webhook, 1, LEASE_DURATION).await;
+    }
+
+    #[tokio::test]
+    async fn a_sequencer_that_ends_leaves_its_lease_to_the_next() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let sequencer = Sequencer {
+            storage: Arc::clone(&storage),
+            events_written: watch::Sender::new(()),
+            events_sequenced: watch::Sender::new(()),
+            sequenced: Counter::default(),
+        };
+        let [first, second] = [(); 2].map(|()| Uuid::now_v7());
+        write_event(&storage).await;
+        let run = sequencer.number_events(first).await.unwrap();
+        assert_eq!(run, SequencerRun::Numbered(1));
+        write_event(&storage).await;
+        let run = sequencer.number_events(second).await.unwrap();
+        assert_eq!(run, SequencerRun::LeaseHeldElsewhere);
+
+        sequencer.release(first).await;
+
+        let run = sequencer.number_events(second).await.unwrap();
+        assert_eq!(run, SequencerRun::Numbered(1));
+        assert_eq!(sequencer.sequenced.get(), 2);
+    }
+}

@@ -223,3 +223,57 @@ impl Idempotency {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::id::{ApiClientId, StoreId};
+    use jiff::{SignedDuration, Timestamp};
+    use storage::{fixture, idempotency_keys::Key};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn key(number: u8) -> Key {
+        Key {
+            store_id: StoreId(Uuid::nil()),
+            api_client_id: ApiClientId(Uuid::nil()),
+            hash: [number; 32],
+        }
+    }
+
+    #[tokio::test]
+    async fn responses_are_deleted_once_they_have_expired() {
+        let (directory, storage) = fixture::sqlite().await;
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
+        let idempotency = Arc::new(Idempotency {
+            storage,
+            secret_box: Arc::new(secret_box.unwrap()),
+            clock: Clock::manual(NOW),
+        });
+        let expired = expired_before(NOW);
+        let valid = expired + SignedDuration::from_micros(1);
+        let acquired = idempotency.storage.write(move |transaction| {
+            Box::pin(async move {
+                for (number, acquired_at) in [(1, expired), (2, valid)] {
+                    let times = (acquired_at, Timestamp::MIN);
+                    idempotency_keys::acquire(transaction, key(number), [0; 32], times).await?;
+                }
+                Ok::<_, Error>(())
+            })
+        });
+        acquired.await.unwrap();
+        let shutdown = CancellationToken::new();
+        shutdown.cancel();
+
+        // Looks once before it ends.
+        Arc::clone(&idempotency).remove_expired(shutdown).await;
+
+        for (number, is_left) in [(1, false), (2, true)] {
+            let reader = idempotency.storage.reader();
+            let found = idempotency_keys::find(reader, key(number), Timestamp::MIN).await;
+            assert_eq!(found.unwrap().is_some(), is_left, "{number}");
+        }
+    }
+}

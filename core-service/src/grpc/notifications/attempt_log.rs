@@ -69,29 +69,7 @@ pub(in crate::grpc) struct AttemptWriter {
 impl AttemptWriter {
     /// Writes attempts, in batches, until all streams are closed and the queue is empty.
     pub(in crate::grpc) async fn run(mut self, streams_closed: CancellationToken) {
-        loop {
-            let first = tokio::select! {
-                first = self.queue.recv() => first,
-                // No more outcomes arrive once all streams are closed.
-                () = streams_closed.cancelled() => self.queue.try_recv().ok(),
-            };
-            let Some(mut batch) = first else {
-                return;
-            };
-            let deadline = Instant::now() + BATCH_WINDOW;
-            while batch.attempts.len() < MAX_ATTEMPTS {
-                let more = tokio::select! {
-                    biased;
-                    more = self.queue.recv() => more,
-                    () = streams_closed.cancelled() => self.queue.try_recv().ok(),
-                    () = tokio::time::sleep_until(deadline) => None,
-                };
-                let Some(more) = more else {
-                    break;
-                };
-                batch.attempts.extend(more.attempts);
-                batch.capacity.merge(more.capacity);
-            }
+        while let Some(batch) = next_batch(&mut self.queue, &streams_closed).await {
             self.write(batch).await;
         }
     }
@@ -117,8 +95,36 @@ impl AttemptWriter {
     }
 }
 
+/// Waits for attempts, and then for more within [`BATCH_WINDOW`]. `None` once all streams are closed
+/// and the queue is empty.
+async fn next_batch(queue: &mut AttemptQueue, streams_closed: &CancellationToken) -> Option<Batch> {
+    let mut batch = tokio::select! {
+        first = queue.recv() => first,
+        // No more outcomes arrive once all streams are closed.
+        () = streams_closed.cancelled() => queue.try_recv().ok(),
+    }?;
+    let deadline = Instant::now() + BATCH_WINDOW;
+    while batch.attempts.len() < MAX_ATTEMPTS {
+        let more = tokio::select! {
+            biased;
+            more = queue.recv() => more,
+            () = streams_closed.cancelled() => queue.try_recv().ok(),
+            () = tokio::time::sleep_until(deadline) => None,
+        };
+        let Some(more) = more else {
+            break;
+        };
+        batch.attempts.extend(more.attempts);
+        batch.capacity.merge(more.capacity);
+    }
+    Some(batch)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
     use jiff::Timestamp;
     use uuid::Uuid;
 
@@ -164,5 +170,34 @@ mod tests {
         drop(first);
         assert!(add());
         assert!(!add());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_that_arrive_within_the_window_are_written_together() {
+        let (log, mut queue) = attempt_log();
+        let streams_closed = CancellationToken::new();
+        let mut batch = pin!(next_batch(&mut queue, &streams_closed));
+
+        log.add(attempts(1, ""));
+        assert!(poll!(batch.as_mut()).is_pending());
+        tokio::time::advance(BATCH_WINDOW / 2).await;
+        log.add(attempts(2, ""));
+        assert!(poll!(batch.as_mut()).is_pending());
+        tokio::time::advance(BATCH_WINDOW / 2).await;
+
+        assert_eq!(batch.await.unwrap().attempts.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn the_last_attempts_are_written_once_all_streams_are_closed() {
+        let (log, mut queue) = attempt_log();
+        let streams_closed = CancellationToken::new();
+        streams_closed.cancel();
+        log.add(attempts(1, ""));
+
+        let last = next_batch(&mut queue, &streams_closed).await;
+
+        assert_eq!(last.unwrap().attempts.len(), 1);
+        assert!(next_batch(&mut queue, &streams_closed).await.is_none());
     }
 }

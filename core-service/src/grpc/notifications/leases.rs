@@ -134,3 +134,83 @@ impl Leases {
         Ok(released.await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, time::Duration};
+
+    use storage::fixture;
+    use tempfile::TempDir;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// A notification under a lease of this duration.
+    async fn leased(duration: Duration) -> (TempDir, Arc<Leases>, Lease) {
+        let (directory, storage) = fixture::sqlite().await;
+        let webhook = fixture::webhook(NOW);
+        let of_webhook = fixture::leased_notifications(&storage, &webhook, 1, duration).await;
+        let leases = Leases {
+            storage,
+            clock: Clock::manual(NOW),
+            notifications_ready: watch::Sender::new(()),
+        };
+        (directory, Arc::new(leases), of_webhook[0])
+    }
+
+    impl Leases {
+        async fn is_any_due(&self) -> bool {
+            storage::notifications::is_any_due(self.storage.reader(), NOW)
+                .await
+                .unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_released_notification_is_due_and_wakes_the_streams_once() {
+        let (_directory, leases, lease) = leased(LEASE_DURATION).await;
+        let mut notifications_ready = leases.notifications_ready.subscribe();
+        assert!(!leases.is_any_due().await);
+
+        for is_released in [true, false] {
+            leases.release(vec![lease]).await.unwrap();
+
+            assert!(leases.is_any_due().await);
+            assert_eq!(notifications_ready.has_changed().unwrap(), is_released);
+            notifications_ready.mark_unchanged();
+        }
+    }
+
+    #[tokio::test]
+    async fn expired_leases_are_released_while_streams_are_open() {
+        let (_directory, leases, _) = leased(Duration::ZERO).await;
+        let mut notifications_ready = leases.notifications_ready.subscribe();
+        let (_unsent, unsent_leases) = mpsc::unbounded_channel();
+        let streams_closed = CancellationToken::new();
+        let mut running = pin!(Arc::clone(&leases).run(unsent_leases, streams_closed.clone()));
+
+        tokio::select! {
+            () = running.as_mut() => panic!("a stream is open"),
+            changed = notifications_ready.changed() => changed.unwrap(),
+        }
+
+        assert!(leases.is_any_due().await);
+        streams_closed.cancel();
+        running.await;
+    }
+
+    #[tokio::test]
+    async fn notifications_that_were_not_sent_are_released_when_the_streams_close() {
+        let (_directory, leases, lease) = leased(LEASE_DURATION).await;
+        let (unsent, unsent_leases) = mpsc::unbounded_channel();
+        let streams_closed = CancellationToken::new();
+        unsent.send(lease).unwrap();
+        streams_closed.cancel();
+
+        Arc::clone(&leases).run(unsent_leases, streams_closed).await;
+
+        assert!(leases.is_any_due().await);
+    }
+}

@@ -91,3 +91,30 @@ impl Outbox {
         self.notifications_ready.send_replace(());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pending_notifications_wake_the_streams() {
+        for is_any_pending in [true, false] {
+            let (streams, _unsent_leases) = Streams::new();
+            let outbox = Outbox {
+                streams: Arc::new(streams),
+                notifications_ready: watch::Sender::new(()),
+                events_written: watch::Sender::new(()),
+            };
+            let notifications_ready = outbox.notifications_ready.subscribe();
+            let events_written = outbox.events_written.subscribe();
+
+            outbox.dispatch(PendingDispatch {
+                reservations: Vec::new(),
+                is_any_pending,
+            });
+
+            assert!(events_written.has_changed().unwrap());
+            assert_eq!(notifications_ready.has_changed().unwrap(), is_any_pending);
+        }
+    }
+}

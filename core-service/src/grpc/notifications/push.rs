@@ -160,6 +160,7 @@ async fn reserve<'a>(
 #[cfg(test)]
 pub(super) mod tests {
     use jiff::SignedDuration;
+    use process::metrics::Exposition;
     use uuid::Uuid;
 
     use super::{
@@ -226,5 +227,37 @@ pub(super) mod tests {
         };
 
         assert_leases(&response.notifications, 2, leased_at[0]);
+    }
+
+    /// How often the database was read.
+    async fn reads(claims: &Claims) -> u64 {
+        let mut exposition = Exposition::new();
+        claims.storage.register_metrics(exposition.registry());
+        let rendered = exposition.render().await;
+        let name = "db_client_connection_wait_time_seconds_count";
+        let line = rendered.lines().find(|line| line.starts_with(name));
+        // There is none before the first read.
+        let value = line.and_then(|line| line.rsplit_once(' '));
+        value.map_or(0, |(_, count)| count.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_stream_without_due_notifications_is_polled_at_growing_intervals() {
+        let (_directory, claims) = claims().await;
+        let (streams, _unsent_leases) = Streams::new();
+        let (responses, _sent) = mpsc::channel(1);
+        let (stream, mut pre_leased) = streams.open(&responses);
+        stream.flow_control().grant(1);
+        let (pusher, closed) = (pusher(&claims), CancellationToken::new());
+        let before = reads(&claims).await;
+
+        // At once, after 50 ms, and after another 100 ms.
+        let running = pusher.run(&stream, &mut pre_leased, &responses, &closed);
+        let ended = tokio::time::timeout(3 * MIN_POLL_INTERVAL, running).await;
+
+        assert!(ended.is_err(), "{ended:?}");
+        // A poll that finds nothing reads twice.
+        let polls = (reads(&claims).await - before).div_ceil(2);
+        assert!((1..=3).contains(&polls), "{polls}");
     }
 }

@@ -129,4 +129,33 @@ mod tests {
         assert_eq!(reported(61, 0), LEASE_DURATION);
         assert_eq!(reported(i64::MAX, i32::MAX), LEASE_DURATION);
     }
+
+    #[test]
+    fn only_a_2xx_response_without_a_failure_is_a_delivery() {
+        let unspecified = ProtoFailure::Unspecified as i32;
+        for status in [200, 204, 299] {
+            assert_eq!(failure(unspecified, Some(status)), None, "{status}");
+        }
+        for (reported, status) in [
+            (unspecified, None),
+            (unspecified, Some(199)),
+            (unspecified, Some(300)),
+            (ProtoFailure::NotSent as i32, Some(200)),
+            (-1, Some(200)),
+        ] {
+            let failure = failure(reported, status);
+            assert_eq!(failure, Some(Failure::Unknown), "{reported} {status:?}");
+        }
+        for (reported, expected) in [
+            (ProtoFailure::Dns, Failure::Dns),
+            (ProtoFailure::AddressRefused, Failure::AddressRefused),
+            (ProtoFailure::Connect, Failure::Connect),
+            (ProtoFailure::Tls, Failure::Tls),
+            (ProtoFailure::Timeout, Failure::Timeout),
+            (ProtoFailure::Status, Failure::Status),
+            (ProtoFailure::Protocol, Failure::Protocol),
+        ] {
+            assert_eq!(failure(reported as i32, Some(200)), Some(expected));
+        }
+    }
 }

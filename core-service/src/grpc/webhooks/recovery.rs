@@ -213,3 +213,94 @@ fn read_since(
     let parsed = Timestamp::new(since.seconds, since.nanos);
     violations.check("since", "OUT_OF_RANGE", parsed)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use domain::notification::{Failure, Outcome};
+    use jiff::SignedDuration;
+    use storage::{Storage, fixture, notifications::AttemptReport};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// A webhook with notifications whose first attempt has failed.
+    async fn failed(storage: &Storage, count: usize) -> Webhook {
+        let webhook = fixture::webhook(NOW);
+        let lease = Duration::from_mins(1);
+        let leases = fixture::leased_notifications(storage, &webhook, count, lease).await;
+        let report = |(id, lease_token)| AttemptReport {
+            id,
+            lease_token,
+            outcome: Outcome::Failed {
+                failure: Failure::Timeout,
+                status: None,
+                retry_after: None,
+            },
+            status: None,
+            duration: Duration::ZERO,
+            response_body: String::new(),
+            jitter: 0,
+        };
+        let reports: Arc<[_]> = leases.into_iter().map(report).collect();
+        let written = storage.write(move |transaction| {
+            let reports = Arc::clone(&reports);
+            Box::pin(async move {
+                let disable_after = SignedDuration::from_hours(1);
+                storage::notifications::apply_outcomes(transaction, &reports, disable_after, NOW)
+                    .await
+            })
+        });
+        assert_eq!(written.await.unwrap().attempts.len(), count);
+        webhook
+    }
+
+    #[tokio::test]
+    async fn a_recovery_continues_after_the_last_notification_that_it_has_resent() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let webhook = failed(&storage, 3).await;
+        let webhook_key = (webhook.store_id, webhook.id);
+        let period = RecoveryPeriod {
+            since: NOW,
+            retained_since: NOW,
+            now: NOW,
+        };
+        let start = Cursor {
+            created_at: NOW,
+            id: Uuid::nil(),
+        };
+        let all = webhook_notifications::failed_after(storage.reader(), webhook_key, start, 3);
+        let all = all.await.unwrap();
+        let recover = |progress: Progress| {
+            let webhook = webhook.clone();
+            storage.write(move |transaction| {
+                let (webhook, progress) = (webhook.clone(), progress.clone());
+                Box::pin(
+                    async move { recover_failed(transaction, &webhook, period, progress).await },
+                )
+            })
+        };
+
+        let first_is_resent = Progress {
+            recovered: 1,
+            failed_after: pages::encode(Start::NewerThan(all[0])),
+            missed_after: None,
+        };
+        let progress = recover(first_is_resent).await.unwrap();
+
+        let all_are_resent = Progress {
+            recovered: 3,
+            failed_after: pages::encode(Start::NewerThan(all[2])),
+            missed_after: None,
+        };
+        assert_eq!(progress, all_are_resent);
+        let progress = recover(progress).await.unwrap();
+        let ended = Progress {
+            missed_after: Some(0),
+            ..all_are_resent
+        };
+        assert_eq!(progress, ended);
+    }
+}

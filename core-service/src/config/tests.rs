@@ -1,0 +1,35 @@
+use super::*;
+
+#[test]
+fn a_retention_has_a_minimum_and_a_maximum() {
+    for (parse, least) in [
+        (days as fn(&str) -> Result<Duration, String>, 1),
+        (delivery_retention, 7),
+    ] {
+        for accepted in [least, 3650] {
+            let parsed = parse(&format!("{accepted}d"));
+            assert_eq!(parsed, Ok(DAY * accepted));
+        }
+        let shorter = parse(&format!("{}h", 24 * least - 1)).unwrap_err();
+        assert_eq!(shorter, format!("shorter than the minimum of {least}d"));
+        parse("3651d").unwrap_err();
+    }
+}
+
+#[test]
+fn each_flag_sets_its_own_retention() {
+    let config: Config = command_line::settings(&[
+        "--database-url=none",
+        "--event-retention=2d",
+        "--notification-retention=3d",
+        "--webhook-disable-after=4d",
+        "--delivery-retention=8d",
+    ]);
+
+    let days = |days: i64| SignedDuration::from_hours(24 * days);
+    assert_eq!(config.event_retention(), days(2));
+    assert_eq!(config.webhooks.retention(), days(3));
+    assert_eq!(config.webhooks.disable_after(), days(4));
+    assert_eq!(config.deliveries.retention(), Some(days(8)));
+    assert_eq!(Config::default().deliveries.retention(), None);
+}
