@@ -60,3 +60,36 @@ impl Drop for InFlight {
         self.0.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+    use tokio::time::advance;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_once_no_request_has_been_in_flight_for_a_time() {
+        let activity = Arc::new(Activity::default());
+        let request = activity.begin();
+        let mut idle = pin!(activity.idle_for(SECOND));
+
+        for _ in 0..3 {
+            assert!(poll!(idle.as_mut()).is_pending());
+            advance(SECOND).await;
+        }
+        drop(request);
+        assert!(poll!(idle.as_mut()).is_pending());
+        advance(SECOND / 2).await;
+        drop(activity.begin());
+        assert!(poll!(idle.as_mut()).is_pending());
+        advance(SECOND / 2).await;
+        assert!(poll!(idle.as_mut()).is_pending());
+        advance(SECOND / 2).await;
+        assert!(poll!(idle.as_mut()).is_ready());
+    }
+}

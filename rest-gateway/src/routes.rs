@@ -197,4 +197,17 @@ mod tests {
             let _ = decode(&path);
         }
     }
+
+    #[test]
+    fn a_path_has_the_number_of_its_template() {
+        let table = RouteTable::new(true);
+        let templates: Vec<_> = table.paths().collect();
+        assert!(templates.contains(&"/api/deliveries/{id}"));
+
+        for (index, template) in templates.into_iter().enumerate() {
+            let path = template.replace(['{', '}'], "");
+            assert_eq!(table.number(&path), Some((index + 1, template)));
+        }
+        assert_eq!(table.number("/api/unknown"), None);
+    }
 }

@@ -173,3 +173,14 @@ async fn check_periodically(member: Weak<Member>) {
         sleep(CHECK_INTERVAL).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_has_a_name_of_its_own_in_metrics() {
+        let names = [State::Up, State::NotReady, State::Down].map(State::name);
+        assert_eq!(names, ["up", "not_ready", "down"]);
+    }
+}

@@ -308,3 +308,27 @@ async fn public_keys_are_public() {
     );
     assert_eq!(reply.text(), r#"{"keys":[]}"#);
 }
+
+#[tokio::test]
+async fn a_key_or_secret_of_more_than_a_kibibyte_is_rejected_without_a_call_to_core() {
+    const TOO_LONG: &str = "the client's key and secret must be at most 1024 bytes long";
+    let platform = Platform::start().await;
+    let [longest, longer] = [1024, 1025].map(|length| "a".repeat(length));
+    for credentials in [format!("{longer}:secret"), format!("key:{longer}")] {
+        let authorization = basic(&credentials);
+
+        let reply = platform
+            .client
+            .post_form("/oauth2/token", GRANT, Some(&authorization));
+
+        assert_token_error(&reply.await, 401, "invalid_client", TOO_LONG);
+    }
+    platform.core.will_respond(token());
+    let authorization = basic(&format!("{longest}:{longest}"));
+
+    let reply = platform
+        .client
+        .post_form("/oauth2/token", GRANT, Some(&authorization));
+
+    assert_eq!(reply.await.status, 200);
+}

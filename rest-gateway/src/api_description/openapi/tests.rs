@@ -1,4 +1,5 @@
 mod completeness;
+mod details;
 
 use std::collections::BTreeSet;
 

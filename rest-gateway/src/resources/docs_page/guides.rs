@@ -127,3 +127,24 @@ fn target(link: &str) -> String {
         .unwrap_or(link)
         .replacen(".md", "", 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_a_file_leads_to_its_page() {
+        for (link, expected) in [
+            ("webhooks.md", "webhooks"),
+            ("webhooks.md#signatures", "webhooks#signatures"),
+            ("../../examples/receivers/receiver.py", "receiver.py"),
+            (
+                "https://www.rfc-editor.org/rfc/rfc7946",
+                "https://www.rfc-editor.org/rfc/rfc7946",
+            ),
+            ("#retries", "#retries"),
+        ] {
+            assert_eq!(target(link), expected);
+        }
+    }
+}

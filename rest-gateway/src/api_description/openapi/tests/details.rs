@@ -1,0 +1,125 @@
+//! Parts of the document that no other part needs.
+
+use super::*;
+use crate::{
+    api_description::{Access, classes},
+    error_codes as codes,
+};
+
+fn document() -> Value {
+    openapi("Service", PUBLIC_URL)
+}
+
+#[test]
+fn every_tag_has_a_description_of_its_own() {
+    let document = document();
+    let tags = document["tags"].as_array().unwrap();
+
+    let descriptions: BTreeSet<_> = tags.iter().map(|tag| tag["description"].as_str()).collect();
+
+    assert_eq!(descriptions.len(), tags.len(), "{tags:#?}");
+    assert!(!descriptions.contains(&None));
+}
+
+#[test]
+fn an_operation_names_the_credentials_that_it_needs() {
+    for (auth, expected) in [
+        (Auth::None, json!([])),
+        (Auth::ClientCredentials, json!([{"credentials": []}, {}])),
+        (Auth::Token, json!([{"accessToken": []}])),
+        (Auth::StoreToken, json!([{"accessToken": []}])),
+        (Auth::Scope("tasks"), json!([{"accessToken": ["tasks"]}])),
+    ] {
+        assert_eq!(security(auth), expected);
+    }
+    let document = document();
+    for operation in operations::all() {
+        let method = operation.method.to_ascii_lowercase();
+        let described = &document["paths"][operation.path][method]["security"];
+        assert_eq!(*described, security(operation.auth), "{}", operation.path);
+    }
+}
+
+#[test]
+fn an_error_response_has_the_headers_of_its_status() {
+    let document = document();
+    let headers = |code: &str| {
+        let response = &document["components"]["responses"][code];
+        let headers = response["headers"].as_object().unwrap();
+        headers.keys().cloned().collect::<Vec<_>>()
+    };
+    let common = headers("not_acceptable");
+    for (code, expected) in [
+        ("insufficient_scope-or-no_store", "WWW-Authenticate"),
+        ("method_not_allowed", "Allow"),
+        ("too_many_requests", "Retry-After"),
+    ] {
+        let mut own = headers(code);
+        own.retain(|header| !common.contains(header));
+        assert_eq!(own, [expected], "{code}");
+    }
+}
+
+#[test]
+fn an_example_of_a_validation_error_has_a_violation() {
+    for (code, violation) in [
+        (&codes::VALIDATION_FAILED, "required"),
+        (&codes::PRICE_MISMATCH, "differs"),
+    ] {
+        let example = error_example(code, PUBLIC_URL);
+
+        assert_eq!(example["violations"][0]["code"], violation, "{example}");
+    }
+}
+
+#[test]
+fn responses_have_no_member_that_is_only_written_and_previews_no_id() {
+    let document = document();
+    let properties = |schema: &str| &document["components"]["schemas"][schema]["properties"];
+    let mut written = 0;
+    for class in classes::ALL {
+        let schema = schemas::name(class);
+        for field in class.fields {
+            if field.access == Access::Write {
+                written += 1;
+                for schema in [schema.clone(), format!("{schema}Preview")] {
+                    assert!(properties(&schema)[field.name].is_null(), "{schema}");
+                }
+            }
+        }
+    }
+    assert!(written > 2, "{written}");
+    assert!(properties("Delivery")["id"].is_object());
+    assert!(properties("DeliveryPreview")["id"].is_null());
+    assert!(properties("DeliveryPreview")["pickup"].is_object());
+}
+
+#[test]
+fn a_collection_has_members_of_its_class_and_the_members_of_json_ld() {
+    let document = document();
+    let collection = &document["components"]["schemas"]["DeliveryCollection"];
+
+    let members = &collection["properties"]["hydra:member"];
+
+    assert_eq!(members["items"], schemas::named("Delivery"));
+    let required = collection["required"].as_array().unwrap();
+    for name in ["@context", "@type", "@id", "hydra:member"] {
+        assert!(required.contains(&json!(name)), "{name}: {required:?}");
+    }
+}
+
+/// `GET /api/deliveries/assert` is 405: that path has only `POST`.
+#[test]
+fn an_operation_whose_path_includes_one_with_another_method_may_be_405() {
+    let may_be_405 = |operation: &&Operation| {
+        let codes = operations::error_codes_by_status(operation);
+        codes.contains_key(&405)
+    };
+    let found: Vec<_> = operations::all()
+        .filter(may_be_405)
+        .map(|operation| operation.operation_id)
+        .collect();
+
+    let expected = ["getDelivery", "cancelDelivery", "getRetailPrice"];
+    assert_eq!(found, expected);
+}
