@@ -58,3 +58,25 @@ impl Drop for InFlightGuard {
         self.0.ended.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_counts_for_its_session_and_for_all_until_it_ends() {
+        let of_all = Gauge::default();
+        let sessions = [(); 2].map(|()| InFlight::counted_in(of_all.clone()));
+
+        let first = sessions[0].add();
+        let second = sessions[1].add();
+
+        assert_eq!(sessions.each_ref().map(InFlight::count), [1, 1]);
+        assert_eq!(of_all.get(), 2);
+        drop(first);
+        assert_eq!(sessions.each_ref().map(InFlight::count), [0, 1]);
+        assert_eq!(of_all.get(), 1);
+        drop(second);
+        assert_eq!(of_all.get(), 0);
+    }
+}

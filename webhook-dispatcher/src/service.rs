@@ -207,3 +207,36 @@ fn log_panic(ended: Result<CoreAddr, JoinError>) -> Option<CoreAddr> {
         .inspect_err(|error| tracing::error!(%error, "core session panicked"))
         .ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_core_has_one_session_while_its_address_is_known() {
+        let urls = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map(|url| url.parse().unwrap());
+        let config = Config {
+            core_urls: urls.into(),
+            client_key: Some("key".to_owned()),
+            client_secret: Some("secret".to_owned().into()),
+            ..Config::default()
+        };
+        let mut sessions = WebhookDispatcher::new(&config).unwrap().sessions;
+        let addrs = sessions.cores.addresses().await.unwrap();
+        let shutdown = CancellationToken::new();
+
+        for known in [&addrs[..1], &addrs, &addrs, &addrs[1..]] {
+            sessions.update(known, &shutdown);
+            let open: Vec<_> = sessions
+                .open_sessions
+                .iter()
+                .map(|(addr, _)| addr)
+                .collect();
+            assert_eq!(open, known.iter().collect::<Vec<_>>());
+        }
+
+        let ended = sessions.running.join_next().await.unwrap();
+        assert_eq!(log_panic(ended), Some(addrs[0].clone()));
+        assert_eq!(sessions.running.len(), 1);
+    }
+}

@@ -156,6 +156,9 @@ mod tests {
             "http://core:1/path",
             "http://core:1?query",
             "http://user:pass@core:1",
+            "http://user@core:1",
+            "http://:pass@core:1",
+            "http://core:1#fragment",
             "http://core:70000",
         ] {
             let error = text.parse::<CoreUrl>().unwrap_err();

@@ -8,7 +8,9 @@ use std::{
 
 use egress::Policy;
 use futures_util::future::BoxFuture;
+use hyper_util::rt::TokioIo;
 use process::metrics::Exposition;
+use tokio::net::TcpStream;
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -156,4 +158,19 @@ async fn an_attempt_is_counted_unless_it_is_a_test() {
     let expected =
         r#"delivery_notification_attempt_duration_seconds_count{outcome="address_refused"} 1"#;
     assert_eq!(counts, [expected]);
+}
+
+/// As the client's pool reports that a connection was lost before its first request.
+#[tokio::test]
+async fn an_error_without_a_connector_is_a_connect_failure_if_there_was_no_connection() {
+    let connector = tower::service_fn(|_: http::Uri| {
+        let error = io::Error::other("no connection");
+        std::future::ready(Err::<TokioIo<TcpStream>, _>(error))
+    });
+    let client = Client::builder(TokioExecutor::new()).build::<_, Full<Bytes>>(connector);
+
+    let uri = http::Uri::from_static("http://shop.example/");
+    let error = client.get(uri).await.unwrap_err();
+
+    assert_eq!(failure_without_response(&error), Failure::Connect);
 }

@@ -174,3 +174,22 @@ async fn a_token_is_reused_and_requested_again_when_core_rejects_it() {
     );
     dispatcher.shut_down_with(stream).await;
 }
+
+/// Core has not rejected it.
+#[tokio::test]
+async fn a_report_that_fails_does_not_renew_the_token() {
+    let mut core = FakeCore::start().await;
+    let dispatcher = Dispatcher::start(&config(&[&core]));
+    let mut stream = core.stream().await;
+    core.token_request().await;
+    let (url, _received) = responding(OK).await;
+    stream.send(vec![notification(1, &url)]).await;
+
+    // Fails when it is dropped.
+    core.reports.clone().next().await;
+
+    let outcome = stream.next_outcome().await;
+    assert!(!core.has_token_request());
+    stream.acknowledge(&outcome);
+    dispatcher.shut_down_with(stream).await;
+}

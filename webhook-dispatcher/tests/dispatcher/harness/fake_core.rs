@@ -129,6 +129,11 @@ impl FakeCore {
     pub(crate) async fn token_request(&mut self) -> IssueTokenRequest {
         with_timeout(self.token_requests.recv()).await.unwrap()
     }
+
+    /// Whether a token request waits to be read.
+    pub(crate) fn has_token_request(&self) -> bool {
+        !self.token_requests.is_empty()
+    }
 }
 
 /// A stream from core's side.
