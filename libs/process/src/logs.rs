@@ -148,4 +148,12 @@ mod tests {
             "cannot start: cannot connect: refused"
         );
     }
+
+    #[test]
+    fn a_duration_is_logged_in_milliseconds_and_their_fraction() {
+        for (micros, expected) in [(0, "0"), (500, "0.5"), (1_234_567, "1234.567")] {
+            let shown = milliseconds(Duration::from_micros(micros)).to_string();
+            assert_eq!(shown, expected);
+        }
+    }
 }
