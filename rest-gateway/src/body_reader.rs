@@ -227,13 +227,17 @@ impl<'v> Object<'v> {
         text.map(str::to_owned)
     }
 
-    /// Like `text`, but falls back to the member's old name.
+    /// Like `text`, but falls back to the member's old name if the new one is absent or blank.
     pub(crate) fn renamed_text(
         &self,
         (member, old): (&str, &'static str),
         violations: &mut ViolationCollector,
     ) -> Option<String> {
-        if self.get(member).is_some() || self.get(old).is_none() {
+        let is_given = match self.get(member) {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            value => value.is_some(),
+        };
+        if is_given || self.get(old).is_none() {
             return self.text(member, member, violations);
         }
         violations.add_alias(self.path(member), old);

@@ -32,6 +32,11 @@ const UNSETTLED: &str =
     "SELECT (SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased'))
     + (SELECT count(*) FROM events WHERE number IS NULL)";
 
+const UNSETTLED_NOTIFICATIONS: &str =
+    "SELECT state || ', attempts ' || attempts || ', created ' || created_at || ', due ' || due_at
+        || ', lease until ' || coalesce(lease_expires_at, 0)
+    FROM notifications WHERE state IN ('pending', 'leased')";
+
 /// What a verification counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
@@ -181,7 +186,8 @@ pub(crate) async fn wait_until_settled(query: impl Fn(&str) -> String, timeout: 
         }
         assert!(
             Instant::now() < deadline,
-            "{unsettled} notifications and events are not settled after {timeout:?}"
+            "{unsettled} notifications and events are not settled after {timeout:?}; notifications:\n{}",
+            query(UNSETTLED_NOTIFICATIONS)
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -357,3 +357,24 @@ async fn a_telephone_is_normalized_to_e164_or_is_a_violation() {
     mismatches.assert_none();
     platform.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_of_a_response_is_found_again_without_its_point() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let client = platform.client().await;
+    let created = client.post("/api/deliveries", draft()).await.expect(201);
+    let address = created["dropoff"]["address"].clone();
+    let mut without_point = address.clone();
+    for member in ["@id", "geo"] {
+        without_point.as_object_mut().unwrap().remove(member);
+    }
+
+    let mut body = draft();
+    body["dropoff"]["address"] = without_point;
+    let again = client.post("/api/deliveries", body).await.expect(201);
+
+    let again = &again["dropoff"]["address"];
+    for member in ["streetAddress", "postalCode", "addressLocality", "geo"] {
+        assert_eq!(again[member], address[member], "{member}");
+    }
+}

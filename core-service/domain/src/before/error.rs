@@ -60,7 +60,7 @@ pub enum Error {
         date: Date,
         other: String,
     },
-    #[error("out of range: the year must be from -9999 to 9999")]
+    #[error("out of range: dates are from the year 2000 to ten years ahead")]
     OutOfRange,
 }
 

@@ -161,6 +161,24 @@ mod tests {
         assert_eq!(violations.path("dropoff.time_slot"), "dropoff.timeSlot");
     }
 
+    #[test]
+    fn an_old_name_is_read_if_the_new_one_is_absent_or_blank() {
+        for (before, read_from_old) in [
+            (json!(null), true),
+            (json!(" "), true),
+            (json!("today"), false),
+            (json!(5), false),
+        ] {
+            let body = json!({"dropoff": {"before": before, "doneBefore": "tomorrow"}});
+            let mut violations = ViolationCollector::default();
+
+            let draft = read(body.to_string().as_bytes(), &mut violations);
+
+            let read = draft.dropoff.unwrap().before;
+            assert_eq!(read.as_deref() == Some("tomorrow"), read_from_old, "{body}");
+        }
+    }
+
     /// Any JSON value, mostly with members that `read` supports.
     fn any_value() -> impl Strategy<Value = Value> {
         let names = sample::select(vec![

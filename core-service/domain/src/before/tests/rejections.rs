@@ -72,7 +72,7 @@ fn rejected_texts_get_a_message_about_their_mistake() {
         ),
         (
             "@99999999999999999999",
-            "out of range: the year must be from -9999 to 9999",
+            "out of range: dates are from the year 2000 to ten years ahead",
         ),
         (
             "   ",

@@ -163,7 +163,9 @@ impl<'a> StreetCandidate<'a> {
             if let Some(name) = &short_name {
                 self.reasons.push(recognized(parsed, name, Role::Locality));
             }
-            self.match_rest(parsed, used, town.or(short_name.as_ref()));
+            // An address's own fields repeat what its text has: `75002 Paris, France, Paris`.
+            let repeated: Vec<_> = same.iter().skip(1).map(|town| &town.words).collect();
+            self.match_rest(parsed, used, town.or(short_name.as_ref()), &repeated);
         }
         Ok(())
     }
@@ -216,7 +218,13 @@ impl<'a> StreetCandidate<'a> {
     /// Classifies the remaining words. Words before the street, such as a name, only reduce the
     /// confidence. From the street on, words after a floor or door are ignored, up to the
     /// postcode. Words after the town, or in its place, mean that it is another town.
-    fn match_rest(&mut self, parsed: &ParsedQuery, used: &UsedWords, town: Option<&Range<usize>>) {
+    fn match_rest(
+        &mut self,
+        parsed: &ParsedQuery,
+        used: &UsedWords,
+        town: Option<&Range<usize>>,
+        repeated: &[&Range<usize>],
+    ) {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;
         for (position, word) in parsed.words.iter().enumerate() {
@@ -231,6 +239,8 @@ impl<'a> StreetCandidate<'a> {
             is_indoors |= is_indoor_word && !is_used;
             if is_used
                 || town.is_some_and(|town| town.contains(&position))
+                || repeated.iter().any(|town| town.contains(&position))
+                || !repeated.is_empty() && parsed.country.is_country_name(&word.text)
                 || parsed.is_postcode_or_region(position)
                 || is_indoors && !is_before
                 || is_indoor_word

@@ -137,6 +137,30 @@ fn the_nearest_of_several_towns_is_chosen() {
 }
 
 #[test]
+fn a_town_that_the_fields_of_an_address_repeat_is_understood() {
+    let paris = paris();
+    for fields in [
+        "Paris",
+        "75002, Paris",
+        "PARIS 02",
+        "France, 75002, Paris",
+        "France, Paris, France",
+    ] {
+        let text = format!("24 Rue de la Paix, 75002 Paris, {fields}");
+
+        assert_eq!(
+            search(&paris, &text),
+            "24 Rue de la Paix, 75002 Paris",
+            "{text}"
+        );
+    }
+    assert_eq!(
+        search(&paris, "24 Rue de la Paix, 75002 Paris, Lyon, Paris"),
+        "found 24 Rue de la Paix, 75002 Paris, but did not understand \"lyon\""
+    );
+}
+
+#[test]
 fn a_spelling_error_is_corrected_and_reported() {
     let paris = paris();
     for (text, expected) in [
