@@ -53,7 +53,7 @@ impl AddressGeocoder {
                 .geocode_in_area("pickup.address", draft, store, violations)
                 .await;
         }
-        if draft.has_postal_part() && !violations.has_violation_in("pickup.address") {
+        if draft.has_postal_part() && !has_wrong_place("pickup.address", violations) {
             // The draft is for another place than the default address, but incomplete.
             violations.add(
                 "pickup.address.street_address",
@@ -66,7 +66,7 @@ impl AddressGeocoder {
             .default_address
             .as_ref()
             .or(caller.store()?.default_address.as_ref());
-        if default.is_none() && !violations.has_violation_in("pickup.address") {
+        if default.is_none() && !has_wrong_place("pickup.address", violations) {
             violations.add(
                 "pickup.address",
                 "REQUIRED",
@@ -87,7 +87,7 @@ impl AddressGeocoder {
                 .geocode_in_area("dropoff.address", draft, store, violations)
                 .await;
         }
-        if !violations.has_violation_in("dropoff.address") {
+        if !has_wrong_place("dropoff.address", violations) {
             violations.add(
                 "dropoff.address",
                 "REQUIRED",
@@ -147,7 +147,7 @@ impl AddressGeocoder {
             };
             return self.geocode(FIELD, draft, area, violations).await;
         }
-        if !violations.has_violation_in(FIELD) {
+        if !has_wrong_place(FIELD, violations) {
             violations.add(FIELD, "REQUIRED", "must have a text or a point");
         }
         Ok(None)
@@ -242,4 +242,13 @@ impl AddressGeocoder {
         };
         Ok(self.geocoder.geocode(&query).await?)
     }
+}
+
+/// Whether an address or its place has a violation already. Those of its contact do not count.
+fn has_wrong_place(field: &str, violations: &Violations) -> bool {
+    let is_address = violations.iter().any(|found| found.field == field);
+    is_address
+        || ["street_address", "lat_lng"]
+            .iter()
+            .any(|part| violations.has_violation_in(&format!("{field}.{part}")))
 }

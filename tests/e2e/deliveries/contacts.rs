@@ -103,9 +103,14 @@ on_both_databases! {
             }
         }
         let without_default = platform.new_store_client().await;
-        let contact = pickup_at(json!({ "contactName": "Ada" }));
-        let response = without_default.post("/api/deliveries", contact).await;
-        assert_violations(&response, &["pickup.address"]);
+        for (address, paths) in [
+            (json!({ "contactName": "Ada" }), vec!["pickup.address"]),
+            (json!({ "telephone": "abc" }), vec!["pickup.address", "pickup.address.telephone"]),
+            (json!({ "streetAddress": 5 }), vec!["pickup.address.streetAddress"]),
+        ] {
+            let response = without_default.post("/api/deliveries", pickup_at(address)).await;
+            assert_violations(&response, &paths);
+        }
     }
 
     /// "National format read in the store's country, else the platform's."
