@@ -8,6 +8,7 @@ use domain::{
     id::StoreId,
     service_area::{Circle, ServiceArea},
     store::{self, Country, Store},
+    time_slot::TimeSlot,
     violation::Violations,
 };
 use iso_currency::Currency;
@@ -22,7 +23,7 @@ use super::{
     validation,
 };
 
-use storage::Storage;
+use storage::{Session, Storage};
 
 use crate::error::Error;
 
@@ -193,7 +194,11 @@ impl proto::stores_server::Stores for Stores {
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;
                     let mut store =
                         store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                    let old_country = store.country.clone();
                     changes.apply(&mut store);
+                    if store.country != old_country {
+                        check_time_slot(transaction, &store).await?;
+                    }
                     storage::stores::update(transaction, &store).await?;
                     Ok(messages::store(&store))
                 })
@@ -308,6 +313,27 @@ impl Stores {
         };
         Ok(area.map(NewServiceArea::Limited))
     }
+}
+
+/// Checks that the store's time slot is valid in its new country, whose public holidays may not be
+/// known. Requires the store's lock, which an apply takes too.
+async fn check_time_slot(transaction: &Session, store: &Store) -> Result<(), Error> {
+    let Some(stored) = storage::time_slots::find_default(transaction, store.id).await? else {
+        return Ok(());
+    };
+    let Err(mistakes) = TimeSlot::parse(&stored.definition, store.country.as_str()) else {
+        return Ok(());
+    };
+    let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    Err(Error::invalid(
+        "country_code",
+        "TIME_SLOT_INVALID",
+        format!(
+            "the store's time slot would be invalid in {} ({}): apply another time slot first",
+            store.country.as_str(),
+            mistakes.join("; ")
+        ),
+    ))
 }
 
 fn service_circle(circle: proto::Circle, violations: &mut Violations) -> Option<ServiceArea> {

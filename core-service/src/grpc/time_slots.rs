@@ -104,31 +104,28 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             return Ok(reply);
         }
         let store = lookup::store(&self.storage, &request.store).await?;
-        let time_slot = TimeSlot::parse(&request.definition, store.country.as_str())
-            .map_err(definitions::invalid)?;
-
-        let stored = StoredTimeSlot {
-            store_id: store.id,
-            id: TimeSlotId::new(),
-            display_name: time_slot.display_name.clone(),
-            definition: request.definition,
-            updated_at: self.clock.now(),
-        };
-        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let (store_id, definition, now) = (store.id, request.definition, self.clock.now());
         let applied = self
             .idempotency
             .write(request_key, move |transaction| {
-                let mut stored = stored.clone();
-                let (time_slot, now) = (time_slot.clone(), now.clone());
+                let definition = definition.clone();
                 Box::pin(async move {
-                    storage::stores::lock(transaction, stored.store_id).await?;
-                    let existing =
-                        storage::time_slots::find_default(transaction, stored.store_id).await?;
-                    if let Some(existing) = existing {
-                        stored.id = existing.id;
-                    }
+                    // Read again under the lock: its country may have changed meanwhile.
+                    let store = storage::stores::find_and_lock(transaction, store_id).await?;
+                    let store =
+                        store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                    let time_slot = TimeSlot::parse(&definition, store.country.as_str())
+                        .map_err(definitions::invalid)?;
+                    let existing = storage::time_slots::find_default(transaction, store_id).await?;
+                    let stored = StoredTimeSlot {
+                        store_id,
+                        id: existing.map_or_else(TimeSlotId::new, |existing| existing.id),
+                        display_name: time_slot.display_name.clone(),
+                        definition,
+                        updated_at: now,
+                    };
                     storage::time_slots::save(transaction, &stored).await?;
-                    Ok(message(stored, &time_slot, &now))
+                    Ok(message(stored, &time_slot, &now.to_zoned(store.time_zone)))
                 })
             })
             .await;

@@ -2,6 +2,7 @@
 
 mod applying;
 mod capacity;
+mod changed_country;
 mod choices;
 mod labels;
 mod required;
