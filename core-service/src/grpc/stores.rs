@@ -35,6 +35,8 @@ struct Changes {
     currency: Option<Currency>,
     country: Option<Country>,
     default_address: Option<Address>,
+    /// Whether only the location of the default address changes, if the store has one.
+    moves_address: bool,
     service_area: Option<NewServiceArea>,
 }
 
@@ -61,8 +63,15 @@ impl Changes {
             NewServiceArea::Limited(area) => Some(area),
         });
         set(&mut store.service_area, service_area);
-        if self.default_address.is_some() {
-            store.default_address = self.default_address;
+        if let Some(address) = self.default_address {
+            store.default_address = Some(match store.default_address.take() {
+                Some(present) if self.moves_address => Address {
+                    id: address.id,
+                    lat_lng: address.lat_lng,
+                    ..present
+                },
+                _ => address,
+            });
         }
     }
 }
@@ -247,6 +256,13 @@ impl Stores {
             let parsed = code.parse::<Country>();
             violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
         });
+        let moves_address = request.default_address.as_ref().is_some_and(|draft| {
+            let location = proto::AddressDraft {
+                lat_lng: draft.lat_lng,
+                ..proto::AddressDraft::default()
+            };
+            *draft == location
+        });
         let default_address = match request.default_address {
             Some(draft) => {
                 let mut store = store.clone();
@@ -283,6 +299,7 @@ impl Stores {
             currency,
             country,
             default_address,
+            moves_address,
             service_area,
         })
     }

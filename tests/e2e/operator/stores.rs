@@ -49,6 +49,26 @@ on_both_databases! {
         assert_eq!(platform.run_delivery(&["stores", "show", &id]).await, printed);
     }
 
+    async fn a_location_alone_moves_the_address_and_keeps_its_text(platform: &Platform) {
+        let store = platform
+            .run_delivery_json(&[
+                "stores", "create", "--name=Shop", "--address=45 Rue d'Ulm, Paris",
+                "--lat-lng=48.8425,2.3445",
+            ])
+            .await;
+        let id = id_of(&store);
+        let set = async |flags: &[&str]| {
+            let set = platform.run_delivery_json(&[&["stores", "set", &id], flags].concat()).await;
+            assert_eq!(platform.run_delivery_json(&["stores", "show", &id]).await, set);
+            (set["address"].clone(), set["lat_lng"].clone())
+        };
+
+        let moved = (json!("45 Rue d'Ulm, Paris"), json!([48.8554, 2.3596]));
+        assert_eq!(set(&["--lat-lng=48.8554,2.3596"]).await, moved);
+        let replaced = (json!("Dock 4"), json!([48.86, 2.36]));
+        assert_eq!(set(&["--address=Dock 4", "--lat-lng=48.86,2.36"]).await, replaced);
+    }
+
     async fn stores_are_listed_oldest_first(platform: &Platform) {
         let demo = platform.store.strip_prefix("stores/").unwrap().to_owned();
         let second = platform.run_delivery_json(&["stores", "create", "--name=Second"]).await;
