@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{
+        fs::{FileTypeExt as _, PermissionsExt as _, symlink},
+        net::UnixListener,
+    },
     path::Path,
     process::Output,
     time::{Duration, Instant},
@@ -234,6 +237,7 @@ async fn backup_and_restore_refuse_unsafe_targets_other_keys_and_damaged_files()
     assert_eq!(program::parse(&verified), taken);
     let files = fs::read_dir(backups.path()).unwrap().count();
     assert_eq!(files, 1, "only the backup is left");
+    assert_special_files_are_kept(&file, |arguments| refusal(backup(arguments)));
 
     let error = refusal(run_program(&[
         "restore",
@@ -279,6 +283,41 @@ async fn backup_and_restore_refuse_unsafe_targets_other_keys_and_damaged_files()
 
     let restored = AllInOne::start_with_data(backups).await;
     assert_eq!(restored.sql("SELECT count(*) FROM deliveries"), "1");
+}
+
+/// Asserts that a backup replaces no directory, link or socket. A socket stands for a device, which only
+/// root can replace.
+fn assert_special_files_are_kept(file: &Path, refused: impl Fn(&[&str]) -> String) {
+    let special = tempfile::tempdir().unwrap();
+    let path = |name: &str| special.path().join(name);
+    fs::create_dir(path("directory")).unwrap();
+    let _socket = UnixListener::bind(path("socket")).unwrap();
+    symlink(file, path("link")).unwrap();
+    symlink(path("socket"), path("link to a socket")).unwrap();
+    symlink(path("nowhere"), path("dangling link")).unwrap();
+    let kinds = || {
+        let entries = fs::read_dir(special.path()).unwrap().map(Result::unwrap);
+        let kinds = entries.map(|entry| (entry.file_name(), entry.file_type().unwrap()));
+        let mut kinds: Vec<_> = kinds
+            .map(|(name, kind)| (name, kind.is_dir(), kind.is_symlink(), kind.is_socket()))
+            .collect();
+        kinds.sort();
+        kinds
+    };
+    let before = kinds();
+    for (name, ..) in &before {
+        let target = special.path().join(name);
+        let target = path_str(&target);
+        for arguments in [&[target][..], &[target, "--force"]] {
+            let error = refused(arguments);
+            assert!(
+                error.contains("name another file,"),
+                "{arguments:?}: {error}"
+            );
+            assert!(!error.contains("--force"), "{arguments:?}: {error}");
+        }
+    }
+    assert_eq!((before.len(), kinds()), (5, before));
 }
 
 /// A backup that is killed leaves no file, and the next one succeeds; a restore that is killed leaves a

@@ -35,6 +35,10 @@ pub enum BackupError {
     #[error("{0} exists: name another file, or replace it with --force")]
     Exists(PathBuf),
     #[error(
+        "{0} is a directory, a device, a symbolic link or another special file, which a backup does not replace: name another file, or the file that the link points to"
+    )]
+    NotRegular(PathBuf),
+    #[error(
         "{0} is in the directory of the database: name a file in another directory, better on another disk"
     )]
     BesideDatabase(PathBuf),
@@ -111,8 +115,13 @@ pub async fn back_up(
     if !database.is_file() {
         return Err(BackupError::NoDatabase(database.clone()));
     }
-    if !replace && file.exists() {
-        return Err(BackupError::Exists(file.to_owned()));
+    if let Ok(found) = fs::symlink_metadata(file) {
+        if !found.is_file() {
+            return Err(BackupError::NotRegular(file.to_owned()));
+        }
+        if !replace {
+            return Err(BackupError::Exists(file.to_owned()));
+        }
     }
     let directory = directory_of(file);
     let canonical = |path: &Path| path.canonicalize().map_err(|error| failed(path, error));
