@@ -46,7 +46,7 @@ pub struct Bootstrapped {
 /// already, unless it is to get another one (`again`).
 pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, StartError> {
     let storage = Storage::connect(&config.database_url()?, config.database_connections).await?;
-    let secret_box = open_secret_box(&storage, &config.master_key_file, true).await?;
+    let secret_box = open_secret_box(&storage, config, true).await?;
     let now = Clock::system().now();
     // The encrypted signing key ties the master key to this database.
     read_or_create_signing_keys(&storage, &secret_box, &config.public_url, now)

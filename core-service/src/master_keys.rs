@@ -94,8 +94,9 @@ pub enum MasterKeyCommand {
     },
     /// Move a key that is no longer used to <FILE>.removed
     ///
-    /// `delivery keys rotate-master` says which keys no stored secret uses. Older backups of the
-    /// database still need them.
+    /// A key is no longer used once `delivery keys rotate-master` lists it under `unused keys`, and
+    /// the price quotes issued before `use` have expired (15 minutes, or the longest `quote_expiry`
+    /// of the price lists). Older backups of the database still need it: it stays in <FILE>.removed.
     Remove {
         /// Id of the key
         id: KeyId,

@@ -26,7 +26,7 @@ pub(crate) enum Purpose {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "a secret is encrypted with the master key {id}, which {path} does not contain: add its line to that file, from another core's file or a backup; the core reads the file again when it changes"
+        "a secret is encrypted with the master key {id}, which {path} does not contain: add its line to that file, from {path}.removed, another core's file or a backup; the core reads the file again when it changes"
     )]
     UnknownKey { path: PathBuf, id: KeyId },
     #[error("encrypted with another master key, or altered")]
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "a secret is encrypted with the master key {old}, which {path} does not contain: add its line to that file, from another core's file or a backup; the core reads the file again when it changes"
+                "a secret is encrypted with the master key {old}, which {path} does not contain: add its line to that file, from {path}.removed, another core's file or a backup; the core reads the file again when it changes"
             )
         );
         assert_eq!(

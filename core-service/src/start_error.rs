@@ -37,17 +37,27 @@ pub enum StartError {
     #[error(transparent)]
     MasterKey(#[from] master_keys::Error),
     #[error(
-        "this database belongs to another master key than {path}: name the right file with --master-key-file, or the database that belongs to this key"
+        "this database belongs to another master key than {path}: {}, or the database that belongs to this key",
+        if *.all_in_one {
+            format!("put its own into that file, from a backup or {}.removed, or name the right data directory with --data-dir", .path.display())
+        } else {
+            "name the right file with --master-key-file".to_owned()
+        }
     )]
-    WrongMasterKey { path: PathBuf },
+    WrongMasterKey { path: PathBuf, all_in_one: bool },
     #[error(
-        "secrets of this database are encrypted with the master key {id}, which {path} does not contain: add its line to that file, from another core's file or a backup"
+        "secrets of this database are encrypted with the master key {id}, which {path} does not contain: add its line to that file, from {path}.removed, another core's file or a backup"
     )]
     IncompleteMasterKeys { path: PathBuf, id: KeyId },
     #[error(
-        "this database has a master key, but {path} does not exist: restore it from your backup, or name the right file with --master-key-file"
+        "this database has a master key, but {path} does not exist: restore it from your backup, or name the right {}",
+        if *.all_in_one {
+            "data directory with --data-dir"
+        } else {
+            "file with --master-key-file"
+        }
     )]
-    NoMasterKey { path: PathBuf },
+    NoMasterKey { path: PathBuf, all_in_one: bool },
     #[error("cannot load the token signing keys")]
     SigningKeys(#[source] Error),
     #[error("cannot recover the leases of a stopped process")]

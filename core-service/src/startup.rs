@@ -1,6 +1,6 @@
 //! Opens everything a core needs before it can serve.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use geocoding::{
     CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder,
@@ -42,7 +42,7 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
     } else {
         Storage::connect_existing(&url, config.database_connections).await?
     });
-    let secret_box = open_secret_box(&storage, &config.master_key_file, config.all_in_one).await?;
+    let secret_box = open_secret_box(&storage, config, config.all_in_one).await?;
     let secret_box = Arc::new(secret_box);
     if storage.is_single_process() {
         recover_orphaned_leases(&storage, config.all_in_one, clock.now())
@@ -121,9 +121,10 @@ fn geocoder(
 /// encrypted secrets yet: a new key could not decrypt them.
 pub(crate) async fn open_secret_box(
     storage: &Storage,
-    master_key_file: &Path,
+    config: &Config,
     create: bool,
 ) -> Result<SecretBox, StartError> {
+    let master_key_file = &config.master_key_file;
     let keys = storage::signing_keys::list(storage.reader()).await?;
     let secret_box = if keys.is_empty() {
         if !create {
@@ -131,17 +132,18 @@ pub(crate) async fn open_secret_box(
         }
         SecretBox::open_or_create(master_key_file)?
     } else {
-        SecretBox::open(master_key_file).map_err(unusable_master_key)?
+        SecretBox::open(master_key_file)
+            .map_err(|error| unusable_master_key(error, config.all_in_one))?
     };
     let present = secret_box.key_ids();
-    require_keys(storage.reader(), &keys, &present, master_key_file).await?;
+    require_keys(storage.reader(), &keys, &present, config).await?;
     Ok(secret_box)
 }
 
 /// The error of the file for a database with encrypted secrets.
-pub(crate) fn unusable_master_key(error: master_keys::Error) -> StartError {
+pub(crate) fn unusable_master_key(error: master_keys::Error, all_in_one: bool) -> StartError {
     match error {
-        master_keys::Error::Missing { path } => StartError::NoMasterKey { path },
+        master_keys::Error::Missing { path } => StartError::NoMasterKey { path, all_in_one },
         error => error.into(),
     }
 }
@@ -152,7 +154,7 @@ pub(crate) async fn require_keys(
     reader: &Connections,
     signing_keys: &[StoredSigningKey],
     present: &[KeyId],
-    master_key_file: &Path,
+    config: &Config,
 ) -> Result<(), StartError> {
     let platform_secrets = storage::platform_secrets::list(reader).await?;
     let webhook_secrets =
@@ -163,12 +165,13 @@ pub(crate) async fn require_keys(
         .chain(webhook_secrets.iter().map(Vec::as_slice))
         .filter_map(KeyId::of_ciphertext)
         .collect();
-    let path = || master_key_file.to_owned();
+    let path = || config.master_key_file.clone();
     match used.iter().find(|id| !present.contains(id)) {
         None => Ok(()),
-        Some(_) if used.iter().all(|id| !present.contains(id)) => {
-            Err(StartError::WrongMasterKey { path: path() })
-        }
+        Some(_) if used.iter().all(|id| !present.contains(id)) => Err(StartError::WrongMasterKey {
+            path: path(),
+            all_in_one: config.all_in_one,
+        }),
         Some(id) => Err(StartError::IncompleteMasterKeys {
             path: path(),
             id: *id,

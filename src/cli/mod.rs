@@ -225,6 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn the_help_of_a_removal_says_how_to_see_that_a_master_key_is_unused() {
+        let Err(help) = parse_arguments(&["master-key", "remove", "--help"]) else {
+            panic!("no help");
+        };
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+
+        for part in [
+            "once `delivery keys rotate-master` lists it under `unused keys`, and the price quotes",
+            "it stays in <FILE>.removed",
+        ] {
+            assert!(help.contains(part), "{help}");
+        }
+    }
+
+    #[test]
     fn the_data_dir_may_precede_or_follow_start() {
         for arguments in [
             &["--data-dir=here"][..],

@@ -155,14 +155,14 @@ async fn master_key(config: &Config, database: Option<&Inspection>) -> Result<Fi
             let missing = format!("{} does not exist yet", path.display());
             return Ok(Finding::warning(missing, FIRST_START));
         }
-        read => read.map_err(unusable_master_key)?,
+        read => read.map_err(|error| unusable_master_key(error, config.all_in_one))?,
     };
     let ids: Vec<_> = keys.ids().collect();
     let shown: Vec<_> = ids.iter().map(ToString::to_string).collect();
     let shown = format!("{} ({})", path.display(), shown.join(", "));
     match database {
         Some(database) if !signing_keys.is_empty() => {
-            require_keys(database.reader(), &signing_keys, &ids, path).await?;
+            require_keys(database.reader(), &signing_keys, &ids, config).await?;
             Ok(Finding::ok(format!("{shown} has all keys of the database")))
         }
         Some(_) => Ok(Finding::ok(format!(

@@ -195,9 +195,9 @@ async fn a_core_without_a_master_key_says_which_it_lacks_until_its_file_has_it()
 
     assert_eq!((created.status, again.status), (201, 503));
     let message = format!(
-        "a secret is encrypted with the master key {}, which {} does not contain: add its line to that file, from another core's file or a backup; the core reads the file again when it changes",
+        "a secret is encrypted with the master key {}, which {file} does not contain: add its line to that file, from {file}.removed, another core's file or a backup; the core reads the file again when it changes",
         keys[0],
-        second.master_key_file().display()
+        file = second.master_key_file().display()
     );
     assert_eq!(rotation.status.code(), Some(1));
     let printed = stderr(&rotation);
@@ -307,8 +307,8 @@ fn a_start_without_a_master_key_that_is_still_used_is_refused_and_names_it() {
         assert_eq!(
             stderr(&output),
             format!(
-                "secrets of this database are encrypted with the master key {id}, which {} does not contain: add its line to that file, from another core's file or a backup\n",
-                data_dir.join("master.key").display()
+                "secrets of this database are encrypted with the master key {id}, which {file} does not contain: add its line to that file, from {file}.removed, another core's file or a backup\n",
+                file = data_dir.join("master.key").display()
             )
         );
     };

@@ -184,7 +184,7 @@ fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
         .filter(|quote_expiry| quote_expiry.is_positive() && *quote_expiry <= MAX_QUOTE_EXPIRY)
         .unwrap_or_else(|| {
             let message = format!(
-                "\"{}\" is not a duration such as \"15 minutes\", at most 7 days",
+                "\"{}\" is not a duration in hours, minutes and seconds such as \"15 minutes\", at most \"168 hours\" (7 days)",
                 text.get_ref()
             );
             fields.mistake(text.span(), message);

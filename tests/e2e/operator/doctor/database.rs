@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Report, as_strs, create};
 use crate::harness::{
     Database,
-    all_in_one::{AllInOne, program},
+    all_in_one::{AllInOne, program, run_delivery, stderr},
     run_sql,
 };
 
@@ -24,15 +24,27 @@ fn a_wrong_or_missing_master_key_is_a_failure() {
         let key = data_dir.join("master.key");
 
         fs::copy(other.join("master.key"), &key).unwrap();
-        let wrong = format!(
-            "this database belongs to another master key than {}",
-            key.display()
-        );
-        Report::of(&data_dir, &flags).assert("master key", "failure", &wrong);
+        let file = key.display();
+        let assert_failure = |message: &str| {
+            Report::of(&data_dir, &flags).assert("master key", "failure", message);
+            let start = [
+                "start",
+                "--rest-listen=127.0.0.1:0",
+                "--core-listen=127.0.0.1:0",
+            ];
+            let refused = run_delivery(&data_dir, &[&start[..], &flags].concat());
+            assert_eq!(refused.status.code(), Some(1));
+            assert_eq!(stderr(&refused), format!("{message}\n"));
+        };
+        // Without flags that only a core has.
+        assert_failure(&format!(
+            "this database belongs to another master key than {file}: put its own into that file, from a backup or {file}.removed, or name the right data directory with --data-dir, or the database that belongs to this key"
+        ));
 
         fs::remove_file(&key).unwrap();
-        let report = Report::of(&data_dir, &flags);
-        report.assert("master key", "failure", "does not exist: restore it");
+        assert_failure(&format!(
+            "this database has a master key, but {file} does not exist: restore it from your backup, or name the right data directory with --data-dir"
+        ));
         assert!(!key.exists());
     }
 }

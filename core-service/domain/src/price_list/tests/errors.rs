@@ -208,7 +208,7 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
         [
             "1:12: \"EURO\" is not an ISO 4217 code such as \"EUR\"",
             "2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
-            "4:16: \"soon\" is not a duration such as \"15 minutes\", at most 7 days",
+            "4:16: \"soon\" is not a duration in hours, minutes and seconds such as \"15 minutes\", at most \"168 hours\" (7 days)",
             "6:8: a rule needs a name of 1 to 255 characters",
             "7:9: unknown variable \"distanse\"; the variables are distance, duration, weight, volume, packages, \
              pickup, dropoff, task, time_slot, tags, store",
@@ -217,6 +217,26 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
             "8:9: -1 is not a price: it must not be negative",
         ]
     );
+}
+
+#[test]
+fn a_quote_expiry_has_the_units_that_its_message_names() {
+    let parse = |expiry: &str| {
+        let definition = BANDS.replacen('\n', &format!("quote_expiry = \"{expiry}\"\n"), 1);
+        PriceList::parse(&definition, &Zones::default()).map_err(|mistakes| mistakes[0].to_string())
+    };
+
+    for accepted in ["168 hours", "1 hour 30 minutes", "90 seconds"] {
+        assert_eq!(parse(accepted).err(), None, "{accepted}");
+    }
+    for refused in ["7 days", "1 week", "169 hours"] {
+        assert_eq!(
+            parse(refused).err(),
+            Some(format!(
+                "1:16: \"{refused}\" is not a duration in hours, minutes and seconds such as \"15 minutes\", at most \"168 hours\" (7 days)"
+            ))
+        );
+    }
 }
 
 #[test]
