@@ -97,7 +97,7 @@ fn an_empty_variable_is_unset() {
     );
     assert_eq!(status, Some(1), "{printed}");
     assert!(
-        printed.starts_with("cannot read /nowhere/ready.json"),
+        printed.starts_with("no --core-url is given: cannot read /nowhere/ready.json"),
         "{printed}"
     );
 }
