@@ -23,6 +23,9 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 /// The number of deliveries that may wait for a courier.
 const QUEUE_CAPACITY: usize = 32;
 
+/// Longer than a gateway takes to check the health of a core again: 500 ms.
+const HEALTH_CHECKS: Duration = Duration::from_secs(1);
+
 /// One delivery in this many gets only its pickup completed: no completion may be reported for it.
 const UNFINISHED_INTERVAL: usize = 4;
 
@@ -140,6 +143,15 @@ impl Load {
     pub(crate) async fn wait_for_successes(&self, more: u64) {
         self.wait_for_more(more, "successes", |progress| progress.succeeded)
             .await;
+    }
+
+    /// As [`Self::wait_for_successes`], and until gateways have noticed a restarted core. If another
+    /// core is stopped before, they may know of none.
+    pub(crate) async fn wait_between_steps(&self, more: u64) {
+        tokio::join!(
+            self.wait_for_successes(more),
+            tokio::time::sleep(HEALTH_CHECKS)
+        );
     }
 
     /// Waits for this many more failed requests.

@@ -31,7 +31,7 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
 
     let mut restarts = 0;
     for server in cluster.servers() {
-        load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+        load.wait_between_steps(REQUESTS_BETWEEN_STEPS).await;
         let status = server.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", server.name());
         load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;

@@ -158,7 +158,7 @@ impl UpgradeTest {
                 assert_eq!(status.code(), Some(0), "{}", server.name());
                 server.set_program(program);
                 server.start().await;
-                self.load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+                self.load.wait_between_steps(REQUESTS_BETWEEN_STEPS).await;
             }
         }
     }
