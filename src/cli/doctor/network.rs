@@ -127,7 +127,7 @@ fn egress(settings: &Settings) -> Finding {
     };
     if settings.has_demo_permissions() {
         return Finding::ok(
-            "that of the demo, which nobody else can reach: http and this machine are allowed",
+            "that of the demo, which only this machine can reach: http and loopback are allowed",
         );
     }
     let sensitive = [
