@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::{
-    ONE_AT_A_TIME, SLACK,
+    SLACK, all_processors,
     api_client::ApiClient,
     caller::{Caller, Failure, iri},
     cluster::Cluster,
@@ -45,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// later request with the key succeeds, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_too_long_for_an_identical_one_gets_409() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -96,7 +96,7 @@ async fn a_request_that_waits_too_long_for_an_identical_one_gets_409() {
 /// The specification's journey, each step through another gateway or core than the previous.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_whole_journey_works_across_all_processes() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -149,7 +149,7 @@ async fn the_whole_journey_works_across_all_processes() {
 /// "Completion of a delivery emits the event `delivery.completed`": exactly one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_once() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -193,7 +193,7 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
 /// Every core reads what any core has acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_acknowledged_by_one_core_is_visible_on_every_core() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -220,7 +220,7 @@ async fn a_write_acknowledged_by_one_core_is_visible_on_every_core() {
 /// later ones go there first. The stopped core is used again once it responds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_core_delays_reads_by_two_seconds_at_most_until_it_responds() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -14,12 +14,12 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::{Caller, Failure, iri},
     checker::{self, RECOVERY_TIMEOUT},
     event_log::EventLog,
     load::{Acknowledged, Load},
+    one_processor,
     program::{self, PROGRAMS},
     receiver::Receiver,
 };
@@ -50,7 +50,7 @@ pub(crate) fn path_str(path: &Path) -> &str {
 /// notified, and none under two ids: those that were in flight or sent meanwhile have their old id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = Receiver::subscribed(&shop).await;
@@ -153,7 +153,7 @@ async fn assert_restored(acknowledged: &Acknowledged, shop: &Caller) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_of_a_running_platforms_file_without_its_write_ahead_log_is_refused() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let mut platform = AllInOne::start().await;
     let shop = platform.shop().await;
     for _ in 0..56 {
@@ -210,12 +210,28 @@ async fn a_copy_of_a_running_platforms_file_without_its_write_ahead_log_is_refus
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn backup_and_restore_refuse_unsafe_targets_other_keys_and_damaged_files() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let platform = AllInOne::start().await;
     platform.shop().await.create_delivery().await.unwrap();
     let data = platform.directory.path().join("data");
     let backups = tempfile::tempdir().unwrap();
     let file = backups.path().join("platform.backup");
+    let endless = backups.path().join("endless");
+    symlink(&endless, &endless).unwrap();
+    for (database, reason) in [
+        (backups.path().join("missing"), "does not exist: name"),
+        (endless.clone(), "Too many levels of symbolic links"),
+    ] {
+        let arguments = [
+            "backup",
+            path_str(&file),
+            "--database-file",
+            path_str(&database),
+        ];
+        let error = refusal(run_program(&arguments));
+        assert!(error.contains(reason), "{error}");
+    }
+    fs::remove_file(endless).unwrap();
     let in_data_dir = ["--data-dir", path_str(&data)];
     let backup = |arguments: &[&str]| run_program(&[&["backup"], arguments, &in_data_dir].concat());
 
@@ -324,7 +340,7 @@ fn assert_special_files_are_kept(file: &Path, refused: impl Fn(&[&str]) -> Strin
 /// directory that cannot be started.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_backup_or_restore_leaves_nothing_that_looks_complete() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let platform = AllInOne::start().await;
     let data = platform.directory.path().join("data");
     let backups = tempfile::tempdir().unwrap();

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use crate::{
-    ONE_AT_A_TIME,
     backup::{REQUESTS, WORKERS, path_str, verify_restored},
     checker::RECOVERY_TIMEOUT,
     cluster::{Cluster, EXPIRE_LEASES},
     load::Load,
+    one_processor,
     postgres::Postgres,
     program,
     receiver::Receiver,
@@ -21,7 +21,7 @@ async fn drill(
     backup: impl FnOnce(&mut Postgres),
     restore: impl FnOnce(&mut Postgres),
 ) {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Capacity freed by outcomes is filled in the transaction that records them.
 
-use crate::{ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher};
+use crate::{all_processors, cluster::Cluster, dispatcher::Dispatcher};
 
 /// The capacity that a dispatcher grants its only core, of which each webhook may use an eighth.
 const CAPACITY: u32 = 256;
@@ -8,7 +8,7 @@ const CAPACITY_PER_WEBHOOK: usize = 32;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
@@ -34,7 +34,7 @@ async fn recorded_outcomes_are_followed_by_as_many_due_notifications() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn outcomes_are_recorded_even_if_claiming_more_fails() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::{
-    ONE_AT_A_TIME,
     caller::{Caller, Failure},
     cluster::Cluster,
+    one_processor,
 };
 
 /// How often a definition changes.
@@ -40,7 +40,7 @@ fn violation(error: &Failure) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_core_creates_deliveries_with_the_price_list_applied_last() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -65,7 +65,7 @@ async fn every_core_creates_deliveries_with_the_price_list_applied_last() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_core_applies_the_time_slot_applied_last() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -105,7 +105,7 @@ async fn every_core_applies_the_time_slot_applied_last() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_core_prices_deliveries_by_the_zones_applied_last() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };

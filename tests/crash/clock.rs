@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME, all_in_one::AllInOne, caller::Caller, cluster::Cluster, installed,
+    all_in_one::AllInOne, all_processors, caller::Caller, cluster::Cluster, installed,
     postgres::Postgres, program::PROGRAMS, webhook_receiver::WebhookReceiver,
 };
 
@@ -80,7 +80,7 @@ async fn a_host_whose_clock_jumps_sends_nothing_twice_over_sqlite() {
 }
 
 async fn attempt_over_a_clock_jump(library: &str, jump: &str) {
-    let alone = ONE_AT_A_TIME.lock().await;
+    let processors = all_processors().await;
     let mut clock = None;
     let mut platform = AllInOne::start_under(Path::new("/usr/bin/env"), |directory| {
         let clock = clock.insert(FakeClock {
@@ -113,7 +113,7 @@ async fn attempt_over_a_clock_jump(library: &str, jump: &str) {
         "{jump}: {jumped} minutes"
     );
     // Another test may run until the attempt ends.
-    drop(alone);
+    drop(processors);
     let attempted = wait_for_attempt(&shop).await;
     assert_eq!(attempted["attempts"][0]["failure"], "timeout");
     assert!(
@@ -138,7 +138,7 @@ async fn leases_follow_the_clock_of_postgresql_an_hour_ahead_of_the_hosts_or_beh
 
 /// Follows the leases of a notification whose receiver does not respond. `ahead` is in minutes.
 async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
-    let alone = ONE_AT_A_TIME.lock().await;
+    let processors = all_processors().await;
     let environment = shifted(library, &format!("{ahead:+}m"));
     let Some(postgres) = Postgres::start_with_environment(&environment) else {
         return;
@@ -161,7 +161,7 @@ async fn lease_by_the_clock_of_postgresql(library: &str, ahead: i64) {
     let board = cluster.dispatch_board().await;
     board.complete_delivery(&delivery).await;
     // Other tests may run: from here on, this one waits for attempts and leases to end.
-    drop(alone);
+    drop(processors);
 
     // The first attempt, and the second after the first has timed out.
     let mut arrived = Vec::new();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    ONE_AT_A_TIME,
     caller::{Caller, iri},
     files::Files,
     installed,
     metrics::{all_in_one, core_on},
+    one_processor,
     postgres::Postgres,
     program, report,
     reserved_addr::reserve_addr,
@@ -111,7 +111,7 @@ async fn complete_and_cancel(shop: &Caller, board: &Caller) {
 /// The platform has a core over each database, a certificate and a router that does not answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_query_of_the_dashboard_returns_data_of_a_platform_in_use() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     if installed::find("prometheus", "the queries of the dashboard").is_none() {
         return;
     }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::{
-    ONE_AT_A_TIME, SLACK,
+    SLACK, all_processors,
     caller::{Caller, Failure, iri},
     checker,
     cluster::{Cluster, EXPIRE_LEASES},
@@ -60,7 +60,7 @@ const OUTAGES: [Outage; 4] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_request_gets_a_retryable_error_while_postgres_is_down() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
@@ -87,7 +87,7 @@ async fn every_request_gets_a_retryable_error_while_postgres_is_down() {
 /// no response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_connections_are_closed_and_nothing_is_lost() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(postgres) = Postgres::start() else {
         return;
     };

@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    ONE_AT_A_TIME, SLACK,
+    SLACK,
     all_in_one::AllInOne,
+    all_processors,
     caller::{Caller, Failure, iri},
     checker,
     cluster::{EXPIRE_LEASES, credentials},
@@ -46,7 +47,7 @@ const READINESS_CHANGE: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_rejects_writes_serves_reads_and_loses_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut platform, mut disk)) = AllInOne::start_on_a_small_disk().await else {
         return;
     };
@@ -59,7 +60,7 @@ async fn a_full_disk_rejects_writes_serves_reads_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_disk_rejects_writes_serves_reads_and_loses_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut platform, mut disk)) = AllInOne::start_on_a_small_disk().await else {
         return;
     };
@@ -78,7 +79,7 @@ async fn a_frozen_disk_rejects_writes_serves_reads_and_loses_nothing() {
 /// create a second client nor lose the secret of the first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_during_a_frozen_disk_is_repeated_with_its_key_and_takes_effect_once() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut platform, mut disk)) = AllInOne::start_on_a_small_disk().await else {
         return;
     };

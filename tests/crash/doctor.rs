@@ -5,9 +5,8 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
-    clock,
+    all_processors, clock,
     postgres::Postgres,
     program::{self, PROGRAMS},
 };
@@ -22,7 +21,7 @@ fn status(output: &Output, name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn little_disk_space_is_a_warning_and_a_full_disk_a_failure() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut platform, mut disk)) = AllInOne::start_on_a_small_disk().await else {
         return;
     };

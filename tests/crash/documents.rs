@@ -8,8 +8,8 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    one_processor,
     program::{PROGRAMS, command},
     reserved_addr::reserve_addr,
 };
@@ -58,7 +58,7 @@ async fn all_in_one() -> (AllInOne, TempDir) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_readmes_quick_start_ends_with_a_verified_notification() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
 
     // Twice: the second run finds the files and the data of the first.
@@ -79,7 +79,7 @@ async fn the_readmes_quick_start_ends_with_a_verified_notification() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guides_run_as_pasted_and_print_what_they_say() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
     let shop = include_str!("../../docs/guides/shop.md");
     let (access, _) = shop.split_once("## Price").unwrap();
@@ -130,7 +130,7 @@ async fn the_guides_run_as_pasted_and_print_what_they_say() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pricing_page_applies_the_example_and_explains_a_price() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
 
     let printed = run(include_str!("../../docs/pricing.md"), &[], folder.path());
@@ -140,7 +140,7 @@ async fn the_pricing_page_applies_the_example_and_explains_a_price() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_backup_page_restores_a_backup_with_the_same_rows() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
 
     let printed = run(include_str!("../../docs/backup.md"), &[], folder.path());
@@ -155,7 +155,7 @@ async fn the_backup_page_restores_a_backup_with_the_same_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_page_starts_three_processes_and_creates_a_client() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let folder = tempfile::tempdir().unwrap();
     let page = include_str!("../../docs/operations.md");
 

@@ -7,10 +7,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::Caller,
-    installed,
+    installed, one_processor,
     postgres::Postgres,
     program::{self, PROGRAMS},
 };
@@ -45,7 +44,7 @@ const STRACE: [&str; 8] = [
 /// sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_flushed_before_it_is_acknowledged() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(strace) = installed::find("strace", "the flushes of SQLite") else {
         return;
     };
@@ -105,7 +104,7 @@ async fn a_delivery_is_flushed_before_it_is_acknowledged() {
 /// Core requires `fsync=on` and `synchronous_commit=on`.
 #[tokio::test]
 async fn a_postgres_that_acknowledges_before_flushing_is_rejected_at_startup() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     for setting in ["fsync", "synchronous_commit"] {
         let Some(postgres) = Postgres::start_with(&format!("-c {setting}=off")) else {
             return;

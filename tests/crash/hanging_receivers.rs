@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::{io::AsyncReadExt as _, net::TcpListener};
 
 use crate::{
-    ONE_AT_A_TIME,
+    all_processors,
     caller::{Caller, iri},
     cluster::Cluster,
     receiver::Receiver,
@@ -78,7 +78,7 @@ impl HangingReceivers {
 /// receiver would get its last one after many timeouts of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     // Each receiver has a listener.
     process::file_descriptors::raise_limit();
     let Some(cluster) = Cluster::start().await else {

@@ -33,12 +33,12 @@ use self::{
     workload::{CONCURRENT_OBJECTS, Checked, Pickers, Workload, run},
 };
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
     backup::path_str,
     caller::Caller,
     cluster::Cluster,
     fault::{Fault, Faults},
+    one_processor,
     random::{Random, configured_duration},
 };
 
@@ -88,7 +88,7 @@ const KINDS: [&str; 21] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_of_the_all_in_one_are_linearizable_when_it_is_killed() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let mut random = Random::seeded();
     let mut platform = AllInOne::start().await;
     let callers = (platform.shop().await, platform.dispatch_board().await);
@@ -119,7 +119,7 @@ async fn apply_time_slot(platform: &AllInOne, shop: &Caller) {
 /// Every fault occurs at least once, in random order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -6,10 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::MutexGuard;
+use tokio::sync::SemaphorePermit;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::Caller,
     checker::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
@@ -17,6 +16,7 @@ use crate::{
     event_log::{EventLog, Follower},
     fault::{Fault, Faults},
     load::Load,
+    one_processor,
     random::{Random, configured_duration},
     receiver::Receiver,
 };
@@ -35,7 +35,7 @@ const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_all_in_one_loses_nothing_when_it_is_killed() {
-    let alone = ONE_AT_A_TIME.lock().await;
+    let processor = one_processor().await;
     let mut random = Random::seeded();
     let mut platform = AllInOne::start().await;
     let callers = (platform.shop().await, platform.dispatch_board().await);
@@ -50,7 +50,7 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
         test.recovered("all-in-one", outage).await;
     }
 
-    test.verify("SQLite", |statement| platform.sql(statement), alone)
+    test.verify("SQLite", |statement| platform.sql(statement), processor)
         .await;
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
 }
@@ -58,7 +58,7 @@ async fn the_all_in_one_loses_nothing_when_it_is_killed() {
 /// Every fault occurs at least once, in random order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_services_lose_nothing_when_any_of_them_is_killed() {
-    let alone = ONE_AT_A_TIME.lock().await;
+    let processor = one_processor().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
@@ -81,7 +81,7 @@ async fn the_services_lose_nothing_when_any_of_them_is_killed() {
     test.verify(
         "PostgreSQL",
         |statement| cluster.postgres.query(statement),
-        alone,
+        processor,
     )
     .await;
 }
@@ -153,7 +153,7 @@ impl KillTest {
         mut self,
         platform: &str,
         query: impl Fn(&str) -> String,
-        alone: MutexGuard<'static, ()>,
+        processor: SemaphorePermit<'static>,
     ) {
         let (acknowledged, failures) = self.load.finish().await;
         let completed = acknowledged.completed();
@@ -183,9 +183,9 @@ impl KillTest {
         let followed = self.follower.assert_no_gap_after(Instant::now()).await;
         assert_eq!(followed, EventLog::read(&self.shop).await);
 
-        drop(alone);
+        drop(processor);
         tokio::time::sleep(LEASE_TIMEOUT).await;
-        let _alone = ONE_AT_A_TIME.lock().await;
+        let _processor = one_processor().await;
         assert_eq!(verify(Duration::ZERO).await, figures);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::{ONE_AT_A_TIME, caller::Caller, cluster::Cluster, server::Server};
+use crate::{caller::Caller, cluster::Cluster, one_processor, server::Server};
 
 /// Values of a delivery that no process may log or export.
 pub(crate) const NAME: &str = "Zyxw Vutsr";
@@ -98,7 +98,7 @@ async fn send_requests(shop: &Caller) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_has_a_line_in_gateway_and_core_with_the_same_id_and_no_private_value() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = cluster().await else {
         return;
     };

@@ -64,6 +64,7 @@ use std::time::Duration;
 
 use documentation::Documentation;
 use response::Response;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 mod across_cores;
 mod backup;
@@ -108,8 +109,21 @@ mod webhooks;
 /// What a busy machine may add to a guaranteed time.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Locked by the tests that measure times or need the processors for themselves.
-static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// As many tests as may load the machine at a time, each for a while.
+const PROCESSORS: u32 = 2;
+
+static UNUSED_PROCESSORS: Semaphore = Semaphore::const_new(PROCESSORS as usize);
+
+/// For a test that loads the machine, and does not depend on how fast that is.
+async fn one_processor() -> SemaphorePermit<'static> {
+    UNUSED_PROCESSORS.acquire().await.expect("never closed")
+}
+
+/// For a test that measures times, or whose requests fail if they take too long.
+async fn all_processors() -> SemaphorePermit<'static> {
+    let all = UNUSED_PROCESSORS.acquire_many(PROCESSORS).await;
+    all.expect("never closed")
+}
 
 /// Prints a figure on stderr, bypassing the test runner's capture.
 fn report(text: &str) {

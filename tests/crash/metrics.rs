@@ -11,13 +11,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
     caller::{Caller, iri},
     cluster::{Cluster, credentials},
     exposition::{Exposition, Family},
     files::Files,
-    health,
+    health, one_processor,
     postgres::Postgres,
     program::PROGRAMS,
     reserved_addr::reserve_addr,
@@ -94,7 +93,7 @@ async fn use_platform(platform: &AllInOne) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_count_what_was_done() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (platform, addr) = all_in_one(Vec::new()).await;
     use_platform(&platform).await;
 
@@ -219,7 +218,7 @@ pub(crate) async fn core_on(postgres: &Postgres, flags: &[&str]) -> (Files, Serv
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_metric_is_documented_with_its_type_and_labels_and_every_documented_one_exists() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let exposed = exposed().await;
 
     let documented = documented();
@@ -262,7 +261,7 @@ async fn send_requests(shop: &Caller, id: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn series_are_bounded_and_contain_no_id_and_no_name() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let (platform, addr) = all_in_one(Vec::new()).await;
     let shop = platform.shop().await;
     let ids: Vec<_> = (0..=IDS).map(|_| Uuid::now_v7().to_string()).collect();
@@ -288,7 +287,7 @@ async fn series_are_bounded_and_contain_no_id_and_no_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_process_serves_its_metrics_at_its_own_listener_only() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -4,9 +4,10 @@
 use std::process::Command;
 
 use crate::{
-    ONE_AT_A_TIME, checker,
+    checker,
     cluster::Cluster,
     load::Load,
+    one_processor,
     pgbouncer::PgBouncer,
     postgres::Postgres,
     program,
@@ -22,7 +23,7 @@ const TWO_SESSIONS: &str = "default_pool_size = 2";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(postgres) = Postgres::start() else {
         return;
     };

@@ -11,12 +11,13 @@ use delivery::Credentials;
 use serde_json::{Value, json};
 
 use crate::{
-    ONE_AT_A_TIME,
+    all_processors,
     api_client::ApiClient,
     clock,
     cluster::{ADDRESSES, credentials},
     files::Files,
     health::{readiness, wait_until_ready},
+    one_processor,
     postgres::Postgres,
     program::{self, PROGRAMS},
     reserved_addr::reserve_addr,
@@ -150,7 +151,7 @@ async fn ready_platform() -> Option<(Platform, SocketAddr)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some((mut platform, health)) = ready_platform().await else {
         return;
     };
@@ -180,7 +181,7 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut platform, health)) = ready_platform().await else {
         return;
     };
@@ -200,7 +201,7 @@ async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_another_has_them() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(platform) = Platform::start(&[(&[], &[]), (&[], &[])]).await else {
         return;
     };
@@ -238,7 +239,7 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
 /// The clocks differ by 25 s, more than those of hosts that are synchronized.
 #[tokio::test(flavor = "multi_thread")]
 async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_above_2_s() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(library) = clock::find_library("clocks of hosts that differ") else {
         return;
     };

@@ -8,9 +8,9 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    ONE_AT_A_TIME,
     api_client::ApiClient,
     cluster::{RECEIVER_FLAGS, credentials, write_secret},
+    one_processor,
     program::PROGRAMS,
     readiness::Platform,
     server::Server,
@@ -55,7 +55,7 @@ async fn start() -> Option<(Platform, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some((platform, secret)) = start().await else {
         return;
     };
@@ -127,7 +127,7 @@ async fn wait_until_delivered(platform: &Platform) {
 /// The dispatcher runs on without a restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dispatcher_reads_its_renewed_secret_file() {
-    let _one = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some((platform, secret)) = start().await else {
         return;
     };

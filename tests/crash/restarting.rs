@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    ONE_AT_A_TIME,
+    all_processors,
     caller::Caller,
     checker::{self, LEASE_TIMEOUT},
     cluster::Cluster,
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
-    let alone = ONE_AT_A_TIME.lock().await;
+    let processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
@@ -46,9 +46,9 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     verify().await;
     // A notification whose outcome was lost is repeated once its lease has expired. Another test may
     // run in that time.
-    drop(alone);
+    drop(processors);
     tokio::time::sleep(LEASE_TIMEOUT).await;
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let figures = verify().await;
     crate::report(&format!(
         "rolling restart: {restarts} processes; failed requests: {}; {figures}",
@@ -77,7 +77,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 /// Dispatchers report the outcomes of the core's notifications to the remaining core.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_core_that_shuts_down_for_good_with_notifications_in_flight_repeats_none() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use proto::{WatchEventsRequest, events_client::EventsClient};
 
 use crate::{
-    ONE_AT_A_TIME, cluster::Cluster, dispatcher::Dispatcher, grpc, postgres::Postgres,
+    all_processors, cluster::Cluster, dispatcher::Dispatcher, grpc, postgres::Postgres,
     postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
 };
 
@@ -54,7 +54,7 @@ async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
 /// connection does it once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((mut cluster, proxy)) = start().await else {
         return;
     };
@@ -85,7 +85,7 @@ async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {
 /// It inserts the delivery with its tasks, if the definitions have not changed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_create_costs_one_statement() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((cluster, proxy)) = start().await else {
         return;
     };
@@ -107,7 +107,7 @@ async fn a_create_costs_one_statement() {
 /// While a receiver does not respond, there are moments without an open transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };
@@ -142,7 +142,7 @@ async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
 /// One poller reads the log for all streams of a core, and one query checks their client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_event_streams_cost_no_more_round_trips_than_one() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some((cluster, proxy)) = start().await else {
         return;
     };

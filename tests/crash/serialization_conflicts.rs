@@ -1,11 +1,11 @@
 //! Transactions that fail by conflicts are retried, invisibly to clients.
 
 use crate::{
-    ONE_AT_A_TIME,
     caller::iri,
     checker::{self, RECOVERY_TIMEOUT},
     cluster::Cluster,
     load::Load,
+    one_processor,
     postgres::Postgres,
     receiver::{Received, Receiver},
 };
@@ -20,7 +20,7 @@ const REQUESTS: u64 = 240;
 /// `SQLSTATE` 40001, provoked by the strictest isolation level.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn serialization_failures_are_retried() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let settings = "-c default_transaction_isolation=serializable";
     let Some(postgres) = Postgres::start_with(settings) else {
         return;
@@ -54,7 +54,7 @@ async fn serialization_failures_are_retried() {
 /// locked the delivery and waits for the task.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_victim_of_a_deadlock_is_retried() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };

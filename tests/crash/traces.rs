@@ -12,13 +12,15 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME, SLACK,
+    SLACK,
     all_in_one::AllInOne,
+    all_processors,
     caller::Caller,
     cluster::Cluster,
     collector::{Collector, Span},
     exposition::Exposition,
     log_lines::{COMMENTS, NAME, STREET, TELEPHONE, draft},
+    one_processor,
     program::PROGRAMS,
     report,
     reserved_addr::reserve_addr,
@@ -160,7 +162,7 @@ fn check_privacy(collector: &Collector, secrets: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_traced_from_its_client_to_the_receiver_on_sqlite() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let collector = Collector::start().await;
     let flag = collector.flag();
     let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| vec![flag]).await;
@@ -176,7 +178,7 @@ async fn a_delivery_is_traced_from_its_client_to_the_receiver_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_is_traced_through_all_processes_on_postgres_and_in_their_logs() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
@@ -210,7 +212,7 @@ async fn a_delivery_is_traced_through_all_processes_on_postgres_and_in_their_log
 /// The standard variable is not a setting of the platform.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_an_endpoint_nothing_is_exported_and_the_context_is_passed_on() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let collector = Collector::start().await;
     let variable = format!("OTEL_EXPORTER_OTLP_ENDPOINT={}", collector.url());
     let program = PROGRAMS.delivery.to_str().unwrap().to_owned();
@@ -225,7 +227,7 @@ async fn without_an_endpoint_nothing_is_exported_and_the_context_is_passed_on() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_cannot_have_more_traces_exported_than_the_configured_share() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let collector = Collector::start().await;
     let flags = vec![collector.flag(), "--trace-sampling=0".to_owned()];
     let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| flags).await;
@@ -244,7 +246,7 @@ async fn a_client_cannot_have_more_traces_exported_than_the_configured_share() {
 async fn a_collector_that_hangs_delays_neither_requests_nor_shutdown() {
     const REQUESTS: u32 = 20;
 
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let collector = Collector::start_hanging().await;
     let health = reserve_addr();
     let flags = vec![collector.flag(), format!("--health-listen={health}")];

@@ -7,8 +7,8 @@
 use std::{path::PathBuf, sync::LazyLock, time::Duration};
 
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
+    all_processors,
     caller::{Caller, Failure},
     checker::{self, Figures},
     cluster::Cluster,
@@ -53,7 +53,7 @@ fn previous() -> &'static Programs {
 /// rollback, in which new gateways and dispatchers call old cores.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_and_its_rollback_under_load_lose_and_repeat_nothing_and_fail_no_request() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(postgres) = Postgres::start() else {
         return;
     };
@@ -84,7 +84,7 @@ async fn an_upgrade_and_its_rollback_under_load_lose_and_repeat_nothing_and_fail
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_and_its_rollback_of_the_all_in_one_lose_and_repeat_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let mut platform = AllInOne::start_under(&previous().delivery, |_| Vec::new()).await;
     let board = platform.dispatch_board().await;
     let test = UpgradeTest::start(platform.shop().await, &board).await;

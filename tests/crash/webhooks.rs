@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    ONE_AT_A_TIME, all_in_one::AllInOne, cluster::Cluster, receiver::Receiver,
+    all_in_one::AllInOne, all_processors, cluster::Cluster, receiver::Receiver,
     webhook_receiver::WebhookReceiver,
 };
 
 /// The log contains a warning with the webhook, its store and the cause.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn disabling_a_webhook_is_logged() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = WebhookReceiver::start().await;
@@ -46,7 +46,7 @@ async fn disabling_a_webhook_is_logged() {
 async fn a_secret_that_cannot_be_decrypted_delays_no_other_webhook() {
     const OTHERS: usize = 8;
 
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
     let receiver = WebhookReceiver::start().await;
@@ -86,7 +86,7 @@ async fn a_secret_that_cannot_be_decrypted_delays_no_other_webhook() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_test_send_without_a_dispatcher_gets_a_retryable_error() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };

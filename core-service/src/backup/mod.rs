@@ -112,8 +112,12 @@ pub async fn back_up(
     replace: bool,
 ) -> Result<Backup, BackupError> {
     let database = &source.database;
-    if !database.is_file() {
-        return Err(BackupError::NoDatabase(database.clone()));
+    match fs::metadata(database) {
+        Ok(found) if found.is_file() => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed(database, error));
+        }
+        _ => return Err(BackupError::NoDatabase(database.clone())),
     }
     if let Ok(found) = fs::symlink_metadata(file) {
         if !found.is_file() {

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::{
-    ONE_AT_A_TIME,
     caller::{Caller, iri},
     cluster::Cluster,
+    one_processor,
 };
 
 /// A session locks the tasks until the reader waits for them, cancels the delivery, and unlocks the
 /// tasks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_that_is_cancelled_while_it_is_read_is_shown_consistently_with_its_tasks() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processor = one_processor().await;
     let Some(cluster) = Cluster::start().await else {
         return;
     };

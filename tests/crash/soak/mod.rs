@@ -13,9 +13,8 @@ use tokio::time::MissedTickBehavior;
 
 use self::{platform::Platform, samples::Samples, traffic::Traffic};
 use crate::{
-    ONE_AT_A_TIME,
     all_in_one::AllInOne,
-    checker,
+    all_processors, checker,
     cluster::{Cluster, EXPIRE_LEASES},
     postgres::Postgres,
     random::configured_duration,
@@ -54,7 +53,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_all_in_one_loses_nothing_and_does_not_grow() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let mut platform = AllInOne::start().await;
     run(&mut platform).await;
     assert_eq!(platform.sql("PRAGMA integrity_check"), "ok");
@@ -62,7 +61,7 @@ async fn the_all_in_one_loses_nothing_and_does_not_grow() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_services_lose_nothing_and_do_not_grow() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let _processors = all_processors().await;
     let Some(postgres) = Postgres::start_with("-c log_autovacuum_min_duration=0") else {
         return;
     };
