@@ -58,7 +58,7 @@ async fn geocoder(config: &'static Config, spec: &'static GeocoderSpec) -> Check
 fn gazetteer(config: &Config) -> Finding {
     let file = &config.gazetteer_file;
     let path = file.display();
-    if config.all_in_one && !file.exists() {
+    if config.all_in_one && matches!(file.try_exists(), Ok(false)) {
         return Finding::warning(format!("{path} does not exist yet"), FIRST_START);
     }
     match Gazetteer::new(file).check() {

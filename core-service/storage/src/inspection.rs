@@ -42,7 +42,7 @@ impl Inspection {
     pub async fn open(url: &str) -> Result<Option<Self>, Error> {
         let file = migrations::sqlite_file(url);
         let (target, connection) = match &file {
-            Some(file) if !file.exists() => return Ok(None),
+            Some(file) if matches!(file.try_exists(), Ok(false)) => return Ok(None),
             Some(file) => {
                 let options = read_only(file)(SqliteConnectOptions::new().filename(file));
                 (Target::sqlite(options), connect_sqlite(file).await?.into())
@@ -192,5 +192,23 @@ mod tests {
 
             assert!(version.starts_with(expected), "{version}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_examined_is_not_taken_for_a_missing_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&link, &link).unwrap();
+
+        let missing = Inspection::open(&format!("sqlite://{}x", link.display())).await;
+        let unusable = Inspection::open(&format!("sqlite://{}", link.display()))
+            .await
+            .err();
+
+        assert!(missing.unwrap().is_none());
+        assert!(
+            matches!(unusable, Some(Error::Misconfigured(_))),
+            "{unusable:?}"
+        );
     }
 }
