@@ -28,6 +28,12 @@ pub(crate) fn call_error(status: &Status) -> anyhow::Error {
         Code::Cancelled if is_caused_by::<TimeoutExpired>(status) => {
             anyhow::anyhow!("core did not respond in time: try again, or call another core")
         }
+        // tonic's; core's has details.
+        Code::OutOfRange if status.details().is_empty() => {
+            anyhow::anyhow!(
+                "the request is larger than the 4 MiB that core accepts: shorten the file"
+            )
+        }
         Code::PermissionDenied => {
             anyhow::anyhow!(
                 "the operator's client has no permission: {}",

@@ -77,7 +77,7 @@ fn an_operator_creates_a_store_and_a_client_that_creates_deliveries() {
 }
 
 #[test]
-fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_line() {
+fn a_definition_is_applied_and_shown_and_an_invalid_or_too_large_one_is_rejected() {
     let running = AllInOne::start_new(&[]);
     let data_dir = running.data_dir();
     let store = running.text("/store");
@@ -102,6 +102,17 @@ fn a_definition_is_applied_and_shown_and_an_invalid_one_is_rejected_with_its_lin
             stderr(&rejected).starts_with(&format!("{invalid}:{line}:")),
             "{}",
             stderr(&rejected)
+        );
+
+        let large = data_dir.join("large.toml");
+        let comment = "#".repeat(4 << 20);
+        fs::write(&large, format!("{definition}{comment}\n")).unwrap();
+        let large = large.to_str().unwrap();
+        let rejected = running.run(&[command, "apply", large, "--store", store]);
+        assert_eq!(rejected.status.code(), Some(1));
+        assert_eq!(
+            stderr(&rejected),
+            "the request is larger than the 4 MiB that core accepts: shorten the file\n"
         );
         assert_eq!(
             running.run_json(&[command, "show", "--store", store]),
