@@ -10,6 +10,9 @@ use process::{file_descriptors, logs, service_manager, shutdown, traces};
 
 use crate::cli::Command;
 
+#[global_allocator]
+static ALLOCATOR: process::Allocator = process::Allocator;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match cli::parse() {

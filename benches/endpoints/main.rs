@@ -58,6 +58,9 @@ use self::{
     table::{Rates, print_costs, print_ratios},
 };
 
+#[global_allocator]
+static ALLOCATOR: process::Allocator = process::Allocator;
+
 /// How often each measurement is repeated.
 const ROUNDS: usize = 7;
 /// How long each measurement takes, in each round.

@@ -11,6 +11,9 @@ use process::{
     version::version,
 };
 
+#[global_allocator]
+static ALLOCATOR: process::Allocator = process::Allocator;
+
 /// The core of the delivery platform: implements its rules over `PostgreSQL` or `SQLite` and serves
 /// gRPC. Any number of cores can share one `PostgreSQL` database.
 #[derive(Parser)]

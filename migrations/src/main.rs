@@ -7,6 +7,9 @@ use migrations::{DatabaseServerVerification, Pool, Unusable};
 use process::{command_line, logs, secret_file, version::version};
 use sea_orm_migration::sea_orm::ConnectOptions;
 
+#[global_allocator]
+static ALLOCATOR: process::Allocator = process::Allocator;
+
 /// Migrate a database to the schema of this version. A core does the same when it starts.
 #[derive(Parser)]
 #[command(name = "migrations", version = version())]

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use process::{command_line, file_descriptors, logs, service_manager, shutdown, traces};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
+#[global_allocator]
+static ALLOCATOR: process::Allocator = process::Allocator;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let config: Config = command_line::parse_without_secrets_in(&[]);
