@@ -14,8 +14,8 @@ use crate::{
     api_client::ApiClient,
     caller::{Caller, Failure, iri},
     cluster::Cluster,
+    counting_receiver::{CountingReceiver, Received},
     courier::Courier,
-    receiver::{Received, Receiver},
     webhook_receiver::WebhookReceiver,
 };
 
@@ -154,7 +154,7 @@ async fn both_tasks_at_the_same_instant_on_different_cores_complete_a_delivery_o
         return;
     };
     let shop = cluster.shop().await;
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let couriers = couriers(&cluster).await;
 
     let mut races = JoinSet::new();

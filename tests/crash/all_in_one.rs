@@ -30,7 +30,17 @@ pub(crate) struct AllInOne {
 
 impl AllInOne {
     pub(crate) async fn start() -> Self {
-        Self::start_under(&PROGRAMS.delivery, |_| Vec::new()).await
+        Self::start_with_flags(Vec::new()).await
+    }
+
+    /// Starts it with more flags.
+    pub(crate) async fn start_with_flags(flags: Vec<String>) -> Self {
+        Self::start_under(&PROGRAMS.delivery, |_| flags).await
+    }
+
+    /// Starts another build of it.
+    pub(crate) async fn start_build(delivery: &Path) -> Self {
+        Self::start_under(delivery, |_| Vec::new()).await
     }
 
     /// Starts it with the data directory `data` of a directory.
@@ -40,7 +50,8 @@ impl AllInOne {
         Self::start_in(data_dir, program, Vec::new(), Vec::new(), directory).await
     }
 
-    /// Starts it under another program. `arguments` gets the parent of the data directory.
+    /// Starts it by a program that executes its last arguments, such as `strace`. `arguments` gets
+    /// the parent of the data directory.
     pub(crate) async fn start_under(
         program: &Path,
         arguments: impl FnOnce(&Path) -> Vec<String>,

@@ -17,11 +17,11 @@ use crate::{
     all_in_one::AllInOne,
     caller::{Caller, Failure, iri},
     checker::{self, RECOVERY_TIMEOUT},
+    counting_receiver::CountingReceiver,
     event_log::EventLog,
     load::{Acknowledged, Load},
     one_processor,
     program::{self, PROGRAMS},
-    receiver::Receiver,
 };
 
 /// The requests before the backup, and between its end and the loss of the platform.
@@ -53,7 +53,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() 
     let _processor = one_processor().await;
     let mut platform = AllInOne::start().await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     // A backlog: nothing is delivered before the backup.
     receiver.set_responding(false);
     let load = Load::start(WORKERS, &shop, &board);
@@ -111,7 +111,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_restored_from_it() 
 pub(crate) async fn verify_restored(
     before: &Acknowledged,
     shop: &Caller,
-    receiver: &Receiver,
+    receiver: &CountingReceiver,
     query: impl Fn(&str) -> String,
 ) {
     assert_restored(before, shop).await;

@@ -6,12 +6,11 @@ use crate::{
     backup::{REQUESTS, WORKERS, path_str, verify_restored},
     checker::RECOVERY_TIMEOUT,
     cluster::{Cluster, EXPIRE_LEASES},
+    counting_receiver::CountingReceiver,
     load::Load,
     one_processor,
     postgres::Postgres,
-    program,
-    receiver::Receiver,
-    report,
+    program, report,
 };
 
 /// Backs up a platform under load, loses it later, and restores it: everything acknowledged before
@@ -26,7 +25,7 @@ async fn drill(
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     // A backlog: nothing is delivered before the backup.
     receiver.set_responding(false);
     let load = Load::start(WORKERS, &shop, &board);

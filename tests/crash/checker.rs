@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 
 use crate::{
     caller::{Caller, Failure, iri},
+    counting_receiver::CountingReceiver,
     event_log::EventLog,
     load::Acknowledged,
-    receiver::Receiver,
 };
 
 /// The number of deliveries read concurrently.
@@ -123,7 +123,7 @@ impl fmt::Display for Figures {
 pub(crate) async fn verify(
     acknowledged: &Acknowledged,
     shop: &Caller,
-    receiver: &Receiver,
+    receiver: &CountingReceiver,
     query: impl Fn(&str) -> String,
     timeout: Duration,
 ) -> Figures {
@@ -137,7 +137,7 @@ pub(crate) async fn verify(
 pub(crate) async fn read_back(
     acknowledged: &Acknowledged,
     shop: &Caller,
-    receiver: &Receiver,
+    receiver: &CountingReceiver,
     log: &EventLog,
 ) -> Figures {
     let completed = acknowledged.completed();

@@ -12,10 +12,10 @@ use crate::{
     caller::{Caller, Failure, iri},
     checker,
     cluster::{Cluster, EXPIRE_LEASES},
+    counting_receiver::CountingReceiver,
     load::Load,
     postgres::Postgres,
     postgres_proxy::PostgresProxy,
-    receiver::Receiver,
 };
 
 /// The number of requests of each kind during an outage.
@@ -95,7 +95,7 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     let url = proxy.database_url();
     let cluster = Cluster::start_on(postgres, &url).await;
     let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::subscribed(&callers.0).await;
+    let receiver = CountingReceiver::subscribed(&callers.0).await;
     let existing = callers.0.create_delivery_with_key(EXISTING).await.unwrap();
     let task = iri(&existing["dropoff"]).to_owned();
     let load = Load::start(4, &callers.0, &callers.1);

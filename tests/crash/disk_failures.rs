@@ -10,10 +10,10 @@ use crate::{
     caller::{Caller, Failure, iri},
     checker,
     cluster::{EXPIRE_LEASES, credentials},
+    counting_receiver::CountingReceiver,
     disk::Disk,
     load::Load,
     program,
-    receiver::Receiver,
 };
 
 /// The number of creators, and of completers.
@@ -118,7 +118,7 @@ async fn run_fault(
     repair: fn(&mut Disk),
 ) -> (Duration, String) {
     let shop = platform.shop().await;
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let existing = shop.create_delivery_with_key(BEFORE).await.unwrap();
     let load = Load::start(WORKERS, &shop, &platform.dispatch_board().await);
     load.wait_for_successes(SUCCESSES).await;

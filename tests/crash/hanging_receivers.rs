@@ -16,7 +16,7 @@ use crate::{
     all_processors,
     caller::{Caller, iri},
     cluster::Cluster,
-    receiver::Receiver,
+    counting_receiver::CountingReceiver,
     report,
     server::Server,
 };
@@ -85,7 +85,7 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     deliver(&shop, &board, &receiver).await;
     let hanging = HangingReceivers::default();
     for _ in 0..CLIENTS {
@@ -122,7 +122,7 @@ async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() 
 }
 
 /// Creates and completes a delivery; waits until the receiver is notified.
-async fn deliver(shop: &Caller, board: &Caller, receiver: &Receiver) {
+async fn deliver(shop: &Caller, board: &Caller, receiver: &CountingReceiver) {
     let delivery = shop.create_delivery().await.unwrap();
     board.complete_delivery(&delivery).await;
     let expected = BTreeSet::from([iri(&delivery).to_owned()]);

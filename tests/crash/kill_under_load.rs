@@ -13,12 +13,12 @@ use crate::{
     caller::Caller,
     checker::{self, LEASE_TIMEOUT, RECOVERY_TIMEOUT},
     cluster::{Cluster, EXPIRE_LEASES},
+    counting_receiver::CountingReceiver,
     event_log::{EventLog, Follower},
     fault::{Fault, Faults},
     load::Load,
     one_processor,
     random::{Random, configured_duration},
-    receiver::Receiver,
 };
 
 /// The duration of a test, unless configured.
@@ -89,7 +89,7 @@ async fn the_services_lose_nothing_when_any_of_them_is_killed() {
 /// Load, a receiver, a reader of the event log, and the outages observed so far.
 struct KillTest {
     shop: Caller,
-    receiver: Receiver,
+    receiver: CountingReceiver,
     follower: Follower,
     workers: usize,
     load: Load,
@@ -100,7 +100,7 @@ struct KillTest {
 impl KillTest {
     /// `reader` is a client of the shop's with connections of its own.
     async fn start((shop, board): (Caller, Caller), reader: Caller, random: &mut Random) -> Self {
-        let receiver = Receiver::subscribed(&shop).await;
+        let receiver = CountingReceiver::subscribed(&shop).await;
         let workers = 4 + usize::try_from(random.below(13)).unwrap();
         let load = Load::start(workers, &shop, &board);
         // The second shows that the first has an outcome: until then, a receiver gets one at a time,

@@ -145,9 +145,9 @@ impl Load {
             .await;
     }
 
-    /// As [`Self::wait_for_successes`], and until gateways have noticed a restarted core. If another
-    /// core is stopped before, they may know of none.
-    pub(crate) async fn wait_between_steps(&self, more: u64) {
+    /// As [`Self::wait_for_successes`], and until gateways have noticed a restarted core. If the
+    /// other core were stopped before, they might know of none.
+    pub(crate) async fn wait_for_successes_and_health_checks(&self, more: u64) {
         tokio::join!(
             self.wait_for_successes(more),
             tokio::time::sleep(HEALTH_CHECKS)

@@ -36,7 +36,7 @@ pub(crate) async fn all_in_one(flags: Vec<String>) -> (AllInOne, SocketAddr) {
     let addr = reserve_addr();
     let flag = format!("--health-listen={addr}");
     let flags = [vec![flag], flags].concat();
-    let platform = AllInOne::start_under(&PROGRAMS.delivery, |_| flags).await;
+    let platform = AllInOne::start_with_flags(flags).await;
     (platform, addr)
 }
 

@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::{
     checker,
     cluster::Cluster,
+    counting_receiver::CountingReceiver,
     load::Load,
     one_processor,
     pgbouncer::PgBouncer,
     postgres::Postgres,
     program,
-    receiver::Receiver,
     startup_errors::{Fixture, assert_error, migrations_program},
 };
 
@@ -32,7 +32,7 @@ async fn two_cores_that_share_two_sessions_lose_and_repeat_nothing() {
     };
     let cluster = Cluster::start_on(postgres, &pgbouncer.url("postgres")).await;
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
 
     let load = Load::start(8, &shop, &board);
     load.wait_for_successes(REQUESTS).await;

@@ -34,15 +34,22 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The flags and the environment of a core.
 type CoreSettings<'a> = (&'a [&'a str], &'a [(&'a str, String)]);
 
+/// A core, with the addresses of its gRPC API and of its `/readyz`.
+pub(crate) struct Core {
+    pub(crate) server: Server,
+    pub(crate) addr: SocketAddr,
+    pub(crate) health: SocketAddr,
+}
+
 /// Cores on one PostgreSQL, and a gateway.
 pub(crate) struct Platform {
     pub(crate) postgres: Postgres,
     pub(crate) files: Files,
     /// The output of `bootstrap`.
     pub(crate) clients: Value,
-    /// Each with the addresses of its gRPC API and its `/readyz`.
-    pub(crate) cores: Vec<(Server, SocketAddr, SocketAddr)>,
-    pub(crate) gateway: (Server, SocketAddr),
+    pub(crate) cores: Vec<Core>,
+    pub(crate) gateway: Server,
+    pub(crate) gateway_addr: SocketAddr,
 }
 
 impl Platform {
@@ -64,22 +71,26 @@ impl Platform {
             arguments.push(format!("--health-listen={health}"));
             arguments.push(format!(
                 "--gazetteer-file={}",
-                files.path(&index.to_string())
+                files.path(&gazetteer_file(index))
             ));
             arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
-            let mut core = Server::core(&format!("core {index}"), arguments);
+            let mut server = Server::core(&format!("core {index}"), arguments);
             for (name, value) in *environment {
-                core = core.with_variable(name, value);
+                server = server.with_variable(name, value);
             }
-            core.start().await;
-            started.push((core, addr, health));
+            server.start().await;
+            started.push(Core {
+                server,
+                addr,
+                health,
+            });
         }
-        let addr = reserve_addr();
+        let gateway_addr = reserve_addr();
         let mut arguments: Vec<_> = started
             .iter()
-            .map(|(_, addr, _)| format!("--core-url=http://{addr}"))
+            .map(|core| format!("--core-url=http://{}", core.addr))
             .collect();
-        arguments.push(format!("--listen={addr}"));
+        arguments.push(format!("--listen={gateway_addr}"));
         let mut gateway = Server::gateway("gateway", arguments);
         gateway.start().await;
         Some(Self {
@@ -87,12 +98,13 @@ impl Platform {
             files,
             clients,
             cores: started,
-            gateway: (gateway, addr),
+            gateway,
+            gateway_addr,
         })
     }
 
     fn health(&self, core: usize) -> SocketAddr {
-        self.cores[core].2
+        self.cores[core].health
     }
 
     /// The JSON of an operator's command to a core.
@@ -102,7 +114,7 @@ impl Platform {
 
     fn operator_command(&self, core: usize, arguments: &[&str]) -> Command {
         let client = credentials(&self.clients["operator_client"]);
-        let core_url = format!("http://{}", self.cores[core].1);
+        let core_url = format!("http://{}", self.cores[core].addr);
         let mut command = PROGRAMS.operator_command(&core_url, &client);
         command.args(arguments).arg("--json");
         command
@@ -119,10 +131,15 @@ impl Platform {
 
     /// A new shop's client, at the gateway.
     async fn shop(&self) -> ApiClient {
-        let gateway = format!("http://{}", self.gateway.1);
+        let gateway = format!("http://{}", self.gateway_addr);
         let scopes = ["deliveries", "tasks"];
         ApiClient::authorized(&gateway, &self.create_client(), &scopes).await
     }
+}
+
+/// The name of a core's own file of addresses.
+fn gazetteer_file(core: usize) -> String {
+    format!("gazetteer {core}")
 }
 
 /// The reason of a 503 from `/readyz`, once there is one.
@@ -145,7 +162,7 @@ async fn ready_platform() -> Option<(Platform, SocketAddr)> {
     let platform = Platform::start(&[(&["--geocoder=none"], &[])]).await?;
     let health = platform.health(0);
     wait_until_ready(health).await;
-    wait_until_ready(platform.gateway.1).await;
+    wait_until_ready(platform.gateway_addr).await;
     Some((platform, health))
 }
 
@@ -168,7 +185,7 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
         reason,
         "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one\n"
     );
-    wait_until_not_ready(platform.gateway.1).await;
+    wait_until_not_ready(platform.gateway_addr).await;
     assert_error(
         &mut platform.operator_command(0, &["stores", "create", "--name=Shop"]),
         1,
@@ -176,7 +193,7 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
     );
     platform.postgres.promote();
     wait_until_ready(health).await;
-    wait_until_ready(platform.gateway.1).await;
+    wait_until_ready(platform.gateway_addr).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +205,7 @@ async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
 
     platform.postgres.pause();
 
-    for addr in [health, platform.gateway.1] {
+    for addr in [health, platform.gateway_addr] {
         wait_until_not_ready(addr).await;
         let asked = Instant::now();
         assert_eq!(readiness(addr).await.0, "503");
@@ -196,7 +213,7 @@ async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
     }
     platform.postgres.resume();
     wait_until_ready(health).await;
-    wait_until_ready(platform.gateway.1).await;
+    wait_until_ready(platform.gateway_addr).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,19 +225,18 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
     let reason = wait_until_not_ready(platform.health(0)).await;
     assert!(reason.contains("delivery addresses import"), "{reason}");
     assert!(reason.contains("--geocoder none"), "{reason}");
-    wait_until_not_ready(platform.gateway.1).await;
+    wait_until_not_ready(platform.gateway_addr).await;
 
     platform.operator(0, &["addresses", "import", ADDRESSES]);
 
     wait_until_ready(platform.health(0)).await;
-    wait_until_ready(platform.gateway.1).await;
+    wait_until_ready(platform.gateway_addr).await;
     assert_eq!(
         wait_until_not_ready(platform.health(1)).await,
-        reason.replace("/0", "/1")
+        reason.replace(&gazetteer_file(0), &gazetteer_file(1))
     );
     platform
         .gateway
-        .0
         .wait_for_line("core is not ready or is shutting down")
         .await;
     let shop = platform.shop().await;
@@ -232,8 +248,9 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
             .await
             .expect(201);
     }
-    assert!(platform.files.directory().join("0").exists());
-    assert!(!platform.files.directory().join("1").exists());
+    let directory = platform.files.directory();
+    assert!(directory.join(gazetteer_file(0)).exists());
+    assert!(!directory.join(gazetteer_file(1)).exists());
 }
 
 /// The clocks differ by 25 s, more than those of hosts that are synchronized.
@@ -255,7 +272,7 @@ async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_abov
 
     for (core, ahead) in [(0, 20.0), (1, -5.0)] {
         let warning = "the clock of this host differs from PostgreSQL's by ";
-        let warned = platform.cores[core].0.wait_for_line(warning).await;
+        let warned = platform.cores[core].server.wait_for_line(warning).await;
         assert!(warned.contains("WARN"), "{warned}");
         // On a busy machine, PostgreSQL's clock is read a moment later than the host's.
         let (_, difference) = warned.split_once(warning).unwrap();
@@ -268,7 +285,7 @@ async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_abov
         shop.get("/api/me").await.expect(200);
         platform.shop().await.get("/api/me").await.expect(200);
     }
-    let output = platform.cores[2].0.output();
+    let output = platform.cores[2].server.output();
     let warned = output.iter().find(|line| line.contains("differs from"));
     assert_eq!(warned, None);
 }

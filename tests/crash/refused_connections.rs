@@ -38,6 +38,8 @@ async fn a_core_that_is_refused_connections_works_with_those_it_has() {
     let limit = format!("ALTER ROLE app CONNECTION LIMIT {PERMITTED}");
     cluster.postgres.sql(&limit);
 
+    // In the first round connections are refused for the first time; in the second, further ones
+    // are rarely tried.
     for round in ["first", "second"] {
         let started = Instant::now();
         let keys: Vec<_> = (0..CREATES)

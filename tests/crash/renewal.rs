@@ -33,7 +33,7 @@ const OPEN: &str = "stream from core is open";
 fn dispatcher(platform: &Platform, secret_file: &Path, ready: &'static str) -> Server {
     let client = credentials(&platform.clients["dispatcher_client"]);
     let mut arguments = vec![
-        format!("--core-url=http://{}", platform.cores[0].1),
+        format!("--core-url=http://{}", platform.cores[0].addr),
         format!("--client-key={}", client.api_key),
         format!("--client-secret-file={}", secret_file.display()),
     ];
@@ -65,7 +65,7 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
     dispatcher.start().await;
     let receiver = WebhookReceiver::start().await;
     let client = platform.create_client();
-    let gateway = format!("http://{}", platform.gateway.1);
+    let gateway = format!("http://{}", platform.gateway_addr);
     let scopes = ["deliveries", "tasks"];
     let shop = async || ApiClient::authorized(&gateway, &client, &scopes).await;
     let draft = json!({ "event": "delivery.completed", "url": receiver.url() });

@@ -8,8 +8,8 @@ use crate::{
     caller::Caller,
     checker::{self, LEASE_TIMEOUT},
     cluster::Cluster,
+    counting_receiver::{CountingReceiver, Received},
     load::Load,
-    receiver::{Received, Receiver},
 };
 
 /// The number of workers that create deliveries, and of those that complete their tasks.
@@ -31,7 +31,8 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
 
     let mut restarts = 0;
     for server in cluster.servers() {
-        load.wait_between_steps(REQUESTS_BETWEEN_STEPS).await;
+        load.wait_for_successes_and_health_checks(REQUESTS_BETWEEN_STEPS)
+            .await;
         let status = server.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", server.name());
         load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
@@ -60,9 +61,9 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
 }
 
 /// An API client of the store, its webhook receiver, and load.
-async fn start_load(cluster: &Cluster) -> (Caller, Receiver, Load) {
+async fn start_load(cluster: &Cluster) -> (Caller, CountingReceiver, Load) {
     let shop = cluster.shop().await;
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
     (shop, receiver, load)
 }

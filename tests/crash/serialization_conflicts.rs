@@ -4,10 +4,10 @@ use crate::{
     caller::iri,
     checker::{self, RECOVERY_TIMEOUT},
     cluster::Cluster,
+    counting_receiver::{CountingReceiver, Received},
     load::Load,
     one_processor,
     postgres::Postgres,
-    receiver::{Received, Receiver},
 };
 
 /// The number of creators, and of completers. Each completer completes both tasks of a delivery at
@@ -28,7 +28,7 @@ async fn serialization_failures_are_retried() {
     let url = postgres.url();
     let cluster = Cluster::start_on(postgres, &url).await;
     let shop = cluster.shop().await;
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
 
     load.wait_for_successes(REQUESTS).await;
@@ -59,7 +59,7 @@ async fn the_victim_of_a_deadlock_is_retried() {
         return;
     };
     let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let delivery = shop.create_delivery().await.unwrap();
     board.complete(iri(&delivery["pickup"])).await.unwrap();
 

@@ -146,7 +146,7 @@ fn a_core_reports_an_unusable_master_key() {
     );
 }
 
-/// It does not create the schema, and so cannot serve with any key.
+/// Only `bootstrap` creates the database and its schema.
 #[test]
 fn a_core_reports_a_database_that_was_not_bootstrapped() {
     let fixture = Fixture::new();

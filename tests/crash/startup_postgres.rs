@@ -90,10 +90,12 @@ fn a_core_reports_an_unusable_postgresql() {
         command.args(["--database-url-file", &url_file]);
         command
     };
+    // By its name, this migration of a later version only adds, so that an older program ignores it.
     record("m9998_add_later");
     let applied = program::output(&mut migrations());
     assert_eq!(String::from_utf8_lossy(&applied.stderr), "0 applied\n");
     assert!(applied.status.success());
+    // This one may have removed what an older program uses.
     record("m9999_later");
     let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
     assert_rejected(&mut from_file(&[&key]), newer);

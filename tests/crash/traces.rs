@@ -165,7 +165,7 @@ async fn a_delivery_is_traced_from_its_client_to_the_receiver_on_sqlite() {
     let _processor = one_processor().await;
     let collector = Collector::start().await;
     let flag = collector.flag();
-    let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| vec![flag]).await;
+    let mut platform = AllInOne::start_with_flags(vec![flag]).await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
 
     let received = deliver(&shop, &board).await;
@@ -230,7 +230,7 @@ async fn a_client_cannot_have_more_traces_exported_than_the_configured_share() {
     let _processor = one_processor().await;
     let collector = Collector::start().await;
     let flags = vec![collector.flag(), "--trace-sampling=0".to_owned()];
-    let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| flags).await;
+    let mut platform = AllInOne::start_with_flags(flags).await;
     let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
 
     let received = deliver(&shop, &board).await;
@@ -250,7 +250,7 @@ async fn a_collector_that_hangs_delays_neither_requests_nor_shutdown() {
     let collector = Collector::start_hanging().await;
     let health = reserve_addr();
     let flags = vec![collector.flag(), format!("--health-listen={health}")];
-    let mut platform = AllInOne::start_under(&PROGRAMS.delivery, |_| flags).await;
+    let mut platform = AllInOne::start_with_flags(flags).await;
     let shop = platform.shop().await;
     collector.wait_for_export().await;
 

@@ -12,10 +12,10 @@ use crate::{
     caller::{Caller, Failure},
     checker::{self, Figures},
     cluster::Cluster,
+    counting_receiver::CountingReceiver,
     load::Load,
     postgres::Postgres,
     program::{PROGRAMS, Programs},
-    receiver::Receiver,
 };
 
 /// The number of workers that create deliveries, and of those that complete their tasks.
@@ -85,7 +85,7 @@ async fn an_upgrade_and_its_rollback_under_load_lose_and_repeat_nothing_and_fail
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upgrade_and_its_rollback_of_the_all_in_one_lose_and_repeat_nothing() {
     let _processors = all_processors().await;
-    let mut platform = AllInOne::start_under(&previous().delivery, |_| Vec::new()).await;
+    let mut platform = AllInOne::start_build(&previous().delivery).await;
     let board = platform.dispatch_board().await;
     let test = UpgradeTest::start(platform.shop().await, &board).await;
     let non_additive = platform.sql(COUNT_NON_ADDITIVE_MIGRATIONS);
@@ -129,13 +129,13 @@ enum Kind {
 /// Load on a platform and a receiver of its notifications.
 struct UpgradeTest {
     shop: Caller,
-    receiver: Receiver,
+    receiver: CountingReceiver,
     load: Load,
 }
 
 impl UpgradeTest {
     async fn start(shop: Caller, board: &Caller) -> Self {
-        let receiver = Receiver::subscribed(&shop).await;
+        let receiver = CountingReceiver::subscribed(&shop).await;
         let load = Load::start(WORKERS, &shop, board);
         load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
         Self {
@@ -158,7 +158,9 @@ impl UpgradeTest {
                 assert_eq!(status.code(), Some(0), "{}", server.name());
                 server.set_program(program);
                 server.start().await;
-                self.load.wait_between_steps(REQUESTS_BETWEEN_STEPS).await;
+                self.load
+                    .wait_for_successes_and_health_checks(REQUESTS_BETWEEN_STEPS)
+                    .await;
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    all_in_one::AllInOne, all_processors, cluster::Cluster, receiver::Receiver,
+    all_in_one::AllInOne, all_processors, cluster::Cluster, counting_receiver::CountingReceiver,
     webhook_receiver::WebhookReceiver,
 };
 
@@ -91,7 +91,7 @@ async fn a_test_send_without_a_dispatcher_gets_a_retryable_error() {
         return;
     };
     let shop = cluster.shop().await;
-    let receiver = Receiver::subscribed(&shop).await;
+    let receiver = CountingReceiver::subscribed(&shop).await;
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     let webhook = webhooks["hydra:member"][0]["@id"].as_str().unwrap();
     for dispatcher in &mut cluster.dispatchers {

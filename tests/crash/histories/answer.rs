@@ -50,7 +50,7 @@ pub(super) enum RequestResult {
     /// It may have been executed, or may still be.
     Unknown,
     /// It was not executed, and never will be.
-    NotSent,
+    NotExecuted,
 }
 
 impl RequestResult {
@@ -61,7 +61,7 @@ impl RequestResult {
         };
         match failure {
             Failure::ConnectionRefused(_) | Failure::ErrorResponse { status: 429, .. } => {
-                Self::NotSent
+                Self::NotExecuted
             }
             Failure::ConnectionLost(_) | Failure::IncompleteResponse(_) | Failure::Timeout => {
                 Self::Unknown

@@ -219,7 +219,7 @@ impl<W: Workload> Object<W> {
             match result {
                 RequestResult::Answered(answer) => break (invoked, end, Some(answer)),
                 RequestResult::Unknown => break (invoked, end, None),
-                RequestResult::NotSent => {
+                RequestResult::NotExecuted => {
                     assert!(Instant::now() < deadline, "the platform is not reachable");
                     tokio::time::sleep(PAUSE_AFTER_FAILURE).await;
                 }

@@ -201,7 +201,7 @@ impl Actor for Reader {
 pub(super) struct NewConnectionClient(pub(super) Access);
 
 impl Actor for NewConnectionClient {
-    /// Keeps both clients below the limit of 60 tokens in a minute for a client.
+    /// Two actors with the same API client stay below its limit of 60 tokens in a minute.
     const STEP_INTERVAL: Duration = Duration::from_secs(3);
 
     async fn step(&mut self, journal: &Journal) {

@@ -16,9 +16,9 @@ use crate::{
     all_in_one::AllInOne,
     all_processors, checker,
     cluster::{Cluster, EXPIRE_LEASES},
+    counting_receiver::CountingReceiver,
     postgres::Postgres,
     random::configured_duration,
-    receiver::Receiver,
 };
 
 /// The duration of a test, unless configured.
@@ -80,7 +80,7 @@ async fn the_services_lose_nothing_and_do_not_grow() {
 async fn run<P: Platform>(platform: &mut P) {
     let duration = configured_duration().unwrap_or(DEFAULT_DURATION);
     let access = platform.access();
-    let receiver = Receiver::start().await;
+    let receiver = CountingReceiver::start().await;
     receiver.refuse_one_in(REFUSED_INTERVAL);
     access.shop().await.subscribe(receiver.url()).await;
     let mut traffic = Traffic::start(&access).await;
@@ -101,7 +101,7 @@ async fn run<P: Platform>(platform: &mut P) {
         if started.elapsed() > duration * (2 * faults + 1) / (2 * FAULTS) {
             let is_after_first_quarter = started.elapsed() > duration / 4;
             fault = platform
-                .inject((faults, is_after_first_quarter), &traffic, &receiver)
+                .inject(faults, is_after_first_quarter, &traffic, &receiver)
                 .await;
             last_fault = Instant::now();
             faults += 1;
@@ -158,7 +158,11 @@ fn tables() -> impl Iterator<Item = &'static str> {
 }
 
 /// The traffic, the processes and the database now.
-fn sample(platform: &impl Platform, traffic: &Traffic, receiver: &Receiver) -> Vec<(String, u64)> {
+fn sample(
+    platform: &impl Platform,
+    traffic: &Traffic,
+    receiver: &CountingReceiver,
+) -> Vec<(String, u64)> {
     let notified = receiver.received();
     let [succeeded, failed, created, done] = traffic.totals();
     let count = |count| u64::try_from(count).unwrap();

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     all_in_one::AllInOne,
     cluster::{Cluster, credentials},
+    counting_receiver::CountingReceiver,
     fault::Fault,
-    receiver::Receiver,
     server::Server,
 };
 
@@ -60,17 +60,19 @@ pub(super) trait Platform {
     /// Names and values of what the database occupies, and of the work of autovacuum.
     fn storage(&self) -> Vec<(String, u64)>;
 
-    /// Injects a fault, by its number and whether the first quarter of the run is over, and repairs
-    /// it; returns its name. The caller lets a receiver respond again.
+    /// Injects the next fault, of which there were `number` before, and repairs it; returns its name.
+    /// The caller lets a receiver respond again.
     async fn inject(
         &mut self,
-        fault: (u32, bool),
+        number: u32,
+        is_after_first_quarter: bool,
         traffic: &Traffic,
-        receiver: &Receiver,
+        receiver: &CountingReceiver,
     ) -> String;
 }
 
-/// The process is killed in the first quarter of a run only, so that its growth is seen afterwards.
+/// The process is killed at least once, and not after the first quarter of a run unless that is the
+/// first fault, so that its growth is seen afterwards.
 impl Platform for AllInOne {
     const NAME: &str = "SQLite";
     const SAMPLES_FILE: &str = "soak-sqlite.csv";
@@ -114,9 +116,10 @@ impl Platform for AllInOne {
 
     async fn inject(
         &mut self,
-        (number, is_after_first_quarter): (u32, bool),
+        number: u32,
+        is_after_first_quarter: bool,
         traffic: &Traffic,
-        receiver: &Receiver,
+        receiver: &CountingReceiver,
     ) -> String {
         let name = if !is_after_first_quarter || number == 0 {
             self.server.kill();
@@ -191,9 +194,10 @@ impl Platform for Cluster {
 
     async fn inject(
         &mut self,
-        (number, _): (u32, bool),
+        number: u32,
+        _: bool,
         traffic: &Traffic,
-        receiver: &Receiver,
+        receiver: &CountingReceiver,
     ) -> String {
         let served = async |_: Instant| traffic.wait_for_successes(SUCCESSES).await;
         let kind = usize::try_from(number).unwrap() % FAULTS.len();

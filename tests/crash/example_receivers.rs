@@ -29,13 +29,13 @@ const BODY: &str = r#"{"data":{"object":"\/api\/deliveries\/1","event":"delivery
 const KEY: [u8; 32] = [7; 32];
 
 /// A running receiver. Killed when dropped.
-struct Receiver {
+struct ExampleReceiver {
     process: Child,
     addr: SocketAddr,
     directory: TempDir,
 }
 
-impl Receiver {
+impl ExampleReceiver {
     /// Starts a receiver that checks `header`, or the Standard Webhooks headers.
     fn start(mut command: Command, header: Option<&str>) -> Self {
         let (addr, directory) = (reserve_addr(), tempfile::tempdir().unwrap());
@@ -98,7 +98,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for ExampleReceiver {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -136,7 +136,7 @@ fn standard(id: &str, sent_at: &str, key: &[u8]) -> [(&'static str, String); 3] 
 }
 
 async fn check_standard_signatures(command: Command) {
-    let receiver = Receiver::start(command, None);
+    let receiver = ExampleReceiver::start(command, None);
     let now = now();
     let sent = |id: &str, seconds: u64| standard(id, &seconds.to_string(), &KEY);
 
@@ -156,12 +156,12 @@ async fn check_standard_signatures(command: Command) {
     );
     assert_eq!(receiver.processed(), 2);
 
-    let mut of_another = sent("c", now);
-    of_another[0].1 = String::from("d");
+    let mut with_another_id = sent("c", now);
+    with_another_id[0].1 = String::from("d");
     let mut unversioned = sent("c", now);
     unversioned[2].1 = unversioned[2].1.replace("v1,", "");
     let text = BASE64_STANDARD.encode(KEY);
-    let platform_key = standard("c", &now.to_string(), text.as_bytes());
+    let keyed_with_text = standard("c", &now.to_string(), text.as_bytes());
     let forged = [
         ("stale", sent("c", now - 3600).to_vec(), BODY.to_owned()),
         (
@@ -174,7 +174,7 @@ async fn check_standard_signatures(command: Command) {
             sent("c", now).to_vec(),
             BODY.replace('1', "2"),
         ),
-        ("another id", of_another.to_vec(), BODY.to_owned()),
+        ("another id", with_another_id.to_vec(), BODY.to_owned()),
         (
             "another key",
             standard("c", &now.to_string(), &[8; 32]).to_vec(),
@@ -182,7 +182,7 @@ async fn check_standard_signatures(command: Command) {
         ),
         (
             "the secret's text as key",
-            platform_key.to_vec(),
+            keyed_with_text.to_vec(),
             BODY.to_owned(),
         ),
         ("no version", unversioned.to_vec(), BODY.to_owned()),
@@ -215,7 +215,7 @@ async fn check_standard_signatures(command: Command) {
 }
 
 async fn check_platform_signatures(command: Command) {
-    let receiver = Receiver::start(command, Some(PLATFORM_HEADER));
+    let receiver = ExampleReceiver::start(command, Some(PLATFORM_HEADER));
     let text = BASE64_STANDARD.encode(KEY);
     let signed = |id: &str, key: &[u8]| {
         let signature = sign(key, BODY);
@@ -247,7 +247,7 @@ async fn check_platform_signatures(command: Command) {
 async fn check_missing_secret(mut command: Command) {
     command.env("WEBHOOK_SECRET", "");
     if command.get_program() == "php" {
-        let receiver = Receiver::start(command, None);
+        let receiver = ExampleReceiver::start(command, None);
         let forged = standard("a", &now().to_string(), &[]);
         assert_eq!(receiver.send(&forged, BODY).await, 500);
         assert_eq!(receiver.processed(), 0);

@@ -56,7 +56,7 @@ impl Received {
 }
 
 /// A receiver on loopback. It stops when the test ends.
-pub(crate) struct Receiver {
+pub(crate) struct CountingReceiver {
     url: String,
     received: watch::Receiver<Received>,
     /// Whether it responds.
@@ -65,7 +65,7 @@ pub(crate) struct Receiver {
     refusing: Arc<AtomicUsize>,
 }
 
-impl Receiver {
+impl CountingReceiver {
     /// Starts a receiver that responds with 204.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
