@@ -170,6 +170,7 @@ async fn a_copy_of_a_running_platforms_file_without_its_write_ahead_log_is_refus
         to
     };
     let alone = ["delivery.sqlite", "master.key"];
+    // It has a number that advances with each checkpoint, and shows that the log is missing.
     let with_generation = [&alone[..], &["delivery.sqlite-generation"]].concat();
 
     for (name, files) in [("alone", &alone[..]), ("generation", &with_generation)] {
@@ -235,8 +236,8 @@ async fn backup_and_restore_refuse_unsafe_targets_other_keys_and_damaged_files()
     let in_data_dir = ["--data-dir", path_str(&data)];
     let backup = |arguments: &[&str]| run_program(&[&["backup"], arguments, &in_data_dir].concat());
 
-    let beside = data.join("delivery.sqlite");
-    let error = refusal(backup(&[path_str(&beside), "--force"]));
+    let database = data.join("delivery.sqlite");
+    let error = refusal(backup(&[path_str(&database), "--force"]));
     assert!(
         error.contains("is in the directory of the database"),
         "{error}"
@@ -336,8 +337,8 @@ fn assert_special_files_are_kept(file: &Path, refused: impl Fn(&[&str]) -> Strin
     assert_eq!((before.len(), kinds()), (5, before));
 }
 
-/// A backup that is killed leaves no file, and the next one succeeds; a restore that is killed leaves a
-/// directory that cannot be started.
+/// A backup that is killed leaves no file or a complete one, and the next one succeeds. A platform does
+/// not start from a directory in the state in which a killed restore leaves it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_backup_or_restore_leaves_nothing_that_looks_complete() {
     let _processor = one_processor().await;

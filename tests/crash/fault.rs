@@ -45,13 +45,13 @@ impl Fault {
         let injected = Instant::now();
         match self {
             Self::Gateway(number) => {
-                replace(&mut cluster.gateways[number], wait_until_served).await;
+                kill_and_restart(&mut cluster.gateways[number], wait_until_served).await;
             }
             Self::Core(number) => {
-                replace(&mut cluster.cores[number], wait_until_served).await;
+                kill_and_restart(&mut cluster.cores[number], wait_until_served).await;
             }
             Self::Dispatcher(number) => {
-                replace(&mut cluster.dispatchers[number], wait_until_served).await;
+                kill_and_restart(&mut cluster.dispatchers[number], wait_until_served).await;
             }
             Self::Postgres => {
                 cluster.postgres.kill();
@@ -73,7 +73,7 @@ impl Fault {
     }
 }
 
-async fn replace(server: &mut Server, wait_until_served: impl AsyncFn(Instant)) {
+async fn kill_and_restart(server: &mut Server, wait_until_served: impl AsyncFn(Instant)) {
     let killed = Instant::now();
     server.kill();
     wait_until_served(killed).await;

@@ -61,7 +61,7 @@ const MIN_ANSWERS: u64 = 400;
 const MIN_UNKNOWN: usize = 20;
 const MIN_OF_A_KIND: usize = 3;
 
-/// Commands with the answers that a test must have seen; `unknown` is none.
+/// Commands with the answers that a test must have seen; `unknown`: without an answer.
 const KINDS: [&str; 21] = [
     "delivery: cancel, done",
     "delivery: cancel, task_done",

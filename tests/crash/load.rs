@@ -1,5 +1,5 @@
-//! Load: shops that create deliveries without pause, couriers that complete both tasks at once, and
-//! a journal of the successful responses.
+//! Load: creators of deliveries, which never pause, completers of both tasks at once, and a journal of
+//! the successful responses.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ use crate::caller::{Caller, Failure, iri};
 /// The time in which the platform must serve again after a fault.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// The number of deliveries that may wait for a courier.
+/// The number of deliveries that may wait for a completer.
 const QUEUE_CAPACITY: usize = 32;
 
 /// Longer than a gateway takes to check the health of a core again: 500 ms.

@@ -75,6 +75,7 @@ pub(super) fn agree(known: &mut Option<String>, shown: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     tasks: [TaskState; 2],
+    /// `None` if it is not cancelled, `Some(None)` if it is and no response has shown when.
     cancelled_at: Option<Time>,
 }
 
@@ -182,7 +183,9 @@ impl Model for Delivery {
         let agrees = match (executed, response) {
             (_, None) => true,
             (Ok(()), Some(response)) => next.agrees_with(*command, response),
-            (Err((status, code)), Some(Response::Rejected(by))) => by.is(status, code),
+            (Err((status, code)), Some(Response::Rejected(rejection))) => {
+                rejection.is(status, code)
+            }
             (Err(_), Some(_)) => false,
         };
         agrees.then_some(next)

@@ -27,8 +27,10 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(3);
 /// From this duration on, growth is asserted. Retention runs every ten minutes.
 const LONG: Duration = Duration::from_mins(30);
 
-/// How often a run is sampled and has faults.
+/// The number of samples in a run.
 const SAMPLES: u32 = 720;
+
+/// The number of faults in a run. A short run is extended until each kind has occurred.
 const FAULTS: u32 = 20;
 
 /// The receiver refuses the first request of one notification in this many.
@@ -89,16 +91,19 @@ async fn run<P: Platform>(platform: &mut P) {
 
     let mut ticks = tokio::time::interval((duration / SAMPLES).max(Duration::from_millis(500)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let fault_interval = duration / FAULTS;
     let (mut faults, mut fault, mut last_fault) = (0, String::new(), started);
     while started.elapsed() < duration || faults < P::KINDS_OF_FAULTS {
         ticks.tick().await;
         let sample = sample(platform, &traffic, &receiver);
         samples.add(started.elapsed(), sample, &std::mem::take(&mut fault));
-        age_rows(platform, (duration / FAULTS).max(Duration::from_secs(20)));
-        if last_fault.elapsed() > duration / FAULTS / 6 {
+        age_rows(platform, fault_interval.max(Duration::from_secs(20)));
+        // A receiver that does not respond is the only fault that lasts.
+        if last_fault.elapsed() > fault_interval / 6 {
             receiver.set_responding(true);
         }
-        if started.elapsed() > duration * (2 * faults + 1) / (2 * FAULTS) {
+        // In the middle of each interval.
+        if started.elapsed() > fault_interval * faults + fault_interval / 2 {
             let is_after_first_quarter = started.elapsed() > duration / 4;
             fault = platform
                 .inject(faults, is_after_first_quarter, &traffic, &receiver)

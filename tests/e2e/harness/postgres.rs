@@ -13,8 +13,8 @@ use super::{postgres_programs, resource_script::ResourceScript};
 
 /// Creates a cluster, prints its directory, and removes it when standard input closes. It listens
 /// on a unix socket only. Commits are flushed as in production; only torn-page protection, which
-/// matters after a power loss, is off. It records the statements of each database, and with
-/// `DELIVERY_TEST_PLANS` their plans in the file that this names, made without sequential scans.
+/// matters after a power loss, is off. It records the statements of each database; if
+/// `DELIVERY_TEST_PLANS` names a file, it writes their plans there, made without sequential scans.
 const RESOURCE_SCRIPT: &str = r#"
 set -eu
 bin=$1

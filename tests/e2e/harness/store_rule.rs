@@ -177,12 +177,9 @@ impl Found<'_> {
         }
         tables.retain(|_, table| scope.found.tables.distributed.contains(table));
         scope.without_store = tables.keys().cloned().collect();
-        while let Some(name) = {
-            let mut without_store = scope.without_store.iter();
-            without_store
-                .find(|name| scope.names_store_of(name))
-                .cloned()
-        } {
+        // A join can name the store of one table by that of another, so each one found may help to
+        // find further ones.
+        while let Some(name) = scope.next_with_store() {
             scope.without_store.remove(&name);
         }
         let without_store = scope.without_store;
@@ -203,16 +200,25 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
+    /// A table whose store a condition names, and that is still in `without_store`.
+    fn next_with_store(&self) -> Option<String> {
+        let mut without_store = self.without_store.iter();
+        let named = without_store.find(|name| self.names_store_of(name));
+        named.cloned()
+    }
+
     fn names_store_of(&self, table: &str) -> bool {
-        let of_inner = |table: &str| {
+        let is_named = |table: &str| {
             let mut conditions = self.conditions.iter();
             conditions.any(|condition| self.names_store(condition, table))
         };
         let mut outer_conditions = self.outer_conditions.iter();
-        of_inner(table)
+        is_named(table)
             || outer_conditions.any(|(joined, condition)| {
-                // A condition on the joined table beside the join rejects the rows without one.
-                (joined == table || of_inner(joined)) && self.names_store(condition, table)
+                // The condition of a left join restricts the rows of the joined table only, unless
+                // another condition names the store of these: then rows for which the join finds none
+                // are dropped.
+                (joined == table || is_named(joined)) && self.names_store(condition, table)
             })
     }
 

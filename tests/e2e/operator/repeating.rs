@@ -111,13 +111,13 @@ on_both_databases! {
             assert!(first.status.success(), "{command:?}: {}", stderr(&first));
             assert_eq!(stderr(&first), "", "{command:?}");
             platform.run_delivery_json(between).await;
-            let state = state(platform, webhook).await;
+            let state = read_state(platform, webhook).await;
             let second = platform.run_delivery_output(&keyed).await;
 
             assert!(second.status.success(), "{command:?}: {}", stderr(&second));
             assert_eq!(stderr(&second), REPLAYED, "{command:?}");
             assert_eq!(second.stdout, first.stdout, "{command:?}");
-            assert_eq!(self::state(platform, webhook).await, state, "{command:?}");
+            assert_eq!(read_state(platform, webhook).await, state, "{command:?}");
         }
     }
 
@@ -143,7 +143,7 @@ on_both_databases! {
 }
 
 /// Everything that the commands change.
-async fn state(platform: &Platform, webhook: &str) -> Vec<Value> {
+async fn read_state(platform: &Platform, webhook: &str) -> Vec<Value> {
     let store = platform.store.as_str();
     let mut state = Vec::new();
     for command in [
