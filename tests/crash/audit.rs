@@ -116,6 +116,7 @@ async fn the_audit_log_has_refused_token_requests() {
     let refused = |reason: &str, api_key: &str| {
         format!("refused: {reason} rpc=\"IssueToken\" api_key={api_key:?}")
     };
+    // The first 40 characters are logged.
     let start = format!("a\nb{}", "c".repeat(37));
     let expected = [
         refused("wrong key or secret", &start),

@@ -62,7 +62,7 @@ pub(crate) struct CountingReceiver {
     /// Whether it responds.
     responding: watch::Sender<bool>,
     /// The first request of one `webhook-id` in this many is refused; 0: of none.
-    refusing: Arc<AtomicUsize>,
+    refusal_interval: Arc<AtomicUsize>,
 }
 
 impl CountingReceiver {
@@ -72,14 +72,14 @@ impl CountingReceiver {
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (sender, received) = watch::channel(Received::default());
         let responding = watch::Sender::new(true);
-        let refusing = Arc::<AtomicUsize>::default();
-        let state = (sender, responding.subscribe(), refusing.clone());
+        let refusal_interval = Arc::<AtomicUsize>::default();
+        let state = (sender, responding.subscribe(), refusal_interval.clone());
         tokio::spawn(accept(listener, state));
         Self {
             url,
             received,
             responding,
-            refusing,
+            refusal_interval,
         }
     }
 
@@ -97,7 +97,7 @@ impl CountingReceiver {
 
     /// Refuses (503) the first request of one `webhook-id` in this many from now on; 0: of none.
     pub(crate) fn refuse_one_in(&self, interval: usize) {
-        self.refusing.store(interval, Ordering::Relaxed);
+        self.refusal_interval.store(interval, Ordering::Relaxed);
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -134,7 +134,7 @@ async fn accept(listener: TcpListener, state: State) {
     }
 }
 
-async fn serve(stream: TcpStream, (received, responding, refusing): State) {
+async fn serve(stream: TcpStream, (received, responding, refusal_interval): State) {
     let service = service_fn(|request: Request<Incoming>| async {
         let id = request.headers()["webhook-id"].to_str().unwrap().to_owned();
         let mut status = 204;
@@ -143,13 +143,13 @@ async fn serve(stream: TcpStream, (received, responding, refusing): State) {
             let body: Value = serde_json::from_slice(&body.to_bytes()).unwrap();
             let object = body["data"]["object"].as_str().unwrap().to_owned();
             assert_eq!(body["data"]["event"], "delivery.completed");
-            let refusing = refusing.load(Ordering::Relaxed);
+            let interval = refusal_interval.load(Ordering::Relaxed);
             received.send_modify(|received| {
                 let count = received.total + received.refused.len();
                 let ids = received.deliveries.get(&object);
                 let is_known =
                     received.refused.contains(&id) || ids.is_some_and(|ids| ids.contains_key(&id));
-                if refusing > 0 && count.is_multiple_of(refusing) && !is_known {
+                if interval > 0 && count.is_multiple_of(interval) && !is_known {
                     received.refused.insert(id);
                     status = 503;
                 } else {

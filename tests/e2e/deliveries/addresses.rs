@@ -377,4 +377,5 @@ async fn an_address_of_a_response_is_found_again_without_its_point() {
     for member in ["streetAddress", "postalCode", "addressLocality", "geo"] {
         assert_eq!(again[member], address[member], "{member}");
     }
+    platform.stop().await;
 }

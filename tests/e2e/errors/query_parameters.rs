@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{draft, iri};
 use crate::harness::{ApiClient, Database, Documentation, Mismatches, Platform};
 
+/// Differs from the known `tax` in its case.
 const UNKNOWN: &str = "Tax";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -33,6 +34,7 @@ async fn an_unknown_query_parameter_is_a_violation_at_every_resource() {
         };
         let case = format!("{method} {path:.80}");
         let is_resource = is_resource(operation);
+        // `/oauth2/token`, which ignores the query.
         if !is_resource && method != Method::GET {
             continue;
         }
@@ -124,7 +126,7 @@ on_both_databases! {
     }
 }
 
-/// Whether the response is a resource or nothing, not a document or a health check.
+/// Whether the response is JSON-LD or empty, and not another document or a health check.
 fn is_resource(operation: &Value) -> bool {
     let responses = operation["responses"].as_object().unwrap();
     let (_, success) = responses
