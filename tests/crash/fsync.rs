@@ -23,7 +23,8 @@ const DELIVERIES: usize = 10;
 /// The name of SQLite's write-ahead log in system calls.
 const LOG: &str = "delivery.sqlite-wal";
 
-/// The most calls of `futex` for a delivery, which change the thread: three times what was counted.
+/// The most calls of `futex` for a delivery, in which a thread waits for another or wakes it: a
+/// creation that is passed between threads more often takes longer. Three times what was counted.
 const MAX_FUTEX_CALLS: usize = 32;
 
 /// Traces every system call that writes, flushes or changes the thread, with file names and all

@@ -48,7 +48,7 @@ async fn the_metrics_of_a_platform_are_read() {
     platform.stop().await;
 }
 
-/// The host of the unproven webhook, which waited for the outcome, is freed.
+/// An unproven webhook has one attempt at its host at a time: the expiry also frees the host.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_notification_is_sent_again_after_its_lease_has_expired() {
     let Some((platform, url)) = Platform::start_on_postgres().await else {

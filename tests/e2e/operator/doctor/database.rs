@@ -36,7 +36,7 @@ fn a_wrong_or_missing_master_key_is_a_failure() {
             assert_eq!(refused.status.code(), Some(1));
             assert_eq!(stderr(&refused), format!("{message}\n"));
         };
-        // Without flags that only a core has.
+        // The advice names only flags that the all-in-one has.
         assert_failure(&format!(
             "this database belongs to another master key than {file}: put its own into that file, from a backup or {file}.removed, or name the right data directory with --data-dir, or the database that belongs to this key"
         ));

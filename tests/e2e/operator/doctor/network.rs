@@ -65,7 +65,7 @@ async fn geocoders_and_a_router_are_called_and_their_keys_are_not_printed() {
 }
 
 #[test]
-fn a_gazetteer_without_addresses_is_a_failure() {
+fn a_gazetteer_that_does_not_exist_yet_is_a_warning_and_a_damaged_one_a_failure() {
     let data_dir = tempfile::tempdir().unwrap();
     let file = data_dir.path().join("nowhere.sqlite");
 
@@ -82,7 +82,7 @@ fn a_gazetteer_without_addresses_is_a_failure() {
 
 /// Writes a certificate of 127.0.0.1 that expires `days` days from now, and its key; returns their
 /// paths.
-fn certificate(directory: &Path, days: i64) -> [String; 2] {
+fn write_certificate(directory: &Path, days: i64) -> [String; 2] {
     let end = delivery::Clock::system().now() + SignedDuration::from_hours(days * 24);
     let end = end.to_zoned(TimeZone::UTC);
     let (month, day) = (end.month(), end.day());
@@ -115,7 +115,7 @@ fn an_expired_or_untrusted_certificate_is_a_failure_and_one_that_ends_soon_a_war
         (-7, true, ("failure", "certificate expired"), "failure"),
         (91, false, ("failure", "UnknownIssuer"), "ok"),
     ] {
-        let [certificate, key] = certificate(directory, days);
+        let [certificate, key] = write_certificate(directory, days);
         let data_dir = directory.join(format!("{days}"));
         let flags = [
             format!("--tls-certificate={certificate}"),
@@ -137,8 +137,8 @@ fn an_expired_or_untrusted_certificate_is_a_failure_and_one_that_ends_soon_a_war
         report.assert("platform", "ok", "is ready");
         assert!(running.stop("-TERM").success());
     }
-    let [certificate, _] = certificate(directory, 92);
-    let [_, other_key] = self::certificate(directory, 93);
+    let [certificate, _] = write_certificate(directory, 92);
+    let [_, other_key] = write_certificate(directory, 93);
     let flags = [
         format!("--grpc-tls-certificate={certificate}"),
         format!("--grpc-tls-key={other_key}"),
