@@ -39,8 +39,8 @@ async fn outcomes_are_recorded_even_if_claiming_more_fails() {
         return;
     };
     cluster.prepare_backlog(7, 2).await;
-    // One for each webhook, an eighth of the capacity.
     let mut dispatcher = Dispatcher::open(&cluster).await;
+    // Each webhook may use an eighth, rounded down: one.
     dispatcher.grant(15).await;
     let claimed = dispatcher.next().await.unwrap().notifications;
     assert_eq!(claimed.len(), 7);

@@ -109,7 +109,7 @@ mod webhooks;
 /// What a busy machine may add to a guaranteed time.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// As many tests as may load the machine at a time, each for a while.
+/// How many tests may load the machine at a time.
 const PROCESSORS: u32 = 2;
 
 static UNUSED_PROCESSORS: Semaphore = Semaphore::const_new(PROCESSORS as usize);

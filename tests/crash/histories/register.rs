@@ -114,7 +114,7 @@ fn an_unknown_operation_takes_effect_late_or_never_but_once_and_not_before_its_i
     assert_linearizable(&Register, &overwritten);
 }
 
-/// Every order of the writes is tried, and sets of them that led to the same value only once.
+/// The writes have 12! orders. A set of writes, together with the value after them, is searched once.
 #[test]
 fn a_history_of_many_concurrent_operations_is_decided_at_once() {
     let mut history: Operations = (0..12)

@@ -1,5 +1,5 @@
-//! Finds PostgreSQL's programs, and prepares the shell script that creates and removes a temporary
-//! PostgreSQL cluster.
+//! Finds PostgreSQL's programs, and prepares the shell scripts that create and remove a temporary
+//! PostgreSQL cluster, or a pooler.
 
 use std::{
     os::unix::process::CommandExt,
@@ -33,14 +33,13 @@ pub(crate) fn find() -> Option<PathBuf> {
     programs
 }
 
-/// A shell that runs a script with the program directory as its first argument. The script
-/// removes the PostgreSQL cluster when its standard input closes. It closes when this process exits
-/// or is killed.
-pub(crate) fn resource_script(script: &str, programs: &Path) -> Command {
+/// A shell that runs the script of a `ResourceScript`, with the path of a program, or of a directory of
+/// programs, as its first argument.
+pub(crate) fn resource_script(script: &str, path: &Path) -> Command {
     let mut command = unprivileged_shell();
     command
         .args(["-c", script, "resource_script"])
-        .arg(programs)
+        .arg(path)
         .current_dir("/")
         // Ctrl-C stops the tests; the script must outlive them to clean up.
         .process_group(0);

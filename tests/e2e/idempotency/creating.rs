@@ -228,7 +228,7 @@ async fn concurrent_requests_on_two_cores_create_once() {
     Platform::stop_both(platforms).await;
 }
 
-/// `PostgreSQL`'s lock timeout, without the wait for it.
+/// `PostgreSQL`'s lock timeout, without the wait for it; and another error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_too_long_for_another_with_its_key_may_be_repeated() {
     let Some((platform, url)) = Platform::start_on_postgres().await else {
@@ -244,9 +244,10 @@ async fn a_request_that_waits_too_long_for_another_with_its_key_may_be_repeated(
         )
     };
 
-    run_sql(&url, &fail("55P03")).await;
+    let (lock_not_available, raise_exception) = ("55P03", "P0001");
+    run_sql(&url, &fail(lock_not_available)).await;
     let in_use = client.post_with_key(DELIVERIES, "k", &draft()).await;
-    run_sql(&url, &fail("P0001")).await;
+    run_sql(&url, &fail(raise_exception)).await;
     let failed = client.post_with_key(DELIVERIES, "k", &draft()).await;
     run_sql(&url, "DROP TRIGGER fail ON idempotency_keys").await;
     let created = client.post_with_key(DELIVERIES, "k", &draft()).await;

@@ -201,7 +201,6 @@ pub(super) fn draft_with(path: &str, value: &Value) -> Value {
         "pickup": { "address": address(), "before": "tomorrow 11:00" },
         "dropoff": { "address": address(), "before": "tomorrow 13:00" },
     });
-    draft["dropoff"]["address"]["description"] = json!("x");
     let mut place = &mut draft;
     for name in path.split('.') {
         place = &mut place[name];
