@@ -151,6 +151,7 @@ async fn a_dispatcher_reads_its_renewed_secret_file() {
     platform
         .postgres
         .sql("UPDATE api_clients SET replaced_secrets = ''");
+    // The second stream may have been opened before.
     dispatcher.wait_for_lines(OPEN, 3).await;
     assert_eq!(dispatcher.terminate().await.code(), Some(0));
 }

@@ -148,7 +148,7 @@ impl AllInOne {
         credentials(&self.ready["operator_client"])
     }
 
-    /// Calls the REST API as the demo shop.
+    /// Calls the REST API as the demo shop, by `curl` with these further arguments.
     pub(crate) fn call(&self, path: &str, more: &[&str]) -> Value {
         let base_url = self.text("/base_url");
         let client = self.demo_client();
