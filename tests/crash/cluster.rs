@@ -149,6 +149,7 @@ impl Cluster {
             postgres,
             gateway_urls: gateway_addrs.map(url),
             core_urls,
+            // The shop is created once the processes run.
             shop_client: operator_client.clone(),
             store: String::new(),
             operator_client,

@@ -145,6 +145,7 @@ async fn the_backup_page_restores_a_backup_with_the_same_rows() {
 
     let printed = run(include_str!("../../docs/backup.md"), &[], folder.path());
 
+    // Of `backup`, `verify` and `restore`.
     let rows: Vec<_> = printed
         .lines()
         .filter(|line| line.starts_with("rows"))

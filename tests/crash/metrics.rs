@@ -30,8 +30,10 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// How many requests with different ids are sent.
 const IDS: usize = 200;
 
+/// Exposed by a core over PostgreSQL only, which this machine may lack.
 const MAY_BE_ABSENT: [&str; 1] = ["delivery_database_connections_refused_total"];
 
+/// An all-in-one with these flags and a health listener.
 pub(crate) async fn all_in_one(flags: Vec<String>) -> (AllInOne, SocketAddr) {
     let addr = reserve_addr();
     let flag = format!("--health-listen={addr}");
