@@ -28,8 +28,8 @@ const ERROR_TIMEOUT: Duration = Duration::from_secs(10);
 /// of at most 700 ms, 500 ms apart, and the gateway asks it every 500 ms.
 const NOT_READY_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The time in which requests succeed again: twice the 5 s after which a connection is closed that
-/// does not respond.
+/// The time in which requests succeed again: by then, operations on connections that do not respond
+/// have timed out, and the connections are closed.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A description, how the outage begins, and how it ends.

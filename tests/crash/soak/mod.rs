@@ -24,7 +24,7 @@ use crate::{
 /// The duration of a test, unless configured.
 const DEFAULT_DURATION: Duration = Duration::from_secs(3);
 
-/// From this duration on, growth is asserted. Retention runs every ten minutes.
+/// From this duration on, growth is asserted. Retention runs every ten minutes or more often.
 const LONG: Duration = Duration::from_mins(30);
 
 /// The number of samples in a run.

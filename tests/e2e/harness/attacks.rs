@@ -16,8 +16,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 /// Calls while the connections of a finished attack are still open.
 const CALLS_AFTER: usize = 40;
 
-/// The largest accepted growth of the process's memory: the limit on buffered bodies, and
-/// the same again for connections.
+/// The largest accepted growth of the process's memory: the 64 MiB for bodies, and twice as much for
+/// connections.
 pub(crate) const MAX_GROWTH_KIB: u64 = 192 * 1024;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
