@@ -2,8 +2,8 @@
 //! is left afterwards.
 //!
 //! Tests that measure something print their figures on stderr. By default the tests take seconds;
-//! `DELIVERY_CRASH_SECONDS` sets the duration of the kill tests, `DELIVERY_CRASH_SEED` the seed of
-//! their random choices.
+//! `DELIVERY_CRASH_SECONDS` sets the duration of the tests with faults one after the other
+//! (`histories`, `kill_under_load`, `soak`), `DELIVERY_CRASH_SEED` the seed of their random choices.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 
 mod all_in_one;

@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// The duration of the kill tests set in the environment, if any.
+/// The duration that the environment sets for tests with faults one after the other, if any.
 pub(crate) fn configured_duration() -> Option<Duration> {
     read_number(SECONDS).map(Duration::from_secs)
 }
