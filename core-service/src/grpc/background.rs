@@ -6,10 +6,9 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    events::{EventFeed, EventRetention, Sequencer},
-    idempotency::Idempotency,
-    notifications::{AttemptWriter, Leases, NotificationCleanup, UnsentLeases},
-    personal_data::DeliveryRetention,
+    events::{EventFeed, Sequencer},
+    notifications::{AttemptWriter, Leases, UnsentLeases},
+    retention::Retention,
 };
 
 use crate::lifecycle::Lifecycle;
@@ -20,13 +19,10 @@ pub(crate) struct Background {
     /// Signalled when this core has numbered events.
     pub(super) events_sequenced: watch::Receiver<()>,
     pub(super) sequencer: Sequencer,
-    pub(super) event_retention: EventRetention,
-    pub(super) delivery_retention: DeliveryRetention,
-    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) retention: Retention,
     pub(super) leases: Arc<Leases>,
     pub(super) unsent_leases: UnsentLeases,
     pub(super) attempt_writer: AttemptWriter,
-    pub(super) notification_cleanup: NotificationCleanup,
 }
 
 impl Background {
@@ -39,14 +35,11 @@ impl Background {
         let tasks = &lifecycle.task_tracker;
         tasks.spawn(self.feed.poll(self.events_sequenced));
         tasks.spawn(self.sequencer.run(shutdown()));
-        tasks.spawn(self.event_retention.run(shutdown()));
-        tasks.spawn(self.delivery_retention.run(shutdown()));
-        tasks.spawn(self.idempotency.remove_expired(shutdown()));
+        tasks.spawn(self.retention.run(shutdown()));
 
         let last_tasks = TaskTracker::new();
         last_tasks.spawn(self.leases.run(self.unsent_leases, streams_closed()));
         last_tasks.spawn(self.attempt_writer.run(streams_closed()));
-        last_tasks.spawn(self.notification_cleanup.run(shutdown()));
         last_tasks.close();
         last_tasks
     }

@@ -28,6 +28,7 @@ mod price_lists;
 mod quotas;
 mod quotes;
 mod retail_prices;
+mod retention;
 mod signing_keys;
 mod slot_availability;
 mod stores;

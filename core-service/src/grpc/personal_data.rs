@@ -1,6 +1,6 @@
-//! Personal data of deliveries: erased by an operator, or after the retention.
+//! Personal data of deliveries: erased by an operator.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use domain::{
     api_client::Scope,
@@ -9,10 +9,8 @@ use domain::{
     telephone,
     violation::Violations,
 };
-use jiff::SignedDuration;
 use process::clock::Clock;
 use proto::{erase_deliveries_request::Selection, iri::Collection};
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use super::{caller::Caller, idempotency::Idempotency, messages};
@@ -27,10 +25,6 @@ use crate::error::Error;
 /// erasure reads the store's notifications and stored responses.
 const SEARCHED_TASKS: u64 = 2000;
 const MAX_FOUND: usize = 10;
-
-/// How often to look for deliveries past their retention, and the most that one transaction erases.
-const INTERVAL: Duration = Duration::from_mins(10);
-const BATCH: u64 = 50;
 
 pub(super) struct PersonalData {
     pub(super) storage: Arc<Storage>,
@@ -185,69 +179,4 @@ fn decode(token: &str, violations: &mut Violations) -> Option<Position> {
         "INVALID_CURSOR",
         position.ok_or("is not a token of this search"),
     )
-}
-
-/// Erases deliveries past their retention.
-pub(super) struct DeliveryRetention {
-    pub(super) storage: Arc<Storage>,
-    pub(super) clock: Clock,
-    /// `None`: never.
-    pub(super) retention: Option<SignedDuration>,
-}
-
-impl DeliveryRetention {
-    /// Erases deliveries past their retention until shutdown. Stored responses expire before; the
-    /// receivers' responses and cached geocodes have retentions of their own.
-    pub(super) async fn run(self, shutdown: CancellationToken) {
-        let Some(retention) = self.retention else {
-            return;
-        };
-        let mut changes = self.clock.manual_changes();
-        loop {
-            if let Err(error) = self.erase_past_retention(retention, &shutdown).await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "cannot erase deliveries past their retention"
-                );
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(INTERVAL) => {}
-                () = changes.next() => {}
-            }
-        }
-    }
-
-    async fn erase_past_retention(
-        &self,
-        retention: SignedDuration,
-        shutdown: &CancellationToken,
-    ) -> Result<(), Error> {
-        let now = self.clock.now();
-        let Ok(cutoff) = now.checked_sub(retention) else {
-            return Ok(());
-        };
-        while !shutdown.is_cancelled() {
-            let reader = self.storage.reader();
-            let past_retention: Arc<[_]> =
-                personal_data::find_past_retention(reader, cutoff, BATCH)
-                    .await?
-                    .into();
-            if past_retention.is_empty() {
-                return Ok(());
-            }
-            self.storage
-                .write(move |transaction| {
-                    let past_retention = Arc::clone(&past_retention);
-                    Box::pin(async move {
-                        for delivery in &*past_retention {
-                            personal_data::erase(transaction, *delivery, now).await?;
-                        }
-                        Ok::<_, Error>(())
-                    })
-                })
-                .await?;
-        }
-        Ok(())
-    }
 }

@@ -2,7 +2,6 @@
 
 mod list;
 mod messages;
-mod retention;
 mod sequencer;
 mod tail;
 mod watch;
@@ -16,7 +15,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
-pub(super) use self::{retention::EventRetention, sequencer::Sequencer, watch::EventFeed};
+pub(super) use self::{sequencer::Sequencer, watch::EventFeed};
 use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
 use crate::error::Error;
 

@@ -14,13 +14,15 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use process::clock::Clock;
 use proto::iri::Collection;
-use tokio_util::sync::CancellationToken;
 use tonic::Response;
 
-pub(super) use self::{request::RequestKey, steps::Step};
 use self::{
-    request::{KeyedRequest, expired_before, replayed},
+    request::{KeyedRequest, replayed},
     steps::WrittenStep,
+};
+pub(super) use self::{
+    request::{RequestKey, expired_before},
+    steps::Step,
 };
 use super::caller::Caller;
 use storage::{
@@ -29,12 +31,6 @@ use storage::{
 };
 
 use crate::{error::Error, secret_box::SecretBox};
-
-/// How often to look for expired responses.
-const CLEANUP_INTERVAL: std::time::Duration = std::time::Duration::from_mins(10);
-
-/// The most responses that one transaction deletes; a small batch delays no other write.
-const CLEANUP_BATCH: u64 = 200;
 
 /// The response of a transaction: stored by an earlier request with the key, or new.
 enum Written<M> {
@@ -93,7 +89,8 @@ impl Idempotency {
             return Ok(None);
         };
         let reader = self.storage.reader();
-        let stored = idempotency_keys::find(reader, request.key, request.expired_before()).await?;
+        let stored =
+            idempotency_keys::find(reader, request.key, expired_before(request.now)).await?;
         stored
             .map(|stored| request.replay(&self.secret_box, &stored))
             .transpose()
@@ -184,96 +181,5 @@ impl Idempotency {
             WrittenStep::New(Step::Finished(message)) => Step::Finished(Response::new(message)),
             WrittenStep::New(Step::Unfinished(progress)) => Step::Unfinished(progress),
         })
-    }
-
-    /// Deletes expired responses until shutdown.
-    pub(super) async fn remove_expired(self: Arc<Self>, shutdown: CancellationToken) {
-        let mut changes = self.clock.manual_changes();
-        loop {
-            if let Err(error) = self.try_remove_expired().await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "cannot delete expired idempotency keys"
-                );
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(CLEANUP_INTERVAL) => {}
-                () = changes.next() => {}
-            }
-        }
-    }
-
-    async fn try_remove_expired(&self) -> Result<(), Error> {
-        let before = expired_before(self.clock.now());
-        loop {
-            let reader = self.storage.reader();
-            if !idempotency_keys::is_any_expired(reader, before).await? {
-                return Ok(());
-            }
-            self.storage
-                .write(move |transaction| {
-                    Box::pin(idempotency_keys::delete_expired(
-                        transaction,
-                        before,
-                        CLEANUP_BATCH,
-                    ))
-                })
-                .await?;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use domain::id::{ApiClientId, StoreId};
-    use jiff::{SignedDuration, Timestamp};
-    use storage::{fixture, idempotency_keys::Key};
-    use uuid::Uuid;
-
-    use super::*;
-
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-
-    fn key(number: u8) -> Key {
-        Key {
-            store_id: StoreId(Uuid::nil()),
-            api_client_id: ApiClientId(Uuid::nil()),
-            hash: [number; 32],
-        }
-    }
-
-    #[tokio::test]
-    async fn responses_are_deleted_once_they_have_expired() {
-        let (directory, storage) = fixture::sqlite().await;
-        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
-        let idempotency = Arc::new(Idempotency {
-            storage,
-            secret_box: Arc::new(secret_box.unwrap()),
-            clock: Clock::manual(NOW),
-        });
-        let expired = expired_before(NOW);
-        let valid = expired + SignedDuration::from_micros(1);
-        let acquired = idempotency.storage.write(move |transaction| {
-            Box::pin(async move {
-                for (number, acquired_at) in [(1, expired), (2, valid)] {
-                    let times = (acquired_at, Timestamp::MIN);
-                    idempotency_keys::acquire(transaction, key(number), [0; 32], times).await?;
-                }
-                Ok::<_, Error>(())
-            })
-        });
-        acquired.await.unwrap();
-        let shutdown = CancellationToken::new();
-        shutdown.cancel();
-
-        // Looks once before it ends.
-        Arc::clone(&idempotency).remove_expired(shutdown).await;
-
-        for (number, is_left) in [(1, false), (2, true)] {
-            let reader = idempotency.storage.reader();
-            let found = idempotency_keys::find(reader, key(number), Timestamp::MIN).await;
-            assert_eq!(found.unwrap().is_some(), is_left, "{number}");
-        }
     }
 }

@@ -80,18 +80,13 @@ impl KeyedRequest {
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
     /// concurrent request with the same key, up to the database's lock timeout.
     pub(super) async fn acquire(&self, transaction: &Session) -> Result<Acquisition, Error> {
-        let times = (self.now, self.expired_before());
+        let times = (self.now, expired_before(self.now));
         idempotency_keys::acquire(transaction, self.key, self.hash, times)
             .await
             .map_err(|error| match error {
                 error if error.is_lock_timeout() => Error::IdempotencyKeyInUse,
                 error => error.into(),
             })
-    }
-
-    /// Responses that were stored before this instant have expired.
-    pub(super) fn expired_before(&self) -> Timestamp {
-        expired_before(self.now)
     }
 
     /// Encrypts a response, which can contain secrets.
@@ -165,7 +160,8 @@ fn context(key: Key) -> Vec<u8> {
     [key.api_client_id.0.as_bytes(), &key.hash[..]].concat()
 }
 
-pub(super) fn expired_before(now: Timestamp) -> Timestamp {
+/// Responses that were stored before this instant have expired.
+pub(in crate::grpc) fn expired_before(now: Timestamp) -> Timestamp {
     now.checked_sub(RETENTION).unwrap_or(Timestamp::MIN)
 }
 

@@ -6,7 +6,7 @@
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
-use super::request::KeyedRequest;
+use super::request::{KeyedRequest, expired_before};
 use storage::{
     Session,
     idempotency_keys::{self, Acquisition, Key},
@@ -45,7 +45,8 @@ impl KeyedRequest {
             Acquisition::Acquired => P::default(),
             Acquisition::Stored(stored) => in_progress.decrypt(secret_box, &stored)?,
         };
-        let response = idempotency_keys::find(transaction, self.key, self.expired_before()).await?;
+        let response =
+            idempotency_keys::find(transaction, self.key, expired_before(self.now)).await?;
         if let Some(stored) = response {
             return Ok(WrittenStep::Replayed(self.decrypt(secret_box, &stored)?));
         }

@@ -3,7 +3,6 @@
 
 mod attempt_log;
 mod claims;
-mod cleanup;
 mod flow_control;
 mod leases;
 mod outbox;
@@ -30,7 +29,6 @@ use self::streams::Response;
 pub(super) use self::{
     attempt_log::{AttemptWriter, attempt_log},
     claims::Claims,
-    cleanup::NotificationCleanup,
     leases::Leases,
     outbox::{Outbox, PendingDispatch},
     outcome_reports::OutcomeReports,

@@ -90,7 +90,7 @@ impl Webhooks {
                     };
                     if is_changed {
                         storage::webhooks::save_disabled(transaction, &webhook).await?;
-                        // On disabling, the first batch; `NotificationCleanup` cancels the rest. On
+                        // On disabling, the first batch; `Retention` cancels the rest. On
                         // enabling, too: an event that was committed while it was disabled may
                         // have enqueued a notification.
                         storage::notifications::cancel_backlog(transaction, &webhook, now).await?;
