@@ -154,7 +154,7 @@ impl CoreService {
         ));
         let (health, health_server) = tonic_health::server::health_reporter();
         let mut routes = routes(health_server, self.config.reflection)?;
-        let (authentication, background) = grpc::wire(
+        let (authentication, last_tasks) = grpc::wire(
             self.resources,
             &self.config,
             &rate_limits,
@@ -188,7 +188,6 @@ impl CoreService {
             in_flight: in_flight.clone(),
         };
         let limits = CallLimits::new(rate_limits, self.metrics.calls.shed.clone());
-        let last_tasks = background.spawn(&lifecycle);
         let serve = Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE / 2))

@@ -5,7 +5,6 @@ mod addresses;
 mod api_clients;
 mod authentication;
 mod authenticator;
-mod background;
 mod caller;
 mod client_limit;
 mod definitions;

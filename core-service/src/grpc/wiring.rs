@@ -1,4 +1,5 @@
-//! Builds the components and services of a core, each with what it needs.
+//! Builds the components and services of a core, each with what it needs, and spawns its background
+//! tasks.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use proto::{
     tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 use tonic::service::RoutesBuilder;
 
 use super::{
@@ -20,7 +22,6 @@ use super::{
     api_clients::ApiClients,
     authentication::{Authentication, MAX_CALLS_PER_CLIENT},
     authenticator::Authenticator,
-    background::Background,
     client_limit::ClientLimit,
     definitions::Definitions,
     deliveries::Deliveries,
@@ -57,8 +58,9 @@ use crate::{
 /// Limit of a request message, in bytes; valid messages stay far below it.
 const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
 
-/// Builds the services, which it adds to the routes of a server, and the background tasks. They
-/// share components. Returns the middleware that authenticates the calls of the services, too.
+/// Builds the services, which it adds to the routes of a server, and spawns the background tasks. They
+/// share components. Returns the middleware that authenticates the calls of the services, and the tasks
+/// to wait for after all streams are closed: they run until then and until their inputs are empty.
 #[expect(
     clippy::too_many_lines,
     reason = "a list of components in the order of their dependencies"
@@ -70,7 +72,7 @@ pub(crate) fn wire(
     metrics: &Metrics,
     lifecycle: &Lifecycle,
     routes: &mut RoutesBuilder,
-) -> (Authentication, Background) {
+) -> (Authentication, TaskTracker) {
     let Resources {
         storage,
         clock,
@@ -179,29 +181,32 @@ pub(crate) fn wire(
         lifecycle.shutdown.clone(),
     ));
 
-    let background = Background {
-        feed: Arc::clone(&feed),
-        events_sequenced: events_sequenced.subscribe(),
-        sequencer: Sequencer {
-            storage: Arc::clone(&storage),
-            events_written,
-            events_sequenced,
-            sequenced: metrics.events_sequenced.clone(),
-        },
-        retention: Retention {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            events: config.event_retention(),
-            notifications: config.webhooks.retention(),
-            deliveries: config.deliveries.retention(),
-        },
-        leases,
-        unsent_leases,
-        attempt_writer: AttemptWriter {
-            storage: Arc::clone(&storage),
-            queue: attempts,
-        },
+    let sequencer = Sequencer {
+        storage: Arc::clone(&storage),
+        events_written,
+        events_sequenced: events_sequenced.clone(),
+        sequenced: metrics.events_sequenced.clone(),
     };
+    let retention = Retention {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+        events: config.event_retention(),
+        notifications: config.webhooks.retention(),
+        deliveries: config.deliveries.retention(),
+    };
+    let attempt_writer = AttemptWriter {
+        storage: Arc::clone(&storage),
+        queue: attempts,
+    };
+    let tasks = &lifecycle.task_tracker;
+    tasks.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
+    tasks.spawn(sequencer.run(lifecycle.shutdown.clone()));
+    tasks.spawn(retention.run(lifecycle.shutdown.clone()));
+    let last_tasks = TaskTracker::new();
+    last_tasks.spawn(leases.run(unsent_leases, lifecycle.streams_closed.clone()));
+    last_tasks.spawn(attempt_writer.run(lifecycle.streams_closed.clone()));
+    last_tasks.close();
+
     let authentication = Authentication {
         authenticator: Arc::clone(&authenticator),
         rate_limits: Arc::clone(rate_limits),
@@ -347,5 +352,5 @@ pub(crate) fn wire(
         .add_service(server!(EventsServer, events))
         .add_service(server!(PersonalDataServer, personal_data))
         .add_service(server!(NotificationsServer, notifications));
-    (authentication, background)
+    (authentication, last_tasks)
 }
