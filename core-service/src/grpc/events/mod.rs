@@ -3,7 +3,6 @@
 mod list;
 mod messages;
 mod sequencer;
-mod tail;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};
