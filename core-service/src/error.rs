@@ -4,7 +4,6 @@ use std::{collections::HashMap, time::Duration};
 
 use domain::{
     api_client::Scope,
-    task::TimeWindow,
     violation::{Violation, Violations},
 };
 use process::logs::error_chain;
@@ -33,7 +32,7 @@ pub enum Error {
     NotFound(String),
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
-    SlotFull(TimeWindow),
+    SlotFull,
     /// A definition changed between planning a delivery and creating it, each time that it was
     /// planned.
     #[error("a definition changed while the delivery was created; repeat the request")]
@@ -180,7 +179,7 @@ impl From<Error> for Status {
             Error::ExternalReferenceTaken { .. } => {
                 (Code::AlreadyExists, "EXTERNAL_REFERENCE_TAKEN")
             }
-            Error::SlotFull(_) => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
+            Error::SlotFull => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
             Error::Conflict(reason, _) => (Code::FailedPrecondition, *reason),
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
             Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),

@@ -129,25 +129,6 @@ impl Definitions {
         }))
     }
 
-    /// Whether the definitions that were used for a store are its current ones.
-    pub(super) async fn are_current(
-        &self,
-        store: &Store,
-        used: &DefinitionVersions,
-    ) -> Result<bool, Error> {
-        let mut current = DefinitionVersions::default();
-        self.price_list(store.id, Freshness::Current, &mut current)
-            .await?;
-        let time_slot = self.time_slot(store, Freshness::Current).await?;
-        let are_zones_current = match used.zones {
-            None => true,
-            Some(version) => self.zones(Freshness::Current).await?.0 == version,
-        };
-        let used_slot = used.time_slot.as_ref().map(|slot| &slot.definition);
-        let current_slot = time_slot.as_ref().map(|slot| &slot.stored.definition);
-        Ok(are_zones_current && current.price_list == used.price_list && current_slot == used_slot)
-    }
-
     /// The current zones and their version.
     pub(super) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
         let freshness = self.required_freshness(freshness);

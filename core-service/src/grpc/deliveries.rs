@@ -24,9 +24,8 @@ use super::{
     planning::Planner,
     quotas::DeliveryQuotas,
     quotes::{self, Quotes},
-    slot_availability::Slots,
 };
-use storage::{Storage, delivery_insertion::DefinitionVersions, pages::Cursor, slot_bookings};
+use storage::{Storage, pages::Cursor, slot_bookings};
 
 use crate::{error::Error, metrics::Metrics};
 
@@ -36,7 +35,6 @@ pub(super) struct Deliveries {
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) planner: Arc<Planner>,
     pub(super) quotes: Arc<Quotes>,
-    pub(super) slots: Arc<Slots>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) quotas: DeliveryQuotas,
     pub(super) metrics: Metrics,
@@ -73,14 +71,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let request = request.into_inner();
         let draft = (request.delivery, request.violations);
-        let planned = self
-            .plan_draft(
-                &caller,
-                draft,
-                Freshness::Current,
-                &mut DefinitionVersions::default(),
-            )
-            .await?;
+        let planned = self.plan_draft(&caller, draft, Freshness::Current).await?;
         if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();
             let found = storage::retail_prices::find_use(reader, store.id, quote.id)

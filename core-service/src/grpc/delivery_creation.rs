@@ -17,7 +17,7 @@ use super::{
 };
 use storage::{
     Session,
-    delivery_insertion::{self, DefinitionVersions, NewDelivery},
+    delivery_insertion::{self, NewDelivery},
     slot_bookings,
 };
 
@@ -26,26 +26,12 @@ use crate::error::Error;
 /// A requested delivery, and the violations that the gateway has found in it.
 pub(super) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
 
-/// How often a delivery is planned: again only if a definition has changed since the last plan.
+/// How often a delivery is planned.
 const MAX_PLANS: usize = 5;
-
-/// Whether this error, found before the write, may be due to outdated definitions: they decide which
-/// times, packages and addresses are valid, and zones decide between the places of an ambiguous address.
-fn depends_on_definitions(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Invalid(_)
-            | Error::PriceMismatch(_)
-            | Error::SlotFull(_)
-            | Error::Bug(_)
-            | Error::Geocoding(_)
-            | Error::Routing(_)
-    )
-}
 
 impl Deliveries {
     /// Plans a draft and creates the delivery, again with the current definitions if those of the
-    /// first plan have changed.
+    /// first plan may have changed or its time slot was booked meanwhile.
     pub(super) async fn plan_and_create(
         &self,
         caller: &Caller,
@@ -56,33 +42,27 @@ impl Deliveries {
         let mut freshness = self.freshness_of_first_plan();
         let mut plans = 1;
         loop {
-            let draft = draft.clone();
-            let mut used = DefinitionVersions::default();
-            let created = match self.plan_draft(caller, draft, freshness, &mut used).await {
-                Ok(planned) => Box::pin(self.create(store, planned, &used, request_key)).await,
+            let created = match self.plan_draft(caller, draft.clone(), freshness).await {
+                Ok(planned) => Box::pin(self.create(store, planned, request_key)).await,
                 Err(error) => Err(error),
             };
-            let created = match created {
-                Err(error) if freshness == Freshness::Any && depends_on_definitions(&error) => {
-                    match self.planner.definitions.are_current(store, &used).await {
-                        Ok(true) => Err(error),
-                        Ok(false) => Err(Error::DefinitionChanged),
-                        Err(error) => Err(error),
-                    }
+            let may_be_outdated = match &created {
+                Err(Error::DefinitionChanged | Error::SlotFull) => true,
+                // Definitions decide which times, packages and addresses are valid.
+                Err(Error::Invalid(_) | Error::PriceMismatch(_) | Error::Bug(_)) => {
+                    freshness == Freshness::Any
                 }
+                _ => false,
+            };
+            if may_be_outdated && plans < MAX_PLANS {
+                freshness = Freshness::Current;
+                plans += 1;
+                continue;
+            }
+            return match created {
+                Err(error) => self.idempotency.replay_or(request_key, error).await,
                 created => created,
             };
-            match created {
-                Ok(created) => return Ok(created),
-                Err(Error::DefinitionChanged) if plans < MAX_PLANS => {
-                    freshness = Freshness::Current;
-                    plans += 1;
-                }
-                Err(Error::SlotFull(window)) => {
-                    return Err(self.slots.full_slot_error(store, window).await);
-                }
-                Err(error) => return self.idempotency.replay_or(request_key, error).await,
-            }
         }
     }
 
@@ -101,7 +81,6 @@ impl Deliveries {
         caller: &Caller,
         (draft, violations): Draft,
         freshness: Freshness,
-        used: &mut DefinitionVersions,
     ) -> Result<PlannedDelivery, Error> {
         let name = draft
             .as_ref()
@@ -112,9 +91,7 @@ impl Deliveries {
             violations,
             freshness,
         };
-        self.planner
-            .plan(caller, plan_request, quote_lookup, used)
-            .await
+        self.planner.plan(caller, plan_request, quote_lookup).await
     }
 
     /// Creates a planned delivery, unless a definition that it was planned with has changed.
@@ -122,12 +99,12 @@ impl Deliveries {
         &self,
         store: &Store,
         planned: PlannedDelivery,
-        versions: &DefinitionVersions,
         request_key: RequestKey,
     ) -> Result<Response<proto::Delivery>, Error> {
         let booking = planned.booking;
         let quote_id = planned.quote.as_ref().map(|quote| quote.id);
         let warnings = messages::warnings(&planned.warnings);
+        let versions = planned.versions.clone();
         let delivery = new_delivery(planned, store);
 
         let reference = delivery.external_reference.clone();
@@ -141,10 +118,7 @@ impl Deliveries {
         let bytes = reply.encoded_len() * copies;
         let is_single_insert =
             request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
-        let new = NewDelivery {
-            delivery,
-            versions: versions.clone(),
-        };
+        let new = NewDelivery { delivery, versions };
         let created = if is_single_insert {
             match self.storage.insert_delivery(new).await {
                 Ok(true) => Ok(Response::new(reply)),
@@ -166,7 +140,7 @@ impl Deliveries {
                         let booked =
                             slot_bookings::book(transaction, store_id, booking, capacity).await?;
                         if !booked {
-                            return Err(Error::SlotFull(booking.window));
+                            return Err(Error::SlotFull);
                         }
                     }
                     let (store_id, now) = (delivery.store_id, delivery.created_at);

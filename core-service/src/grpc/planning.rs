@@ -56,6 +56,8 @@ pub(super) struct PlannedDelivery {
     pub(super) external_reference: Option<String>,
     /// What is valid in the request and may be a mistake.
     pub(super) warnings: Vec<Violation>,
+    /// The definitions that the plan depends on.
+    pub(super) versions: DefinitionVersions,
 }
 
 /// The validated fields of one task.
@@ -77,14 +79,12 @@ pub(super) struct Planner {
 }
 
 impl Planner {
-    /// Plans a delivery for the caller's store, under the terms of the quote if there is one. Adds
-    /// the versions of the definitions to `used`, even if it fails.
+    /// Plans a delivery for the caller's store, under the terms of the quote if there is one.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
         request: PlanRequest,
         lookup: QuoteLookup,
-        used: &mut DefinitionVersions,
     ) -> Result<PlannedDelivery, Error> {
         let freshness = request.freshness;
         let store = caller.store()?;
@@ -106,7 +106,8 @@ impl Planner {
             validation::external_reference(draft.external_reference, &mut violations);
         let [pickup, dropoff] = task_inputs(draft.pickup, draft.dropoff, &context, &mut violations);
         let definitions = &self.definitions;
-        let price_list = definitions.price_list(store.id, freshness, used);
+        let mut versions = DefinitionVersions::default();
+        let price_list = definitions.price_list(store.id, freshness, &mut versions);
         let price_list = price_list.await?;
         // A quote stays binding even if the price list has changed since.
         if let (Some(price_list), None) = (&price_list, lookup.quote()) {
@@ -115,14 +116,14 @@ impl Planner {
         }
         let availability = self.slots.availability(store, freshness).await?;
         if let Some(availability) = &availability {
-            used.time_slot = Some(Arc::clone(&availability.stored));
+            versions.time_slot = Some(Arc::clone(&availability.stored));
             availability.check_pickup(&pickup.times, &now, &mut violations);
             availability.check_dropoff(&dropoff.times, &now, &mut violations);
         }
         let booking =
             availability.and_then(|availability| availability.booking(dropoff.times.slot));
 
-        let coverage = definitions.coverage(store, freshness, used);
+        let coverage = definitions.coverage(store, freshness, &mut versions);
         let coverage = coverage.await?;
         let area = StoreArea {
             id: Some(store.id),
@@ -183,6 +184,7 @@ impl Planner {
             booking,
             external_reference,
             warnings: violations.into_warnings(),
+            versions,
         })
     }
 

@@ -16,7 +16,7 @@ use super::{
     planning::{PlanRequest, Planner},
     quotes::QuoteLookup,
 };
-use storage::{Storage, delivery_insertion::DefinitionVersions, price_lists::StoredPriceList};
+use storage::{Storage, price_lists::StoredPriceList};
 
 use crate::error::Error;
 
@@ -164,12 +164,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         };
         let planned = self
             .planner
-            .plan(
-                &shop,
-                plan_request,
-                QuoteLookup::NotGiven,
-                &mut DefinitionVersions::default(),
-            )
+            .plan(&shop, plan_request, QuoteLookup::NotGiven)
             .await?;
 
         let (currency, calculation) = match &planned.price_list {

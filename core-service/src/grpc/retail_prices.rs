@@ -17,7 +17,7 @@ use super::{
     quotes::Quotes,
 };
 
-use storage::{Storage, delivery_insertion::DefinitionVersions};
+use storage::Storage;
 
 use crate::error::Error;
 
@@ -52,12 +52,7 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         };
         let planned = self
             .planner
-            .plan(
-                &caller,
-                plan_request,
-                quote_lookup,
-                &mut DefinitionVersions::default(),
-            )
+            .plan(&caller, plan_request, quote_lookup)
             .await?;
         lookup::check_external_reference(
             &self.storage,

@@ -51,29 +51,7 @@ impl Slots {
             booked,
         }))
     }
-
-    /// The error for a slot that became fully booked between the check and the booking.
-    pub(super) async fn full_slot_error(&self, store: &Store, window: TimeWindow) -> Error {
-        let mut violations = Violations::new();
-        let times = TaskTimes {
-            slot: Some(window),
-            ..TaskTimes::default()
-        };
-        match self.availability(store, Freshness::Current).await {
-            Ok(Some(availability)) => {
-                let now = self.clock.now().to_zoned(store.time_zone.clone());
-                availability.check_dropoff(&times, &now, &mut violations);
-            }
-            Ok(None) => {}
-            Err(error) => return error,
-        }
-        // Ignored if the check has found a violation of the time slot.
-        violations.add("dropoff.time_slot", TIME_SLOT_REFUSED, "is fully booked");
-        Error::Invalid(violations)
-    }
 }
-
-const TIME_SLOT_REFUSED: &str = "TIME_SLOT_REFUSED";
 
 impl SlotAvailability {
     pub(super) fn choices(&self, now: &Zoned) -> Vec<TimeWindow> {
@@ -120,7 +98,7 @@ impl SlotAvailability {
         if let Some(rejection) = rejection {
             violations.add(
                 format!("{task}.time_slot"),
-                TIME_SLOT_REFUSED,
+                "TIME_SLOT_REFUSED",
                 rejection.to_string(),
             );
         }

@@ -232,7 +232,6 @@ pub(crate) fn wire(
         idempotency: Arc::clone(&idempotency),
         planner: Arc::clone(&planner),
         quotes: Arc::clone(&quotes),
-        slots: Arc::clone(&slots),
         outbox: Arc::clone(&outbox),
         quotas: DeliveryQuotas::new(config.deliveries),
         metrics: metrics.clone(),
