@@ -32,7 +32,7 @@ fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]
 
 /// The definitions in the database, with their cache.
 pub(super) struct Definitions {
-    storage: Arc<Storage>,
+    pub(super) storage: Arc<Storage>,
     applied: ApplyCounter,
     price_lists: FreshnessCache<StoreId, Option<CompiledPriceList>>,
     zones: FreshnessCache<(), (Option<i64>, Zones)>,

@@ -25,7 +25,7 @@ use super::{
     freshness::Freshness,
     messages,
     quotes::{GivenTimes, QuoteLookup},
-    slot_availability::Slots,
+    slot_availability::SlotAvailability,
     validation::{self, AddressDraft, ParseContext, TaskDetails},
 };
 
@@ -70,7 +70,6 @@ struct TaskInput {
 /// Plans deliveries.
 pub(super) struct Planner {
     pub(super) definitions: Arc<Definitions>,
-    pub(super) slots: Arc<Slots>,
     pub(super) geocoder: Arc<AddressGeocoder>,
     pub(super) router: Box<dyn Router>,
     pub(super) clock: Clock,
@@ -114,10 +113,10 @@ impl Planner {
             check_packages("pickup", &pickup.details, price_list, &mut violations);
             check_packages("dropoff", &dropoff.details, price_list, &mut violations);
         }
-        let availability = self.slots.availability(store, freshness).await?;
+        let availability = SlotAvailability::read(definitions, store, freshness, &now).await?;
         if let Some(availability) = &availability {
             versions.time_slot = Some(Arc::clone(&availability.stored));
-            availability.check_pickup(&pickup.times, &now, &mut violations);
+            availability.check_window("pickup", &pickup.times, &now, &mut violations);
             availability.check_dropoff(&dropoff.times, &now, &mut violations);
         }
         let booking =

@@ -8,10 +8,9 @@ use domain::{
     time_slot::TimeSlot, violation::Violations,
 };
 use jiff::Zoned;
-use process::clock::Clock;
 
 use super::{definitions::Definitions, freshness::Freshness};
-use storage::{Storage, slot_bookings, time_slots::StoredTimeSlot};
+use storage::{slot_bookings, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
 
@@ -21,46 +20,33 @@ pub(super) struct SlotAvailability {
     booked: HashMap<TimeWindow, u32>,
 }
 
-/// Reads which windows can be booked.
-pub(super) struct Slots {
-    pub(super) storage: Arc<Storage>,
-    pub(super) definitions: Arc<Definitions>,
-    pub(super) clock: Clock,
-}
-
-impl Slots {
-    /// None for a store without time slot.
-    pub(super) async fn availability(
-        &self,
+impl SlotAvailability {
+    /// Reads which windows can be booked; none for a store without time slot.
+    pub(super) async fn read(
+        definitions: &Definitions,
         store: &Store,
         freshness: Freshness,
-    ) -> Result<Option<SlotAvailability>, Error> {
-        let Some(current) = self.definitions.time_slot(store, freshness).await? else {
+        now: &Zoned,
+    ) -> Result<Option<Self>, Error> {
+        let Some(current) = definitions.time_slot(store, freshness).await? else {
             return Ok(None);
         };
         let (stored, time_slot) = (current.stored, current.rules);
         let booked = if time_slot.capacity.is_some() {
-            let reader = self.storage.reader();
-            slot_bookings::counts(reader, (store.id, stored.id), self.clock.now()).await?
+            let slot = (store.id, stored.id);
+            slot_bookings::counts(definitions.storage.reader(), slot, now.timestamp()).await?
         } else {
             HashMap::new()
         };
-        Ok(Some(SlotAvailability {
+        Ok(Some(Self {
             stored,
             time_slot,
             booked,
         }))
     }
-}
 
-impl SlotAvailability {
     pub(super) fn choices(&self, now: &Zoned) -> Vec<TimeWindow> {
         self.time_slot.choices(now, |window| self.booked(window))
-    }
-
-    /// Checks the times of a pickup, which needs no window.
-    pub(super) fn check_pickup(&self, times: &TaskTimes, now: &Zoned, violations: &mut Violations) {
-        self.check_window("pickup", times, now, violations);
     }
 
     /// Checks the times of a dropoff, which must have a window if the store requires one.
@@ -82,7 +68,7 @@ impl SlotAvailability {
     }
 
     /// Checks a requested window if the store accepts only offered ones.
-    fn check_window(
+    pub(super) fn check_window(
         &self,
         task: &str,
         times: &TaskTimes,

@@ -25,7 +25,7 @@ use super::{
     freshness::Freshness,
     idempotency::Idempotency,
     lookup, messages,
-    slot_availability::Slots,
+    slot_availability::SlotAvailability,
 };
 use storage::{Storage, time_slots::StoredTimeSlot};
 
@@ -36,7 +36,6 @@ pub(super) struct TimeSlots {
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) definitions: Arc<Definitions>,
-    pub(super) slots: Arc<Slots>,
     /// Language of labels for clients without a supported preference.
     pub(super) locale: String,
     /// Country of the public holidays that a definition is checked with.
@@ -60,20 +59,18 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
                 request.name.clone()
             })
         };
-        let availability = self
-            .slots
-            .availability(store, Freshness::Recent)
-            .await?
-            .ok_or_else(not_found)?;
+        let now = self.clock.now().to_zoned(store.time_zone.clone());
+        let availability =
+            SlotAvailability::read(&self.definitions, store, Freshness::Recent, &now)
+                .await?
+                .ok_or_else(not_found)?;
         if !request.name.is_empty()
             && Collection::TimeSlots.id(&request.name) != Some(availability.stored.id.0)
         {
             return Err(not_found().into());
         }
 
-        let now = self.clock.now().to_zoned(store.time_zone.clone());
-        let fallback = &self.locale;
-        let language = Language::negotiate(&request.accept_language, fallback);
+        let language = Language::negotiate(&request.accept_language, &self.locale);
         let choices = availability
             .choices(&now)
             .into_iter()

@@ -40,7 +40,6 @@ use super::{
     retail_prices::RetailPrices,
     retention::Retention,
     signing_keys::SigningKeys,
-    slot_availability::Slots,
     stores::Stores,
     tasks::Tasks,
     time_slots::TimeSlots,
@@ -100,11 +99,6 @@ pub(crate) fn wire(
     });
 
     let definitions = Arc::new(Definitions::new(Arc::clone(&storage)));
-    let slots = Arc::new(Slots {
-        storage: Arc::clone(&storage),
-        definitions: Arc::clone(&definitions),
-        clock: clock.clone(),
-    });
     let geocoder = Arc::new(AddressGeocoder {
         geocoder,
         required_precision: config.geocoding.address_precision,
@@ -113,7 +107,6 @@ pub(crate) fn wire(
     });
     let planner = Arc::new(Planner {
         definitions: Arc::clone(&definitions),
-        slots: Arc::clone(&slots),
         geocoder: Arc::clone(&geocoder),
         router,
         clock: clock.clone(),
@@ -301,7 +294,6 @@ pub(crate) fn wire(
         clock: clock.clone(),
         idempotency: Arc::clone(&idempotency),
         definitions: Arc::clone(&definitions),
-        slots,
         locale: platform.locale.clone(),
         country: platform.country.clone(),
     };
