@@ -29,7 +29,7 @@ pub(crate) struct Resources {
     pub(crate) geocoder: Box<dyn Geocoder>,
     /// Imports replace its addresses.
     pub(crate) gazetteer: Arc<Gazetteer>,
-    pub(crate) router: Box<dyn Router>,
+    pub(crate) router: Router,
     /// The clients of geocoders and of the router, for metrics.
     pub(crate) upstreams: Vec<Monitor>,
 }

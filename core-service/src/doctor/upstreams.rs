@@ -3,12 +3,13 @@
 use domain::address::LatLng;
 use futures_util::future::{join, join_all};
 use geocoding::{Gazetteer, Geocoder as _, GeocoderSpec, HttpGeocoder, Precision, Query};
+use process::redacted::Redacted;
 
 use super::{Check, FIRST_START, Finding};
 use crate::{
     config::Config,
     error::NO_ADDRESSES,
-    routing::{self, Fallback, Osrm, Router as _},
+    routing::{self, Fallback},
     start_error::StartError,
 };
 
@@ -69,17 +70,13 @@ fn gazetteer(config: &Config) -> Finding {
 
 async fn router(config: &Config) -> Finding {
     let config = &config.router;
-    let Some(url) = &config.osrm_url else {
-        return Finding::skipped("none: distances are estimated");
-    };
-    let url = url.expose();
-    let concurrency = usize::from(config.osrm_concurrency);
-    let router = Osrm::new(url, &config.osrm_profile, config.osrm_timeout, concurrency);
-    let router = match router {
-        Ok(router) => router,
+    let router = match config.osrm() {
+        Ok(Some(router)) => router,
+        Ok(None) => return Finding::skipped("none: distances are estimated"),
         Err(error) => return Finding::error(StartError::Router(error)),
     };
-    let host = url.host_str().unwrap_or_default();
+    let url = config.osrm_url.as_ref().map(Redacted::expose);
+    let host = url.and_then(|url| url.host_str()).unwrap_or_default();
     let point = LatLng::new(48.8566, 2.3522).expect("Paris is on the Earth");
     match router.route(point, point).await {
         // Its map need not contain the point.

@@ -71,7 +71,7 @@ struct TaskInput {
 pub(super) struct Planner {
     pub(super) definitions: Arc<Definitions>,
     pub(super) geocoder: Arc<AddressGeocoder>,
-    pub(super) router: Box<dyn Router>,
+    pub(super) router: Router,
     pub(super) clock: Clock,
     /// The platform's country, for [`telephone::national_country`].
     pub(super) country: Country,

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use domain::{address::LatLng, delivery::Route};
 use process::{number, redacted::Redacted};
 use upstream::Monitor;
 use url::Url;
 
-use super::{Osrm, OsrmError, Router, StraightLine, WithFallback};
+use super::{Error, Osrm, OsrmError, Router, straight_line};
 
 /// Settings of the router.
 #[derive(Args, Clone, Debug)]
@@ -69,29 +70,54 @@ pub enum Fallback {
     Refuse,
 }
 
+impl Fallback {
+    /// Replaces the error of an unavailable router by an estimate, whose source tells so, if the
+    /// operator wants that.
+    pub(super) fn apply(
+        self,
+        route: Result<Route, Error>,
+        (from, to): (LatLng, LatLng),
+    ) -> Result<Route, Error> {
+        match (route, self) {
+            (Err(error @ Error::Unavailable(_)), Self::StraightLine) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "router unavailable, estimating the route"
+                );
+                Ok(straight_line::estimate(from, to))
+            }
+            // `NoRoute` is a valid result.
+            (route, _) => route,
+        }
+    }
+}
+
 impl RouterConfig {
-    /// Creates the configured router. Adds the monitor of its HTTP client, if it has one.
-    pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> Result<Box<dyn Router>, OsrmError> {
-        let Some(url) = &self.osrm_url else {
-            return Ok(Box::new(StraightLine));
-        };
+    /// A client of the configured OSRM server, if there is one.
+    pub(crate) fn osrm(&self) -> Result<Option<Osrm>, OsrmError> {
         let concurrency = usize::from(self.osrm_concurrency);
-        let router = Osrm::new(
-            url.expose(),
-            &self.osrm_profile,
-            self.osrm_timeout,
-            concurrency,
-        )?;
-        upstreams.push(router.monitor());
-        Ok(match self.osrm_fallback {
-            Fallback::StraightLine => Box::new(WithFallback(router)),
-            Fallback::Refuse => Box::new(router),
+        let osrm = self.osrm_url.as_ref().map(|url| {
+            let url = url.expose();
+            Osrm::new(url, &self.osrm_profile, self.osrm_timeout, concurrency)
+        });
+        osrm.transpose()
+    }
+
+    /// Creates the configured router. Adds the monitor of its HTTP client, if it has one.
+    pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> Result<Router, OsrmError> {
+        let osrm = self.osrm()?;
+        upstreams.extend(osrm.as_ref().map(Osrm::monitor));
+        Ok(Router {
+            osrm,
+            fallback: self.osrm_fallback,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::delivery::DistanceSource;
+
     use super::*;
 
     #[test]
@@ -104,5 +130,26 @@ mod tests {
         assert!(is_accepted(&[]));
         assert!(is_accepted(&["--osrm-url=http://127.0.0.1:5000"]));
         assert!(!is_accepted(&["--osrm-url=ftp://127.0.0.1"]));
+    }
+
+    #[test]
+    fn the_fallback_replaces_only_an_unavailable_router() {
+        let points: [_; 2] = [48.0, 48.1].map(|latitude| LatLng::new(latitude, 2.0).unwrap());
+        let route = |route| Fallback::StraightLine.apply(route, points.into());
+        let found = Route {
+            distance_meters: 1,
+            duration_seconds: 1,
+            source: DistanceSource::Osrm,
+        };
+        let unavailable = || Err(Error::Unavailable("down".into()));
+
+        assert_eq!(route(Ok(found)).unwrap(), found);
+        assert_eq!(
+            route(unavailable()).unwrap().source,
+            DistanceSource::StraightLine
+        );
+        assert!(matches!(route(Err(Error::NoRoute)), Err(Error::NoRoute)));
+        let refused = Fallback::Refuse.apply(unavailable(), points.into());
+        assert!(matches!(refused, Err(Error::Unavailable(_))));
     }
 }

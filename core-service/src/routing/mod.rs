@@ -1,24 +1,31 @@
 //! Distance and duration of a route between two points.
 
 mod config;
-mod fallback;
 mod osrm;
 mod straight_line;
 
 use std::time::Duration;
 
 use domain::{address::LatLng, delivery::Route};
-use futures_util::future::BoxFuture;
 
 pub use config::{Fallback, RouterConfig};
-use fallback::WithFallback;
 pub(crate) use osrm::{Osrm, OsrmError};
-use straight_line::StraightLine;
 
 /// Computes routes.
-pub(crate) trait Router: Send + Sync {
+pub(crate) struct Router {
+    /// `None`: all routes are estimated by the straight line.
+    osrm: Option<Osrm>,
+    fallback: Fallback,
+}
+
+impl Router {
     /// The route of a courier.
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>>;
+    pub(crate) async fn route(&self, from: LatLng, to: LatLng) -> Result<Route, Error> {
+        match &self.osrm {
+            None => Ok(straight_line::estimate(from, to)),
+            Some(osrm) => self.fallback.apply(osrm.route(from, to).await, (from, to)),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -6,12 +6,11 @@ use domain::{
     address::LatLng,
     delivery::{DistanceSource, Route},
 };
-use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use upstream::{Client, Limits, Monitor, Response};
 use url::Url;
 
-use super::{Error, Router, whole};
+use super::{Error, whole};
 
 /// A client of an OSRM server, with a cache.
 pub(crate) struct Osrm {
@@ -79,7 +78,8 @@ impl Osrm {
         self.client.monitor()
     }
 
-    async fn find_route(&self, coordinates: String) -> Result<Route, Error> {
+    pub(crate) async fn route(&self, from: LatLng, to: LatLng) -> Result<Route, Error> {
+        let coordinates = format!("{};{}", lng_lat(from), lng_lat(to));
         if let Some(route) = self.cache.get(&coordinates) {
             return Ok(route);
         }
@@ -94,13 +94,6 @@ impl Osrm {
         url.set_path(&format!("{}{coordinates}", url.path()));
         url.set_query(Some("overview=false"));
         url
-    }
-}
-
-impl Router for Osrm {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
-        self.find_route(format!("{};{}", lng_lat(from), lng_lat(to)))
-            .boxed()
     }
 }
 

@@ -4,13 +4,8 @@ use domain::{
     address::LatLng,
     delivery::{DistanceSource, Route},
 };
-use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Error, Router, whole};
-
-/// Estimates routes without a map.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StraightLine;
+use super::whole;
 
 /// Ratio of street distance to great-circle distance. City street networks have factors between 1.2
 /// (grids) and 1.4 (rivers and railways).
@@ -18,21 +13,13 @@ const DETOUR_FACTOR: f64 = 1.3;
 /// The average speed of a bicycle courier in a city, with stops: 15 km/h.
 const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
 
-impl StraightLine {
-    /// The estimated route in whole metres and seconds, with saturation.
-    pub(crate) fn estimate(from: LatLng, to: LatLng) -> Route {
-        let meters = from.distance_meters(to) * DETOUR_FACTOR;
-        Route {
-            distance_meters: whole(meters),
-            duration_seconds: whole(meters / METERS_PER_SECOND),
-            source: DistanceSource::StraightLine,
-        }
-    }
-}
-
-impl Router for StraightLine {
-    fn route(&self, from: LatLng, to: LatLng) -> BoxFuture<'_, Result<Route, Error>> {
-        std::future::ready(Ok(Self::estimate(from, to))).boxed()
+/// The estimated route in whole metres and seconds, with saturation.
+pub(super) fn estimate(from: LatLng, to: LatLng) -> Route {
+    let meters = from.distance_meters(to) * DETOUR_FACTOR;
+    Route {
+        distance_meters: whole(meters),
+        duration_seconds: whole(meters / METERS_PER_SECOND),
+        source: DistanceSource::StraightLine,
     }
 }
 
@@ -44,14 +31,12 @@ mod tests {
         LatLng::new(latitude, longitude).unwrap()
     }
 
-    #[tokio::test]
-    async fn a_route_is_the_straight_line_with_detours() {
+    #[test]
+    fn a_route_is_the_straight_line_with_detours() {
         let (from, to) = (point(48.0, 2.0), point(48.009, 2.0));
 
-        let route = StraightLine.route(from, to).await.unwrap();
-
         assert_eq!(
-            route,
+            estimate(from, to),
             Route {
                 distance_meters: 1301,
                 duration_seconds: 312,
