@@ -202,12 +202,6 @@ pub struct DeliveryConfig {
     pub delivery_retention: Option<Duration>,
 }
 
-impl DeliveryConfig {
-    pub(crate) fn retention(self) -> Option<SignedDuration> {
-        self.delivery_retention.map(signed)
-    }
-}
-
 /// When failing webhooks are disabled and finished notifications are deleted.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WebhookConfig {
@@ -236,11 +230,7 @@ pub struct WebhookConfig {
 
 impl WebhookConfig {
     pub(crate) fn disable_after(self) -> SignedDuration {
-        signed(self.webhook_disable_after)
-    }
-
-    pub(crate) fn retention(self) -> SignedDuration {
-        signed(self.notification_retention)
+        SignedDuration::try_from(self.webhook_disable_after).unwrap_or(SignedDuration::MAX)
     }
 }
 
@@ -252,10 +242,6 @@ impl Default for Config {
             ..command_line::settings(&["--database-url=none"])
         }
     }
-}
-
-fn signed(duration: Duration) -> SignedDuration {
-    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 /// Parses a duration from 1d to 3650d.
@@ -332,10 +318,6 @@ impl Config {
 
     pub(crate) fn token_lifetime_seconds(&self) -> u32 {
         u32::try_from(self.token_lifetime.as_secs()).unwrap_or(MAX_TOKEN_LIFETIME_SECONDS)
-    }
-
-    pub(crate) fn event_retention(&self) -> SignedDuration {
-        signed(self.event_retention)
     }
 }
 

@@ -26,10 +26,10 @@ fn each_flag_sets_its_own_retention() {
         "--delivery-retention=8d",
     ]);
 
-    let days = |days: i64| SignedDuration::from_hours(24 * days);
-    assert_eq!(config.event_retention(), days(2));
-    assert_eq!(config.webhooks.retention(), days(3));
-    assert_eq!(config.webhooks.disable_after(), days(4));
-    assert_eq!(config.deliveries.retention(), Some(days(8)));
-    assert_eq!(Config::default().deliveries.retention(), None);
+    assert_eq!(config.event_retention, DAY * 2);
+    assert_eq!(config.webhooks.notification_retention, DAY * 3);
+    let disable_after = SignedDuration::from_hours(4 * 24);
+    assert_eq!(config.webhooks.disable_after(), disable_after);
+    assert_eq!(config.deliveries.delivery_retention, Some(DAY * 8));
+    assert_eq!(Config::default().deliveries.delivery_retention, None);
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use process::clock::Clock;
 use storage::{Storage, events, idempotency_keys, notifications, personal_data};
 use tokio_util::sync::CancellationToken;
@@ -29,11 +29,11 @@ const DELIVERIES: u64 = 50;
 pub(super) struct Retention {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
-    pub(super) events: SignedDuration,
+    pub(super) events: Duration,
     /// Of finished notifications and their attempts.
-    pub(super) notifications: SignedDuration,
+    pub(super) notifications: Duration,
     /// Of the personal data of deliveries. `None`: it is never erased.
-    pub(super) deliveries: Option<SignedDuration>,
+    pub(super) deliveries: Option<Duration>,
 }
 
 impl Retention {
@@ -152,19 +152,20 @@ impl Retention {
     }
 }
 
-fn cutoff(now: Timestamp, retention: SignedDuration) -> Timestamp {
+fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
     now.saturating_sub(retention).unwrap_or(Timestamp::MIN)
 }
 
 #[cfg(test)]
 mod tests {
     use domain::id::{ApiClientId, StoreId};
+    use jiff::SignedDuration;
     use storage::{events::SequencerRun, fixture, idempotency_keys::Key};
     use uuid::Uuid;
 
     use super::*;
 
-    const RETENTION: SignedDuration = SignedDuration::from_hours(24);
+    const RETENTION: Duration = Duration::from_hours(24);
 
     fn retention(storage: &Arc<Storage>, now: Timestamp) -> Retention {
         Retention {

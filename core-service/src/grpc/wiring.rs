@@ -183,9 +183,9 @@ pub(crate) fn wire(
     let retention = Retention {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        events: config.event_retention(),
-        notifications: config.webhooks.retention(),
-        deliveries: config.deliveries.retention(),
+        events: config.event_retention,
+        notifications: config.webhooks.notification_retention,
+        deliveries: config.deliveries.delivery_retention,
     };
     let attempt_writer = AttemptWriter {
         storage: Arc::clone(&storage),
@@ -312,7 +312,7 @@ pub(crate) fn wire(
         outbox,
         test_sends,
         egress: config.egress.clone(),
-        notification_retention: config.webhooks.retention(),
+        notification_retention: config.webhooks.notification_retention,
     };
     let zones = Zones {
         storage,

@@ -8,12 +8,11 @@ mod recovery;
 mod secrets;
 mod test_send;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use domain::{
     api_client::Scope, id::WebhookId, notification::Failure, store::Store, webhook::Webhook,
 };
-use jiff::SignedDuration;
 use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
@@ -38,7 +37,7 @@ pub(super) struct Webhooks {
     pub(super) outbox: Arc<Outbox>,
     pub(super) test_sends: Arc<TestSends>,
     pub(super) egress: egress::Policy,
-    pub(super) notification_retention: SignedDuration,
+    pub(super) notification_retention: Duration,
 }
 
 #[tonic::async_trait]
