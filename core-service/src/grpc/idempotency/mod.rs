@@ -16,10 +16,7 @@ use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::Response;
 
-use self::{
-    request::{KeyedRequest, replayed},
-    steps::WrittenStep,
-};
+use self::request::KeyedRequest;
 pub(super) use self::{
     request::{RequestKey, expired_before},
     steps::Step,
@@ -27,16 +24,10 @@ pub(super) use self::{
 use super::caller::Caller;
 use storage::{
     Session, Storage,
-    idempotency_keys::{self, Acquisition, StoredResponse},
+    idempotency_keys::{self, Acquisition},
 };
 
 use crate::{error::Error, secret_box::SecretBox};
-
-/// The response of a transaction: stored by an earlier request with the key, or new.
-enum Written<M> {
-    Replayed(StoredResponse),
-    New(M),
-}
 
 /// Runs requests idempotently.
 pub(super) struct Idempotency {
@@ -125,25 +116,20 @@ impl Idempotency {
             return self.storage.write(work).await.map(Response::new);
         };
         let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
-        let written = self
-            .storage
+        self.storage
             .write(move |transaction| {
                 let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 Box::pin(async move {
                     if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
-                        return Ok::<_, Error>(Written::Replayed(stored));
+                        return request.replay(&secret_box, &stored);
                     }
                     let message = work(transaction).await?;
                     let response = request.encrypt(&secret_box, &message);
                     idempotency_keys::store_response(transaction, request.key, response).await?;
-                    Ok(Written::New(message))
+                    Ok(Response::new(message))
                 })
             })
-            .await?;
-        match written {
-            Written::Replayed(stored) => request.replay(&self.secret_box, &stored),
-            Written::New(message) => Ok(Response::new(message)),
-        }
+            .await
     }
 
     /// Runs one step of a request. `work` gets the progress of the previous steps: with a key, the
@@ -163,23 +149,17 @@ impl Idempotency {
             + 'static,
     {
         let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
-        let written = self
-            .storage
+        self.storage
             .write(move |transaction| {
                 let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 let progress = progress.clone();
                 Box::pin(async move {
                     match request_key.0 {
                         Some(request) => request.step(transaction, &secret_box, &*work).await,
-                        None => work(transaction, progress).await.map(WrittenStep::New),
+                        None => work(transaction, progress).await.map(Step::into_response),
                     }
                 })
             })
-            .await?;
-        Ok(match written {
-            WrittenStep::Replayed(message) => Step::Finished(replayed(message)),
-            WrittenStep::New(Step::Finished(message)) => Step::Finished(Response::new(message)),
-            WrittenStep::New(Step::Unfinished(progress)) => Step::Unfinished(progress),
-        })
+            .await
     }
 }

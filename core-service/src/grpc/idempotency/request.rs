@@ -112,6 +112,7 @@ impl KeyedRequest {
         Ok(message.map_err(|error| storage::Error::inconsistent("idempotency_keys", error))?)
     }
 
+    /// The stored response, marked as a replay. Fails if it belongs to another request.
     pub(super) fn replay<M>(
         &self,
         secret_box: &SecretBox,
@@ -120,18 +121,13 @@ impl KeyedRequest {
     where
         M: prost::Message + Default,
     {
-        Ok(replayed(self.decrypt(secret_box, stored)?))
+        let mut response = Response::new(self.decrypt(secret_box, stored)?);
+        let replayed = MetadataValue::from_static("true");
+        response
+            .metadata_mut()
+            .insert(proto::IDEMPOTENT_REPLAYED, replayed);
+        Ok(response)
     }
-}
-
-/// Marks a response as a replay.
-pub(super) fn replayed<M>(message: M) -> Response<M> {
-    let mut response = Response::new(message);
-    let replayed = MetadataValue::from_static("true");
-    response
-        .metadata_mut()
-        .insert(proto::IDEMPOTENT_REPLAYED, replayed);
-    response
 }
 
 pub(super) fn encrypt(secret_box: &SecretBox, key: Key, plain: &[u8]) -> Vec<u8> {

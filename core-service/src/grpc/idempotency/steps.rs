@@ -5,6 +5,7 @@
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
+use tonic::Response;
 
 use super::request::{KeyedRequest, expired_before};
 use storage::{
@@ -21,10 +22,13 @@ pub(in crate::grpc) enum Step<P, M> {
     Finished(M),
 }
 
-/// The result of a transaction: the stored response of an earlier one, or a new step.
-pub(super) enum WrittenStep<P, M> {
-    Replayed(M),
-    New(Step<P, M>),
+impl<P, M> Step<P, M> {
+    pub(super) fn into_response(self) -> Step<P, Response<M>> {
+        match self {
+            Self::Unfinished(progress) => Step::Unfinished(progress),
+            Self::Finished(message) => Step::Finished(Response::new(message)),
+        }
+    }
 }
 
 impl KeyedRequest {
@@ -33,7 +37,7 @@ impl KeyedRequest {
         transaction: &Session,
         secret_box: &SecretBox,
         work: &W,
-    ) -> Result<WrittenStep<P, M>, Error>
+    ) -> Result<Step<P, Response<M>>, Error>
     where
         P: prost::Message + Default,
         M: prost::Message + Default,
@@ -48,7 +52,7 @@ impl KeyedRequest {
         let response =
             idempotency_keys::find(transaction, self.key, expired_before(self.now)).await?;
         if let Some(stored) = response {
-            return Ok(WrittenStep::Replayed(self.decrypt(secret_box, &stored)?));
+            return Ok(Step::Finished(self.replay(secret_box, &stored)?));
         }
 
         let step = work(transaction, progress).await?;
@@ -64,7 +68,7 @@ impl KeyedRequest {
                 idempotency_keys::store_response(transaction, self.key, response).await?;
             }
         }
-        Ok(WrittenStep::New(step))
+        Ok(step.into_response())
     }
 
     /// The same request under the key of its progress, which no operation's key can equal.
@@ -123,7 +127,7 @@ mod tests {
         }
 
         /// Counts one step, of three. Only the stored progress passes from step to step.
-        async fn count(&self, request: KeyedRequest) -> Result<WrittenStep<u64, String>, Error> {
+        async fn count(&self, request: KeyedRequest) -> Result<Step<u64, Response<String>>, Error> {
             self.step(request, |counted| match counted + 1 {
                 3 => Ok(Step::Finished("three".to_owned())),
                 counted => Ok(Step::Unfinished(counted)),
@@ -135,7 +139,7 @@ mod tests {
             &self,
             request: KeyedRequest,
             work: fn(u64) -> Result<Step<u64, String>, Error>,
-        ) -> Result<WrittenStep<u64, String>, Error> {
+        ) -> Result<Step<u64, Response<String>>, Error> {
             let secret_box = Arc::clone(&self.secret_box);
             self.storage
                 .write(move |transaction| {
@@ -152,11 +156,14 @@ mod tests {
         }
     }
 
-    fn describe(done: Result<WrittenStep<u64, String>, Error>) -> String {
+    fn describe(done: Result<Step<u64, Response<String>>, Error>) -> String {
         match done {
-            Ok(WrittenStep::Replayed(response)) => format!("{response}, replayed"),
-            Ok(WrittenStep::New(Step::Finished(response))) => response,
-            Ok(WrittenStep::New(Step::Unfinished(counted))) => counted.to_string(),
+            Ok(Step::Finished(response)) => {
+                let replayed = response.metadata().contains_key(proto::IDEMPOTENT_REPLAYED);
+                let suffix = if replayed { ", replayed" } else { "" };
+                format!("{}{suffix}", response.get_ref())
+            }
+            Ok(Step::Unfinished(counted)) => counted.to_string(),
             Err(error) => error.to_string(),
         }
     }
