@@ -23,6 +23,16 @@ pub(crate) enum Purpose {
     PlatformSecret,
 }
 
+/// The labels by which the keys of all purposes are derived, in their order. Changing one
+/// invalidates stored ciphertexts.
+const LABELS: [&str; 5] = [
+    "signing key",
+    "webhook secret",
+    "retail price",
+    "kept answer",
+    "platform secret",
+];
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -46,11 +56,7 @@ struct Ring(Vec<PurposeKeys>);
 /// The keys that are derived from a master key.
 struct PurposeKeys {
     id: KeyId,
-    signing_key: RandomizedNonceKey,
-    webhook_secret: RandomizedNonceKey,
-    retail_price: RandomizedNonceKey,
-    stored_response: RandomizedNonceKey,
-    platform_secret: RandomizedNonceKey,
+    by_purpose: [RandomizedNonceKey; LABELS.len()],
 }
 
 impl SecretBox {
@@ -144,18 +150,13 @@ impl Ring {
 
 impl PurposeKeys {
     fn derive(key: &MasterKey) -> Self {
-        let purpose_key = |purpose: &str| {
-            RandomizedNonceKey::new(&AES_256_GCM_SIV, &*derive(key.bytes(), purpose))
+        let by_purpose = LABELS.map(|label| {
+            RandomizedNonceKey::new(&AES_256_GCM_SIV, &*derive(key.bytes(), label))
                 .expect("an AES-256 key has 32 bytes")
-        };
-        // The labels are part of the derived keys: changing one invalidates stored ciphertexts.
+        });
         Self {
             id: key.id(),
-            signing_key: purpose_key("signing key"),
-            webhook_secret: purpose_key("webhook secret"),
-            retail_price: purpose_key("retail price"),
-            stored_response: purpose_key("kept answer"),
-            platform_secret: purpose_key("platform secret"),
+            by_purpose,
         }
     }
 
@@ -187,13 +188,7 @@ impl PurposeKeys {
     }
 
     fn key(&self, purpose: Purpose) -> &RandomizedNonceKey {
-        match purpose {
-            Purpose::SigningKey => &self.signing_key,
-            Purpose::WebhookSecret => &self.webhook_secret,
-            Purpose::RetailPrice => &self.retail_price,
-            Purpose::StoredResponse => &self.stored_response,
-            Purpose::PlatformSecret => &self.platform_secret,
-        }
+        &self.by_purpose[purpose as usize]
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     claims::{ClaimResult, PendingClaim},
     leases::Leases,
     outcomes::Outcomes,
-    reports::{self, ReportedOutcome},
+    reports,
     streams::{DispatcherStream, Streams},
     test_sends::TestSends,
 };
@@ -37,13 +37,13 @@ impl OutcomeReports {
         let reported = outcomes.iter().filter_map(reports::reported_outcome);
         let reported: Vec<_> = reported.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
-        let leases: Vec<_> = reported.iter().map(ReportedOutcome::lease).collect();
+        let leases: Vec<_> = reported.iter().map(|(lease, _)| *lease).collect();
         let stream = self.streams.complete(&leases);
         let (mut attempts, mut returned) = (Vec::new(), Vec::new());
-        for outcome in reported {
-            match outcome {
-                ReportedOutcome::Attempt(attempt) => attempts.push(attempt),
-                ReportedOutcome::Returned(lease) => returned.push(lease),
+        for (lease, attempt) in reported {
+            match attempt {
+                Some(attempt) => attempts.push(attempt),
+                None => returned.push(lease),
             }
         }
         match &stream {

@@ -16,36 +16,21 @@ use super::streams::Lease;
 use process::random;
 use storage::notifications::AttemptReport;
 
-#[derive(Debug)]
-pub(super) enum ReportedOutcome {
-    Attempt(AttemptReport),
-    /// Returned by a dispatcher that shuts down.
-    Returned(Lease),
-}
-
-impl ReportedOutcome {
-    pub(super) fn lease(&self) -> Lease {
-        match self {
-            Self::Attempt(attempt) => (attempt.id, attempt.lease_token),
-            Self::Returned(lease) => *lease,
-        }
-    }
-}
-
+/// The lease of an outcome, and the attempt; none if a dispatcher that shuts down returned the lease.
 /// `None` for an outcome without a valid notification name or lease token, which is treated like
 /// one of an expired lease.
-pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<ReportedOutcome> {
+pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<(Lease, Option<AttemptReport>)> {
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
     if outcome.failure() == ProtoFailure::NotSent {
-        return Some(ReportedOutcome::Returned((id, lease_token)));
+        return Some(((id, lease_token), None));
     }
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let retry_after = outcome
         .retry_after
         .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    Some(ReportedOutcome::Attempt(AttemptReport {
+    let attempt = AttemptReport {
         id,
         lease_token,
         outcome: match failure(outcome.failure, status) {
@@ -61,7 +46,8 @@ pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<ReportedOutco
         // PostgreSQL text cannot contain NUL.
         response_body: outcome.response_body.replace('\0', "\u{fffd}"),
         jitter: random::below(u64::MAX),
-    }))
+    };
+    Some(((id, lease_token), Some(attempt)))
 }
 
 /// A negative duration counts as zero, and one longer than the lease as the lease.
