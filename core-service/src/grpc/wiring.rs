@@ -44,7 +44,6 @@ use super::{
     tasks::Tasks,
     time_slots::TimeSlots,
     tokens::Tokens,
-    webhook_secrets::WebhookSecrets,
     webhooks::Webhooks,
     zones::Zones,
 };
@@ -121,10 +120,6 @@ pub(crate) fn wire(
     let streams = Arc::new(streams);
     let (attempt_log, attempts) = attempt_log();
     let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
-    let secrets = Arc::new(WebhookSecrets {
-        secret_box: Arc::clone(&secret_box),
-        clock: clock.clone(),
-    });
     let outbox = Arc::new(Outbox {
         streams: Arc::clone(&streams),
         notifications_ready: notifications_ready.clone(),
@@ -138,7 +133,7 @@ pub(crate) fn wire(
     let claims = Arc::new(Claims {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        secrets: Arc::clone(&secrets),
+        secret_box: Arc::clone(&secret_box),
     });
     let outcomes = Arc::new(Outcomes {
         storage: Arc::clone(&storage),
@@ -239,7 +234,7 @@ pub(crate) fn wire(
     let master_keys = MasterKeys {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        secret_box,
+        secret_box: Arc::clone(&secret_box),
         idempotency: Arc::clone(&idempotency),
     };
     let notifications = Notifications {
@@ -308,7 +303,7 @@ pub(crate) fn wire(
         storage: Arc::clone(&storage),
         clock: clock.clone(),
         idempotency: Arc::clone(&idempotency),
-        secrets,
+        secret_box,
         outbox,
         test_sends,
         egress: config.egress.clone(),

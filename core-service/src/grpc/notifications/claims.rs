@@ -17,7 +17,7 @@ use storage::{
     notifications::{AttemptReport, ClaimedBatch, ClaimedNotification},
 };
 
-use crate::{error::Error, grpc::webhook_secrets::WebhookSecrets};
+use crate::{error::Error, grpc::webhook_secrets, secret_box::SecretBox};
 
 /// The most notifications that one transaction claims.
 const MAX_CLAIM: u32 = 256;
@@ -82,7 +82,7 @@ impl Drop for PendingClaim<'_> {
 pub(in crate::grpc) struct Claims {
     pub(in crate::grpc) storage: Arc<Storage>,
     pub(in crate::grpc) clock: Clock,
-    pub(in crate::grpc) secrets: Arc<WebhookSecrets>,
+    pub(in crate::grpc) secret_box: Arc<SecretBox>,
 }
 
 impl Claims {
@@ -188,9 +188,9 @@ impl Claims {
         lease: Duration,
     ) -> Result<proto::Notification, Error> {
         let target = claimed.target;
-        let secrets = self
-            .secrets
-            .decrypt_valid(target.webhook_id, &target.secrets)?;
+        let now = self.clock.now();
+        let (id, secrets) = (target.webhook_id, &target.secrets);
+        let secrets = webhook_secrets::decrypt_valid(&self.secret_box, id, secrets, now)?;
         Ok(proto::Notification {
             name: Collection::Notifications.name(claimed.id),
             lease_token: lease_token.to_string(),
@@ -219,21 +219,15 @@ pub(super) mod tests {
     use tokio::sync::mpsc;
 
     use super::{super::streams::Streams, *};
-    use crate::secret_box::SecretBox;
 
     /// Claims in a new database.
     pub(in super::super) async fn claims() -> (TempDir, Arc<Claims>) {
         let (directory, storage) = fixture::sqlite().await;
         let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
-        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let secrets = WebhookSecrets {
-            secret_box: Arc::new(secret_box.unwrap()),
-            clock: clock.clone(),
-        };
         let claims = Claims {
             storage,
-            clock,
-            secrets: Arc::new(secrets),
+            clock: Clock::manual(Timestamp::UNIX_EPOCH),
+            secret_box: Arc::new(secret_box.unwrap()),
         };
         (directory, Arc::new(claims))
     }
@@ -242,7 +236,7 @@ pub(super) mod tests {
         /// A notification of a webhook whose secret can be decrypted.
         pub(in super::super) fn sendable_notification(&self) -> ClaimedNotification {
             let webhook_id = WebhookId::new();
-            let (_, encrypted) = self.secrets.create(webhook_id);
+            let (_, encrypted) = webhook_secrets::create(&self.secret_box, webhook_id);
             ClaimedNotification {
                 id: NotificationId::new(),
                 event: "delivery.completed".to_owned(),

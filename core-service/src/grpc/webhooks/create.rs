@@ -12,7 +12,7 @@ use super::Webhooks;
 
 use crate::{
     error::{Error, Unauthenticated},
-    grpc::{caller::Caller, messages},
+    grpc::{caller::Caller, messages, webhook_secrets},
 };
 
 impl Webhooks {
@@ -32,7 +32,7 @@ impl Webhooks {
 
         let webhook = self.parse_webhook(owner, request)?;
 
-        let (secret, encrypted) = self.secrets.create(webhook.id);
+        let (secret, encrypted) = webhook_secrets::create(&self.secret_box, webhook.id);
         let reply = proto::Webhook {
             secret: secret.to_text(),
             ..messages::webhook(&webhook, store, webhook.created_at)

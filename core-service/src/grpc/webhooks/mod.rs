@@ -22,18 +22,17 @@ use super::{
     idempotency::Idempotency,
     lookup, messages,
     notifications::{Outbox, TestSends},
-    webhook_secrets::WebhookSecrets,
 };
 
 use storage::Storage;
 
-use crate::error::Error;
+use crate::{error::Error, secret_box::SecretBox};
 
 pub(super) struct Webhooks {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
-    pub(super) secrets: Arc<WebhookSecrets>,
+    pub(super) secret_box: Arc<SecretBox>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) test_sends: Arc<TestSends>,
     pub(super) egress: egress::Policy,

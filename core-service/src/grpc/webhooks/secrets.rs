@@ -15,7 +15,7 @@ use super::Webhooks;
 
 use crate::{
     error::Error,
-    grpc::{caller::Caller, idempotency::RequestKey, messages},
+    grpc::{caller::Caller, idempotency::RequestKey, messages, webhook_secrets},
 };
 
 impl Webhooks {
@@ -39,7 +39,7 @@ impl Webhooks {
         let overlap_ends_at = now
             .checked_add(overlap)
             .map_err(|error| Error::Bug(error.to_string()))?;
-        let (secret, encrypted) = self.secrets.create(webhook.id);
+        let (secret, encrypted) = webhook_secrets::create(&self.secret_box, webhook.id);
         let change = move |secrets: &mut Secrets| {
             secrets.rotate(encrypted.clone(), overlap_ends_at, now);
         };

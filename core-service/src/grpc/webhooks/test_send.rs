@@ -18,6 +18,7 @@ use crate::{
         caller::Caller,
         messages,
         notifications::{self, OUTCOME_TIMEOUT},
+        webhook_secrets,
     },
 };
 
@@ -38,12 +39,14 @@ impl Webhooks {
             .await?
             // Deleted since it was read.
             .ok_or_else(|| Error::NotFound(name.to_owned()))?;
+        let now = self.clock.now();
+        let secrets = webhook_secrets::decrypt_valid(&self.secret_box, webhook.id, &secrets, now)?;
         let id = NotificationId::new();
         let sample = proto::Notification {
             name: Collection::Notifications.name(id),
             lease: prost_types::Duration::try_from(OUTCOME_TIMEOUT).ok(),
             url: webhook.url.clone(),
-            secrets: self.secrets.decrypt_valid(webhook.id, &secrets)?,
+            secrets,
             event: webhook.event.as_str().to_owned(),
             object: Collection::Deliveries.name(SAMPLE_DELIVERY),
             attempt: 1,
