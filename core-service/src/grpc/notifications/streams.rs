@@ -170,10 +170,12 @@ impl Streams {
         open.rotate_left(1);
         Some(Reservation {
             stream,
-            claimed: Some(ClaimedNotification::pre_leased(notification)),
-            id: notification.id,
             lease_token: in_flight.lease_token,
-            leased_at: in_flight.leased_at,
+            unsent: Some(PreLeased {
+                claimed: ClaimedNotification::pre_leased(notification),
+                lease_token: in_flight.lease_token,
+                leased_at: in_flight.leased_at,
+            }),
             unsent_leases: self.unsent_leases.clone(),
         })
     }
@@ -236,40 +238,32 @@ impl DispatcherStream {
 #[derive(Debug)]
 pub(super) struct Reservation {
     stream: Arc<DispatcherStream>,
-    claimed: Option<ClaimedNotification>,
-    id: NotificationId,
     pub(super) lease_token: Uuid,
-    leased_at: Instant,
+    unsent: Option<PreLeased>,
     unsent_leases: mpsc::UnboundedSender<Lease>,
 }
 
 impl Reservation {
     /// Sends the notification, which must be committed under this lease.
     pub(super) fn send(mut self) {
-        if self.leased_at.elapsed() > MAX_COMMIT_TIME || self.stream.flow_control().is_closed() {
-            return;
-        }
-        if let Some(claimed) = self.claimed.take() {
-            let pre_leased = PreLeased {
-                claimed,
-                lease_token: self.lease_token,
-                leased_at: self.leased_at,
-            };
-            if let Err(unsent) = self.stream.pre_leased.send(pre_leased) {
-                self.claimed = Some(unsent.0.claimed);
-            }
+        let is_open = !self.stream.flow_control().is_closed();
+        let is_in_time =
+            |unsent: &mut PreLeased| is_open && unsent.leased_at.elapsed() <= MAX_COMMIT_TIME;
+        if let Some(pre_leased) = self.unsent.take_if(is_in_time)
+            && let Err(unsent) = self.stream.pre_leased.send(pre_leased)
+        {
+            self.unsent = Some(unsent.0);
         }
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.claimed.is_some() {
-            self.stream
-                .flow_control()
-                .return_credit(self.id, self.lease_token);
+        if let Some(unsent) = &self.unsent {
+            let (id, lease_token) = unsent.lease();
+            self.stream.flow_control().return_credit(id, lease_token);
             // Fails only after the core has shut down; then the lease expires.
-            let _ = self.unsent_leases.send((self.id, self.lease_token));
+            let _ = self.unsent_leases.send((id, lease_token));
         }
     }
 }

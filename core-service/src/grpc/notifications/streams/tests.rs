@@ -98,7 +98,7 @@ fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
         let mut reservation = streams.reserve(&notification).unwrap();
         let lease = (notification.id, reservation.lease_token);
         let leased_at = Instant::now().checked_sub(Duration::from_secs(age));
-        reservation.leased_at = leased_at.unwrap();
+        reservation.unsent.as_mut().unwrap().leased_at = leased_at.unwrap();
         reservation.send();
 
         let sent = stream.pre_leased.try_recv().ok();
