@@ -14,11 +14,8 @@ use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
 use super::{
-    address_geocoder::AddressGeocoder,
-    authenticator::Authenticator,
-    caller::Caller,
-    idempotency::{Idempotency, RequestKey},
-    lookup, messages, validation,
+    address_geocoder::AddressGeocoder, authenticator::Authenticator, caller::Caller,
+    idempotency::Idempotency, lookup, messages, validation,
 };
 use storage::{ConnectionTrait, Storage};
 
@@ -95,22 +92,13 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
-        let client = (Collection::ApiClients, request.name.as_str());
-        let request_key = self.idempotency.read_key_on(
-            &caller,
-            "DisableApiClient",
-            client,
-            request.idempotency,
-        )?;
+        let call = ("DisableApiClient", &*request.name, request.idempotency);
         let now = self.clock.now();
-        let disabled = self
-            .change_client(request_key, &request.name, None, move |client| {
-                client.disabled_at.get_or_insert(now);
-                Ok(())
-            })
-            .await?;
-        caller.audit("DisableApiClient", &request.name);
-        Ok(disabled)
+        let disabled = self.change_client(&caller, call, None, move |client| {
+            client.disabled_at.get_or_insert(now);
+            Ok(())
+        });
+        Ok(disabled.await?)
     }
 
     async fn rotate_api_client_secret(
@@ -120,13 +108,6 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let caller = Caller::with_scope(&request, Scope::Admin)?;
 
         let request = request.into_inner();
-        let client = (Collection::ApiClients, request.name.as_str());
-        let request_key = self.idempotency.read_key_on(
-            &caller,
-            "RotateApiClientSecret",
-            client,
-            request.idempotency,
-        )?;
         let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
             SignedDuration::from_secs(seconds.into())
         });
@@ -137,21 +118,18 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
-        let new_secret = Some(secret);
-        let rotated = self
-            .change_client(request_key, &request.name, new_secret, move |client| {
-                if client.disabled_at.is_some() {
-                    return Err(Error::Conflict(
-                        "CLIENT_DISABLED",
-                        "the client is disabled; create a new one".to_owned(),
-                    ));
-                }
-                let rotated = client.secrets.rotate(hash, overlap, now);
-                rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error.to_string()))
-            })
-            .await?;
-        caller.audit("RotateApiClientSecret", &request.name);
-        Ok(rotated)
+        let call = ("RotateApiClientSecret", &*request.name, request.idempotency);
+        let rotated = self.change_client(&caller, call, Some(secret), move |client| {
+            if client.disabled_at.is_some() {
+                return Err(Error::Conflict(
+                    "CLIENT_DISABLED",
+                    "the client is disabled; create a new one".to_owned(),
+                ));
+            }
+            let rotated = client.secrets.rotate(hash, overlap, now);
+            rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error.to_string()))
+        });
+        Ok(rotated.await?)
     }
 
     async fn get_current_api_client(
@@ -238,16 +216,17 @@ impl ApiClients {
     /// Changes a client under a lock, and returns it with its new secret if there is one.
     async fn change_client(
         &self,
-        request_key: RequestKey,
-        name: &str,
+        caller: &Caller,
+        (rpc, name, idempotency): (&'static str, &str, Option<proto::Idempotency>),
         secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::ApiClient>, Error> {
-        let not_found = Error::NotFound(name.to_owned());
-        let Some(id) = Collection::ApiClients.id(name) else {
-            return Err(not_found);
-        };
-        let id = ApiClientId(id);
+        let client = (Collection::ApiClients, name);
+        let request_key = self
+            .idempotency
+            .read_key_on(caller, rpc, client, idempotency)?;
+        let id = Collection::ApiClients.id(name).map(ApiClientId);
+        let id = id.ok_or_else(|| Error::NotFound(name.to_owned()))?;
         let changed = self
             .idempotency
             .write(request_key, move |transaction| {
@@ -268,7 +247,9 @@ impl ApiClients {
             .await;
         // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        changed
+        let changed = changed?;
+        caller.audit(rpc, name);
+        Ok(changed)
     }
 }
 

@@ -18,46 +18,12 @@ use crate::{
 };
 
 impl Webhooks {
-    pub(super) async fn enable(
-        &self,
-        caller: &Caller,
-        request: proto::EnableWebhookRequest,
-    ) -> Result<Response<proto::Webhook>, Error> {
-        let (name, idempotency) = (request.name, request.idempotency);
-        self.set_disabled(caller, ("EnableWebhook", &name), idempotency, None)
-            .await
-    }
-
-    pub(super) async fn disable(
-        &self,
-        caller: &Caller,
-        request: proto::DisableWebhookRequest,
-    ) -> Result<Response<proto::Webhook>, Error> {
-        let disabled = Disabled {
-            at: self.clock.now(),
-            reason: if caller.has(Scope::Admin) {
-                DisabledReason::Operator
-            } else {
-                DisabledReason::Client
-            },
-        };
-        let (name, idempotency) = (request.name, request.idempotency);
-        self.set_disabled(
-            caller,
-            ("DisableWebhook", &name),
-            idempotency,
-            Some(disabled),
-        )
-        .await
-    }
-
     /// Disables or enables a webhook. Changes nothing if it already is in that state.
-    async fn set_disabled(
+    pub(super) async fn set_disabled(
         &self,
         caller: &Caller,
-        (rpc, name): (&str, &str),
-        idempotency: Option<proto::Idempotency>,
-        disabled: Option<Disabled>,
+        (rpc, name, idempotency): (&str, &str, Option<proto::Idempotency>),
+        is_disabled: bool,
     ) -> Result<Response<proto::Webhook>, Error> {
         let request_key =
             self.idempotency
@@ -67,6 +33,14 @@ impl Webhooks {
         }
         let (webhook, store) = self.webhook_of(caller, name).await?;
         let is_operator = caller.has(Scope::Admin);
+        let disabled = is_disabled.then(|| Disabled {
+            at: self.clock.now(),
+            reason: if is_operator {
+                DisabledReason::Operator
+            } else {
+                DisabledReason::Client
+            },
+        });
         if disabled.is_none() && webhook.disabled.is_some() {
             // In several transactions, since the backlog may be too long for one.
             let (webhook_key, now) = ((webhook.store_id, webhook.id), self.clock.now());

@@ -143,7 +143,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let reply = self.enable(&caller, request.into_inner()).await?;
+        let request = request.into_inner();
+        let call = ("EnableWebhook", &*request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, call, false).await?;
         caller.audit("EnableWebhook", &reply.get_ref().name);
         Ok(reply)
     }
@@ -153,7 +155,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
         let caller = Caller::of(&request)?;
-        let reply = self.disable(&caller, request.into_inner()).await?;
+        let request = request.into_inner();
+        let call = ("DisableWebhook", &*request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, call, true).await?;
         caller.audit("DisableWebhook", &reply.get_ref().name);
         Ok(reply)
     }
