@@ -35,7 +35,7 @@ impl proto::addresses_server::Addresses for Addresses {
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
         let caller = Caller::with_scope(&request, Scope::Admin)?;
 
-        let country = self.country.as_str().to_owned();
+        let country = self.country.clone();
         let stats = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
 
         tracing::info!(%stats, "addresses imported");
