@@ -12,7 +12,7 @@ use super::{
     freshness::Freshness,
     idempotency::RequestKey,
     lookup, messages,
-    planning::{PlanRequest, PlannedDelivery},
+    planning::{Draft, PlannedDelivery},
     quotes,
 };
 use storage::{
@@ -22,9 +22,6 @@ use storage::{
 };
 
 use crate::error::Error;
-
-/// A requested delivery, and the violations that the gateway has found in it.
-pub(super) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
 
 /// How often a delivery is planned.
 const MAX_PLANS: usize = 5;
@@ -79,19 +76,17 @@ impl Deliveries {
     pub(super) async fn plan_draft(
         &self,
         caller: &Caller,
-        (draft, violations): Draft,
+        draft: Draft,
         freshness: Freshness,
     ) -> Result<PlannedDelivery, Error> {
         let name = draft
+            .0
             .as_ref()
             .and_then(|draft| draft.retail_price.as_deref());
         let quote_lookup = self.quotes.look_up(caller.store()?.id, name);
-        let plan_request = PlanRequest {
-            draft,
-            violations,
-            freshness,
-        };
-        self.planner.plan(caller, plan_request, quote_lookup).await
+        self.planner
+            .plan(caller, draft, quote_lookup, freshness)
+            .await
     }
 
     /// Creates a planned delivery, unless a definition that it was planned with has changed.

@@ -34,14 +34,8 @@ use crate::{
     routing::{self, Router},
 };
 
-/// A requested delivery, as parsed by a gateway.
-pub(super) struct PlanRequest {
-    pub(super) draft: Option<proto::DeliveryDraft>,
-    /// Found by the gateway.
-    pub(super) violations: Vec<proto::Violation>,
-    /// How fresh the time slot, the price list and the zones must be.
-    pub(super) freshness: Freshness,
-}
+/// A requested delivery, and the violations that the gateway has found in it.
+pub(super) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
 
 /// A valid plan, and the inputs of its price.
 pub(super) struct PlannedDelivery {
@@ -79,13 +73,14 @@ pub(super) struct Planner {
 
 impl Planner {
     /// Plans a delivery for the caller's store, under the terms of the quote if there is one.
+    /// `freshness` is that of the time slot, the price list and the zones.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
-        request: PlanRequest,
+        (draft, violations): Draft,
         lookup: QuoteLookup,
+        freshness: Freshness,
     ) -> Result<PlannedDelivery, Error> {
-        let freshness = request.freshness;
         let store = caller.store()?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         // "Tomorrow" is relative to the time of the quote.
@@ -98,8 +93,8 @@ impl Planner {
             date_order: DateOrder::of_country(store.country.as_str()),
             country: telephone::national_country(Some(&store.country), &self.country).as_str(),
         };
-        let mut violations = messages::read_violations(request.violations);
-        let draft = request.draft.unwrap_or_default();
+        let mut violations = messages::read_violations(violations);
+        let draft = draft.unwrap_or_default();
 
         let external_reference =
             validation::external_reference(draft.external_reference, &mut violations);

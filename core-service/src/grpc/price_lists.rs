@@ -13,7 +13,7 @@ use super::{
     freshness::Freshness,
     idempotency::Idempotency,
     lookup, messages,
-    planning::{PlanRequest, Planner},
+    planning::Planner,
     quotes::QuoteLookup,
 };
 use storage::{Storage, price_lists::StoredPriceList};
@@ -157,14 +157,10 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone());
-        let plan_request = PlanRequest {
-            draft: request.delivery,
-            violations: request.violations,
-            freshness: Freshness::Current,
-        };
+        let draft = (request.delivery, request.violations);
         let planned = self
             .planner
-            .plan(&shop, plan_request, QuoteLookup::NotGiven)
+            .plan(&shop, draft, QuoteLookup::NotGiven, Freshness::Current)
             .await?;
 
         let (currency, calculation) = match &planned.price_list {

@@ -10,11 +10,7 @@ use domain::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    caller::Caller,
-    freshness::Freshness,
-    lookup, messages,
-    planning::{PlanRequest, Planner},
-    quotes::Quotes,
+    caller::Caller, freshness::Freshness, lookup, messages, planning::Planner, quotes::Quotes,
 };
 
 use storage::Storage;
@@ -45,14 +41,10 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
                 draft.and_then(|draft| draft.retail_price.as_deref()),
             )
             .ignoring_quote();
-        let plan_request = PlanRequest {
-            draft: request.delivery,
-            violations: request.violations,
-            freshness: Freshness::Recent,
-        };
+        let draft = (request.delivery, request.violations);
         let planned = self
             .planner
-            .plan(&caller, plan_request, quote_lookup)
+            .plan(&caller, draft, quote_lookup, Freshness::Recent)
             .await?;
         lookup::check_external_reference(
             &self.storage,

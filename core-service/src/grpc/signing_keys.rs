@@ -82,8 +82,8 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
             self.idempotency
                 .read_key(&caller, "RevokeSigningKeys", request.idempotency)?;
         let revoked_keys = match &revoked {
-            Revoked::All => "all".to_owned(),
-            Revoked::Key(id) => Collection::SigningKeys.name(id),
+            None => "all".to_owned(),
+            Some(id) => Collection::SigningKeys.name(id),
         };
         let now = self.clock.now();
         let new_key = self.key_ring.generate(now)?;
@@ -91,7 +91,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
             .idempotency
             .write(request_key, move |transaction| {
                 let (revoked, new_key) = (revoked.clone(), new_key.clone());
-                Box::pin(async move { revoke(transaction, &revoked, new_key, now).await })
+                Box::pin(async move { revoke(transaction, revoked, new_key, now).await })
             })
             .await?;
         caller.audit("RevokeSigningKeys", &revoked_keys);
@@ -116,17 +116,11 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
     }
 }
 
-/// Which keys to revoke.
-#[derive(Clone)]
-enum Revoked {
-    Key(String),
-    All,
-}
-
-fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
+/// The id of the key to revoke; `None` for all keys.
+fn revoked(keys: Option<Keys>) -> Result<Option<String>, Error> {
     match keys {
-        Some(Keys::All(true)) => Ok(Revoked::All),
-        Some(Keys::KeyId(id)) => Ok(Revoked::Key(id)),
+        Some(Keys::All(true)) => Ok(None),
+        Some(Keys::KeyId(id)) => Ok(Some(id)),
         Some(Keys::All(false)) | None => {
             let description = "is required: the id of a key, or all";
             Err(Error::invalid("keys", "REQUIRED", description))
@@ -139,7 +133,7 @@ fn revoked(keys: Option<Keys>) -> Result<Revoked, Error> {
 /// revoked.
 async fn revoke(
     transaction: &Session,
-    revoked: &Revoked,
+    revoked: Option<String>,
     new_key: StoredSigningKey,
     now: Timestamp,
 ) -> Result<proto::RevokeSigningKeysResponse, Error> {
@@ -149,10 +143,7 @@ async fn revoke(
     let mut needs_successor = false;
     for (stored, lifecycle) in lifecycles(storage::signing_keys::list(transaction).await?) {
         let state = lifecycle.state(now);
-        let is_revoked = match revoked {
-            Revoked::Key(id) => *id == stored.id,
-            Revoked::All => true,
-        };
+        let is_revoked = revoked.as_ref().is_none_or(|id| *id == stored.id);
         if is_revoked && state.is_some() {
             tracing::warn!(key = stored.id, "signing key revoked");
             is_found = true;
@@ -162,7 +153,7 @@ async fn revoke(
             storage::signing_keys::delete(transaction, &stored.id).await?;
         }
     }
-    if let Revoked::Key(id) = revoked
+    if let Some(id) = revoked
         && !is_found
     {
         return Err(Error::NotFound(Collection::SigningKeys.name(id)));
