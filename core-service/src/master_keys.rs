@@ -216,9 +216,7 @@ impl MasterKeys {
             return Err(Error::Current { id });
         }
         let key = self.0.remove(at);
-        let mut removed_path = path.as_os_str().to_owned();
-        removed_path.push(".removed");
-        let removed_path = PathBuf::from(removed_path);
+        let removed_path = path.with_added_extension("removed");
         let mut removed = match Self::read(&removed_path) {
             Err(Error::Missing { .. }) => Self(Vec::new()),
             read => read?,

@@ -100,9 +100,7 @@ pub struct BackupSource {
 
 /// The path under which a backup is written until it is complete.
 pub fn partial_path(backup: &Path) -> PathBuf {
-    let mut path = backup.as_os_str().to_owned();
-    path.push(".partial");
-    path.into()
+    backup.with_added_extension("partial")
 }
 
 /// Takes a backup. The file appears once it is complete and on disk.
@@ -210,7 +208,10 @@ async fn restore_to(
         (None, Some(key)) => Zeroizing::new(key),
         (None, None) => return Err(BackupError::NoMasterKey),
     };
-    write_new(master_key, key.trim()).map_err(|error| failed(master_key, error))?;
+    let mut key_file = create_new(master_key)?;
+    writeln!(key_file, "{}", key.trim())
+        .and_then(|()| key_file.sync_all())
+        .map_err(|error| failed(master_key, error))?;
     let secret_box = SecretBox::open(master_key)?;
     if let Some(encrypted) = &contents.encrypted_private_key
         && !KeyId::of_ciphertext(encrypted).is_some_and(|id| secret_box.key_ids().contains(&id))
@@ -302,17 +303,6 @@ fn create_new(path: &Path) -> Result<File, BackupError> {
     let mut options = File::options();
     let options = options.write(true).create_new(true).mode(0o600);
     options.open(path).map_err(|error| failed(path, error))
-}
-
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = File::options();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    writeln!(file, "{text}")?;
-    file.sync_all()
 }
 
 fn failed(path: &Path, source: io::Error) -> BackupError {
