@@ -29,8 +29,7 @@ use super::{
     idempotency::Idempotency,
     master_keys::MasterKeys,
     notifications::{
-        AttemptWriter, Claims, Leases, Notifications, Outbox, OutcomeReports, Outcomes, Pusher,
-        StreamServer, Streams, TestSends, attempt_log,
+        AttemptWriter, Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log,
     },
     personal_data::PersonalData,
     planning::Planner,
@@ -82,7 +81,6 @@ pub(crate) fn wire(
         upstreams: _,
     } = resources;
     let platform = &config.platform;
-    let notifications_ready = watch::Sender::new(());
     let events_written = watch::Sender::new(());
     let events_sequenced = watch::Sender::new(());
 
@@ -122,46 +120,21 @@ pub(crate) fn wire(
     let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
     let outbox = Arc::new(Outbox {
         streams: Arc::clone(&streams),
-        notifications_ready: notifications_ready.clone(),
         events_written: events_written.clone(),
     });
-    let leases = Arc::new(Leases {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        notifications_ready: notifications_ready.clone(),
-    });
-    let claims = Arc::new(Claims {
+    let queue = Arc::new(Queue {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
         secret_box: Arc::clone(&secret_box),
-    });
-    let outcomes = Arc::new(Outcomes {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        claims: Arc::clone(&claims),
+        streams: Arc::clone(&streams),
         disable_after: config.webhooks.disable_after(),
         metrics: metrics.clone(),
         attempt_log,
         events_written: events_written.clone(),
-        notifications_ready: notifications_ready.clone(),
-    });
-    let outcome_reports = Arc::new(OutcomeReports {
-        streams: Arc::clone(&streams),
-        outcomes: Arc::clone(&outcomes),
-        leases: Arc::clone(&leases),
-        test_sends: Arc::clone(&test_sends),
     });
     let stream_server = Arc::new(StreamServer {
-        streams,
+        queue: Arc::clone(&queue),
         test_sends: Arc::clone(&test_sends),
-        pusher: Pusher {
-            clock: clock.clone(),
-            claims,
-            outcomes,
-            leases: Arc::clone(&leases),
-            notifications_ready,
-        },
-        leases: Arc::clone(&leases),
         shutdown: lifecycle.shutdown.clone(),
     });
     let feed = Arc::new(EventFeed::new(
@@ -191,7 +164,7 @@ pub(crate) fn wire(
     tasks.spawn(sequencer.run(lifecycle.shutdown.clone()));
     tasks.spawn(retention.run(lifecycle.shutdown.clone()));
     let last_tasks = TaskTracker::new();
-    last_tasks.spawn(leases.run(unsent_leases, lifecycle.streams_closed.clone()));
+    last_tasks.spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
     last_tasks.spawn(attempt_writer.run(lifecycle.streams_closed.clone()));
     last_tasks.close();
 
@@ -240,7 +213,6 @@ pub(crate) fn wire(
     let notifications = Notifications {
         authenticator: Arc::clone(&authenticator),
         stream_server,
-        outcome_reports,
         task_tracker: lifecycle.task_tracker.clone(),
     };
     let personal_data = PersonalData {
@@ -304,7 +276,7 @@ pub(crate) fn wire(
         clock: clock.clone(),
         idempotency: Arc::clone(&idempotency),
         secret_box,
-        outbox,
+        streams,
         test_sends,
         egress: config.egress.clone(),
         notification_retention: config.webhooks.notification_retention,

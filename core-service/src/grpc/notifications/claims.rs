@@ -1,23 +1,19 @@
 //! Claims: leases due notifications for a stream and turns them into messages.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use domain::{
     id::NotificationId,
     scheduling::{ClaimBudget, LEASE_DURATION},
 };
-use process::clock::Clock;
 use proto::iri::Collection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{flow_control::InFlightNotification, reports, streams::DispatcherStream};
-use storage::{
-    Storage,
-    notifications::{AttemptReport, ClaimedBatch, ClaimedNotification},
-};
+use super::{flow_control::InFlightNotification, queue::Queue, reports, streams::DispatcherStream};
+use storage::notifications::{AttemptReport, ClaimedBatch, ClaimedNotification};
 
-use crate::{error::Error, grpc::webhook_secrets, secret_box::SecretBox};
+use crate::{error::Error, grpc::webhook_secrets};
 
 /// The most notifications that one transaction claims.
 const MAX_CLAIM: u32 = 256;
@@ -78,14 +74,7 @@ impl Drop for PendingClaim<'_> {
     }
 }
 
-/// Leases notifications and builds their messages.
-pub(in crate::grpc) struct Claims {
-    pub(in crate::grpc) storage: Arc<Storage>,
-    pub(in crate::grpc) clock: Clock,
-    pub(in crate::grpc) secret_box: Arc<SecretBox>,
-}
-
-impl Claims {
+impl Queue {
     /// Leases due notifications for a stream.
     pub(super) async fn claim(&self, stream: &DispatcherStream) -> Result<ClaimResult, Error> {
         let now = self.clock.now();
@@ -114,11 +103,11 @@ impl Claims {
             })
         });
         let claimed = claimed.await?;
-        Ok(self.finish(claim, claimed))
+        Ok(self.finish_claim(claim, claimed))
     }
 
     /// Puts claimed notifications in flight and builds their messages.
-    pub(super) fn finish(
+    pub(super) fn finish_claim(
         &self,
         mut claim: PendingClaim<'_>,
         ClaimedBatch {
@@ -213,26 +202,12 @@ pub(super) mod tests {
         scheduling::ReceiverHealth,
         webhook_secrets::Secrets,
     };
-    use jiff::Timestamp;
-    use storage::{fixture, webhooks::Target};
-    use tempfile::TempDir;
+    use storage::webhooks::Target;
     use tokio::sync::mpsc;
 
-    use super::{super::streams::Streams, *};
+    use super::{super::queue::tests::queue, *};
 
-    /// Claims in a new database.
-    pub(in super::super) async fn claims() -> (TempDir, Arc<Claims>) {
-        let (directory, storage) = fixture::sqlite().await;
-        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
-        let claims = Claims {
-            storage,
-            clock: Clock::manual(Timestamp::UNIX_EPOCH),
-            secret_box: Arc::new(secret_box.unwrap()),
-        };
-        (directory, Arc::new(claims))
-    }
-
-    impl Claims {
+    impl Queue {
         /// A notification of a webhook whose secret can be decrypted.
         pub(in super::super) fn sendable_notification(&self) -> ClaimedNotification {
             let webhook_id = WebhookId::new();
@@ -278,20 +253,19 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn a_claimed_notification_is_sent_with_what_is_left_of_its_lease() {
-        let (_directory, claims) = claims().await;
-        let (streams, _unsent_leases) = Streams::new();
+        let (_directory, queue, _unsent_leases) = queue().await;
         let (responses, _sent) = mpsc::channel(1);
-        let (stream, _pre_leased) = streams.open(&responses);
+        let (stream, _pre_leased) = queue.streams.open(&responses);
         stream.flow_control().grant(1);
         let mut claim = PendingClaim::begin(&stream, 1).unwrap();
         let leased_at = ago(20);
         claim.leased_at = leased_at;
         let found = ClaimedBatch {
-            claimed: vec![claims.sendable_notification()],
+            claimed: vec![queue.sendable_notification()],
             is_complete: true,
         };
 
-        let result = claims.finish(claim, found);
+        let result = queue.finish_claim(claim, found);
 
         let ClaimResult::Claimed { batch, .. } = result else {
             panic!("one notification is claimed");

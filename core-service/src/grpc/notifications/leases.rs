@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use domain::scheduling::LEASE_DURATION;
 use jiff::Timestamp;
-use process::clock::Clock;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::streams::{Lease, UnsentLeases};
+use super::{
+    queue::Queue,
+    streams::{Lease, UnsentLeases},
+};
 use storage::Storage;
 
 use crate::error::Error;
@@ -42,15 +43,7 @@ pub(crate) async fn recover_orphaned_leases(
         .await
 }
 
-/// Releases leases.
-pub(in crate::grpc) struct Leases {
-    pub(in crate::grpc) storage: Arc<Storage>,
-    pub(in crate::grpc) clock: Clock,
-    /// Signalled when notifications become claimable.
-    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
-}
-
-impl Leases {
+impl Queue {
     /// Makes leased notifications that were not sent pending again.
     pub(super) async fn release(&self, leases: Vec<Lease>) -> Result<(), Error> {
         let now = self.clock.now();
@@ -68,14 +61,14 @@ impl Leases {
                 .await?;
         }
         if released > 0 {
-            self.notifications_ready.send_replace(());
+            self.streams.wake();
         }
         Ok(())
     }
 
     /// Releases expired leases, and those of pre-leased notifications that were not sent, until
     /// all streams are closed.
-    pub(in crate::grpc) async fn run(
+    pub(in crate::grpc) async fn release_leases(
         self: Arc<Self>,
         mut unsent_leases: UnsentLeases,
         streams_closed: CancellationToken,
@@ -114,7 +107,7 @@ impl Leases {
             Ok(0) => {}
             Ok(count) => {
                 tracing::info!(count, "leases expired without an outcome");
-                self.notifications_ready.send_replace(());
+                self.streams.wake();
             }
             Err(error) => tracing::warn!(
                 error = &error as &dyn std::error::Error,
@@ -143,26 +136,20 @@ mod tests {
     use tempfile::TempDir;
     use tokio::sync::mpsc;
 
-    use super::*;
+    use super::{super::queue::tests::queue, *};
 
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-
-    /// A notification under a lease of this duration.
-    async fn leased(duration: Duration) -> (TempDir, Arc<Leases>, Lease) {
-        let (directory, storage) = fixture::sqlite().await;
-        let webhook = fixture::webhook(NOW);
-        let of_webhook = fixture::leased_notifications(&storage, &webhook, 1, duration).await;
-        let leases = Leases {
-            storage,
-            clock: Clock::manual(NOW),
-            notifications_ready: watch::Sender::new(()),
-        };
-        (directory, Arc::new(leases), of_webhook[0])
+    /// A queue with a notification under a lease of this duration.
+    async fn leased(duration: Duration) -> (TempDir, Arc<Queue>, Lease) {
+        let (directory, queue, _) = queue().await;
+        let webhook = fixture::webhook(queue.clock.now());
+        let storage = &queue.storage;
+        let of_webhook = fixture::leased_notifications(storage, &webhook, 1, duration).await;
+        (directory, queue, of_webhook[0])
     }
 
-    impl Leases {
+    impl Queue {
         async fn is_any_due(&self) -> bool {
-            storage::notifications::is_any_due(self.storage.reader(), NOW)
+            storage::notifications::is_any_due(self.storage.reader(), self.clock.now())
                 .await
                 .unwrap()
         }
@@ -170,14 +157,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_released_notification_is_due_and_wakes_the_streams_once() {
-        let (_directory, leases, lease) = leased(LEASE_DURATION).await;
-        let mut notifications_ready = leases.notifications_ready.subscribe();
-        assert!(!leases.is_any_due().await);
+        let (_directory, queue, lease) = leased(LEASE_DURATION).await;
+        let mut notifications_ready = queue.streams.notifications_ready.subscribe();
+        assert!(!queue.is_any_due().await);
 
         for is_released in [true, false] {
-            leases.release(vec![lease]).await.unwrap();
+            queue.release(vec![lease]).await.unwrap();
 
-            assert!(leases.is_any_due().await);
+            assert!(queue.is_any_due().await);
             assert_eq!(notifications_ready.has_changed().unwrap(), is_released);
             notifications_ready.mark_unchanged();
         }
@@ -185,32 +172,35 @@ mod tests {
 
     #[tokio::test]
     async fn expired_leases_are_released_while_streams_are_open() {
-        let (_directory, leases, _) = leased(Duration::ZERO).await;
-        let mut notifications_ready = leases.notifications_ready.subscribe();
+        let (_directory, queue, _) = leased(Duration::ZERO).await;
+        let mut notifications_ready = queue.streams.notifications_ready.subscribe();
         let (_unsent, unsent_leases) = mpsc::unbounded_channel();
         let streams_closed = CancellationToken::new();
-        let mut running = pin!(Arc::clone(&leases).run(unsent_leases, streams_closed.clone()));
+        let mut running =
+            pin!(Arc::clone(&queue).release_leases(unsent_leases, streams_closed.clone()));
 
         tokio::select! {
             () = running.as_mut() => panic!("a stream is open"),
             changed = notifications_ready.changed() => changed.unwrap(),
         }
 
-        assert!(leases.is_any_due().await);
+        assert!(queue.is_any_due().await);
         streams_closed.cancel();
         running.await;
     }
 
     #[tokio::test]
     async fn notifications_that_were_not_sent_are_released_when_the_streams_close() {
-        let (_directory, leases, lease) = leased(LEASE_DURATION).await;
+        let (_directory, queue, lease) = leased(LEASE_DURATION).await;
         let (unsent, unsent_leases) = mpsc::unbounded_channel();
         let streams_closed = CancellationToken::new();
         unsent.send(lease).unwrap();
         streams_closed.cancel();
 
-        Arc::clone(&leases).run(unsent_leases, streams_closed).await;
+        Arc::clone(&queue)
+            .release_leases(unsent_leases, streams_closed)
+            .await;
 
-        assert!(leases.is_any_due().await);
+        assert!(queue.is_any_due().await);
     }
 }

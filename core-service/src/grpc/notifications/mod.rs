@@ -1,5 +1,5 @@
-//! Notifications: the dispatchers' streams, on each of which the [`Pusher`] sends pre-leased and
-//! claimed notifications, and their reports, which [`OutcomeReports`] records.
+//! Notifications: the dispatchers' streams, on each of which the [`StreamServer`] sends pre-leased and
+//! claimed notifications, and their reports, which it records in the [`Queue`].
 
 mod attempt_log;
 mod claims;
@@ -9,6 +9,7 @@ mod outbox;
 mod outcome_reports;
 mod outcomes;
 mod push;
+mod queue;
 mod reports;
 mod stream_server;
 mod streams;
@@ -28,15 +29,11 @@ pub(crate) use self::leases::recover_orphaned_leases;
 use self::streams::Response;
 pub(super) use self::{
     attempt_log::{AttemptWriter, attempt_log},
-    claims::Claims,
-    leases::Leases,
     outbox::{Outbox, PendingDispatch},
-    outcome_reports::OutcomeReports,
-    outcomes::Outcomes,
-    push::Pusher,
+    queue::Queue,
     reports::failure,
     stream_server::StreamServer,
-    streams::{Streams, UnsentLeases},
+    streams::Streams,
     test_sends::{OUTCOME_TIMEOUT, TestSends},
 };
 use super::{authenticator::Authenticator, caller::Caller};
@@ -46,7 +43,6 @@ type ResponseStream = Pin<Box<dyn Stream<Item = Response> + Send + 'static>>;
 pub(super) struct Notifications {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) stream_server: Arc<StreamServer>,
-    pub(super) outcome_reports: Arc<OutcomeReports>,
     /// Tracks the streams and reports, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
@@ -90,11 +86,11 @@ impl proto::notifications_server::Notifications for Notifications {
         request: Request<proto::ReportOutcomesRequest>,
     ) -> Result<Reply<proto::ReportOutcomesResponse>, Status> {
         Caller::of(&request)?.require(Scope::Notifications)?;
-        let outcome_reports = Arc::clone(&self.outcome_reports);
+        let stream_server = Arc::clone(&self.stream_server);
         // Also ends if the call is cancelled: its transaction claims notifications, which must be
         // sent.
-        let recording = Origin::current()
-            .run(async move { outcome_reports.record(request.into_inner()).await });
+        let recording =
+            Origin::current().run(async move { stream_server.report(request.into_inner()).await });
         let recording = self.task_tracker.spawn(recording);
         let recorded = recording
             .await

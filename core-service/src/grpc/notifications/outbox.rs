@@ -27,8 +27,6 @@ pub(in crate::grpc) struct PendingDispatch {
 /// Enqueues and dispatches the notifications of deliveries.
 pub(in crate::grpc) struct Outbox {
     pub(in crate::grpc) streams: Arc<Streams>,
-    /// Signalled when notifications become due.
-    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
@@ -82,13 +80,8 @@ impl Outbox {
             reservation.send();
         }
         if pending.is_any_pending {
-            self.wake_streams();
+            self.streams.wake();
         }
-    }
-
-    /// Wakes the streams for notifications that became due.
-    pub(in crate::grpc) fn wake_streams(&self) {
-        self.notifications_ready.send_replace(());
     }
 }
 
@@ -102,10 +95,9 @@ mod tests {
             let (streams, _unsent_leases) = Streams::new();
             let outbox = Outbox {
                 streams: Arc::new(streams),
-                notifications_ready: watch::Sender::new(()),
                 events_written: watch::Sender::new(()),
             };
-            let notifications_ready = outbox.notifications_ready.subscribe();
+            let notifications_ready = outbox.streams.notifications_ready.subscribe();
             let events_written = outbox.events_written.subscribe();
 
             outbox.dispatch(PendingDispatch {

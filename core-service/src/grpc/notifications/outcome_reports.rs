@@ -1,32 +1,21 @@
 //! Handles the reports of dispatchers: records outcomes, refills the capacity that they free,
 //! releases the leases of what was not sent, and passes on the outcomes of test sends.
 
-use std::sync::Arc;
-
 use tokio::sync::RwLockReadGuard;
 
 use super::{
     claims::{ClaimResult, PendingClaim},
-    leases::Leases,
-    outcomes::Outcomes,
     reports,
-    streams::{DispatcherStream, Streams},
-    test_sends::TestSends,
+    stream_server::StreamServer,
+    streams::DispatcherStream,
 };
 use crate::error::Error;
 use storage::notifications::AttemptReport;
 
-pub(in crate::grpc) struct OutcomeReports {
-    pub(in crate::grpc) streams: Arc<Streams>,
-    pub(in crate::grpc) outcomes: Arc<Outcomes>,
-    pub(in crate::grpc) leases: Arc<Leases>,
-    pub(in crate::grpc) test_sends: Arc<TestSends>,
-}
-
-impl OutcomeReports {
+impl StreamServer {
     /// Records a report. If it fails, the dispatcher reports the same again, which changes nothing
     /// that is already recorded.
-    pub(super) async fn record(
+    pub(super) async fn report(
         &self,
         request: proto::ReportOutcomesRequest,
     ) -> Result<proto::ReportOutcomesResponse, Error> {
@@ -38,7 +27,7 @@ impl OutcomeReports {
         let reported: Vec<_> = reported.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
         let leases: Vec<_> = reported.iter().map(|(lease, _)| *lease).collect();
-        let stream = self.streams.complete(&leases);
+        let stream = self.queue.streams.complete(&leases);
         let (mut attempts, mut returned) = (Vec::new(), Vec::new());
         for (lease, attempt) in reported {
             match attempt {
@@ -48,9 +37,9 @@ impl OutcomeReports {
         }
         match &stream {
             Some(stream) => self.record_attempts(&attempts, stream).await?,
-            None => self.outcomes.record(&attempts).await?,
+            None => self.queue.record(&attempts).await?,
         }
-        self.leases.release(returned).await?;
+        self.queue.release(returned).await?;
         Ok(proto::ReportOutcomesResponse {
             more_due: stream.is_some_and(|stream| stream.expects_more_due()),
         })
@@ -77,12 +66,12 @@ impl OutcomeReports {
             .then(|| PendingClaim::begin(stream, limit))
             .flatten();
         let (Some(permit), Some(claim)) = (permit, claim) else {
-            self.outcomes.record(attempts).await?;
+            self.queue.record(attempts).await?;
             // The freed capacity may make due notifications claimable.
             stream.claim_now.notify_one();
             return Ok(());
         };
-        let result = self.outcomes.record_and_claim(attempts, claim).await?;
+        let result = self.queue.record_and_claim(attempts, claim).await?;
         stream.record_expects_more_due(matches!(result, ClaimResult::Claimed { .. }));
         let ClaimResult::Claimed { batch, may_be_more } = result else {
             stream.claim_now.notify_one();
@@ -95,9 +84,7 @@ impl OutcomeReports {
             stream.claim_now.notify_one();
         }
         stream.claim_soon.notify_one();
-        self.outcomes
-            .record_undecryptable(&batch.undecryptable)
-            .await;
+        self.queue.record_undecryptable(&batch.undecryptable).await;
         Ok(())
     }
 }
@@ -110,27 +97,16 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::sync::mpsc;
 
-    use super::{
-        super::{claims::tests::claims, push::tests::pusher},
-        *,
-    };
+    use super::super::{queue::tests::queue, stream_server::tests::stream_server};
 
     #[tokio::test]
     async fn the_caller_of_a_test_send_gets_its_reported_outcome() {
-        let (_directory, claims) = claims().await;
-        let (streams, _unsent_leases) = Streams::new();
-        let streams = Arc::new(streams);
-        let pusher = pusher(&claims);
-        let reports = OutcomeReports {
-            streams: Arc::clone(&streams),
-            outcomes: pusher.outcomes,
-            leases: pusher.leases,
-            test_sends: Arc::new(TestSends::new(Arc::clone(&streams))),
-        };
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let server = stream_server(queue);
         let (responses, _sent) = mpsc::channel(1);
-        let _open = streams.open(&responses);
+        let _open = server.queue.streams.open(&responses);
         let sample = proto::Notification::default();
-        let mut test = pin!(reports.test_sends.run(StoreId::new(), sample));
+        let mut test = pin!(server.test_sends.run(StoreId::new(), sample));
         assert!(test.as_mut().now_or_never().is_none());
         let outcome = |lease_token: &str| proto::Outcome {
             lease_token: lease_token.to_owned(),
@@ -140,9 +116,9 @@ mod tests {
             outcomes: vec![outcome(lease_token)],
         };
 
-        reports.record(report("lease-1")).await.unwrap();
+        server.report(report("lease-1")).await.unwrap();
         assert!(test.as_mut().now_or_never().is_none(), "not its outcome");
-        reports.record(report("")).await.unwrap();
+        server.report(report("")).await.unwrap();
 
         assert_eq!(test.await.unwrap(), outcome(""));
     }

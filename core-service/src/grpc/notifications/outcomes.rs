@@ -6,39 +6,19 @@ use domain::{
     id::{StoreId, WebhookId},
     scheduling::ClaimBudget,
 };
-use jiff::{SignedDuration, Timestamp};
-use process::clock::Clock;
-use tokio::sync::watch;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    attempt_log::AttemptLog,
-    claims::{ClaimResult, Claims, PendingClaim},
+    claims::{ClaimResult, PendingClaim},
     leases::MAX_LEASES_PER_STATEMENT,
+    queue::Queue,
 };
-use storage::{
-    Storage,
-    notifications::{AttemptReport, ClaimedBatch, HostOutcomes},
-};
+use storage::notifications::{AttemptReport, ClaimedBatch, HostOutcomes};
 
-use crate::{error::Error, metrics::Metrics};
+use crate::error::Error;
 
-/// Records outcomes.
-pub(in crate::grpc) struct Outcomes {
-    pub(in crate::grpc) storage: Arc<Storage>,
-    pub(in crate::grpc) clock: Clock,
-    pub(in crate::grpc) claims: Arc<Claims>,
-    /// After how long a failing webhook is disabled.
-    pub(in crate::grpc) disable_after: SignedDuration,
-    pub(in crate::grpc) metrics: Metrics,
-    pub(in crate::grpc) attempt_log: AttemptLog,
-    /// Signalled when events are written that have no number yet.
-    pub(in crate::grpc) events_written: watch::Sender<()>,
-    /// Signalled when notifications become claimable.
-    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
-}
-
-impl Outcomes {
+impl Queue {
     /// Records the outcomes of attempts.
     pub(super) async fn record(&self, reports: &[AttemptReport]) -> Result<(), Error> {
         for reports in reports.chunks(MAX_LEASES_PER_STATEMENT) {
@@ -69,7 +49,7 @@ impl Outcomes {
             }
             Ok(claimed) => claimed,
         };
-        Ok(self.claims.finish(claim, claimed))
+        Ok(self.finish_claim(claim, claimed))
     }
 
     /// Records failed attempts of notifications whose secret cannot be decrypted. If that fails,
@@ -138,9 +118,7 @@ impl Outcomes {
             })
         });
         match recorded.await {
-            Ok(()) => {
-                self.notifications_ready.send_replace(());
-            }
+            Ok(()) => self.streams.wake(),
             Err(error) => tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "cannot record outcomes at hosts of unproven webhooks"

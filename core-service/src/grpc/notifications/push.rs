@@ -1,18 +1,13 @@
 //! Sends notifications on a stream: pre-leased ones, and those that a claim finds.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use process::clock::Clock;
-use tokio::{
-    sync::{mpsc, watch},
-    time::Instant,
-};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::{ClaimResult, Claims, OutgoingBatch},
-    leases::Leases,
-    outcomes::Outcomes,
+    claims::{ClaimResult, OutgoingBatch},
+    stream_server::StreamServer,
     streams::{DispatcherStream, PreLeased, Response, Responses},
 };
 use crate::error::Error;
@@ -29,27 +24,17 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a dispatcher waits for more outcomes before it reports them.
 const REPORT_WINDOW: Duration = Duration::from_millis(20);
 
-/// The sending half of a stream.
-pub(in crate::grpc) struct Pusher {
-    pub(in crate::grpc) clock: Clock,
-    pub(in crate::grpc) claims: Arc<Claims>,
-    pub(in crate::grpc) outcomes: Arc<Outcomes>,
-    pub(in crate::grpc) leases: Arc<Leases>,
-    /// Signalled when notifications become claimable.
-    pub(in crate::grpc) notifications_ready: watch::Sender<()>,
-}
-
-impl Pusher {
+impl StreamServer {
     /// Sends pre-leased notifications, and claims due ones while there is credit.
-    pub(super) async fn run(
+    pub(super) async fn push(
         &self,
         stream: &DispatcherStream,
         pre_leased: &mut mpsc::UnboundedReceiver<PreLeased>,
         responses: &Responses,
         closed: &CancellationToken,
     ) -> Result<(), Error> {
-        let mut notifications_ready = self.notifications_ready.subscribe();
-        let mut changes = self.clock.manual_changes();
+        let mut notifications_ready = self.queue.streams.notifications_ready.subscribe();
+        let mut changes = self.queue.clock.manual_changes();
         let mut interval = MIN_POLL_INTERVAL;
         let mut next_poll = Instant::now();
         let mut last_poll = next_poll;
@@ -59,7 +44,7 @@ impl Pusher {
                 () = closed.cancelled() => return Ok(()),
                 Some(first) = pre_leased.recv() => {
                     let Some(permit) = reserve(responses, closed).await else {
-                        return self.leases.release(vec![first.lease()]).await;
+                        return self.queue.release(vec![first.lease()]).await;
                     };
                     let batch = self.pre_leased_batch(stream, first, pre_leased);
                     self.send(permit, batch).await;
@@ -94,7 +79,7 @@ impl Pusher {
                 stream.flow_control().remove_expired(Instant::now());
                 // Before the claim: a concurrent claim with outcomes may set it again.
                 stream.clear_unclaimed();
-                match self.claims.claim(stream).await? {
+                match self.queue.claim(stream).await? {
                     ClaimResult::NothingDue => {
                         stream.record_nothing_due();
                         break;
@@ -122,9 +107,7 @@ impl Pusher {
         permit.send(Ok(proto::ReceiveResponse {
             notifications: batch.notifications,
         }));
-        self.outcomes
-            .record_undecryptable(&batch.undecryptable)
-            .await;
+        self.queue.record_undecryptable(&batch.undecryptable).await;
     }
 
     /// The messages of a pre-leased notification and those queued behind it.
@@ -142,7 +125,7 @@ impl Pusher {
             .take(MAX_PER_MESSAGE)
             .map(|pre_leased| (pre_leased.claimed, pre_leased.lease_token))
             .collect();
-        self.claims.outgoing_batch(stream, claimed, leased_at)
+        self.queue.outgoing_batch(stream, claimed, leased_at)
     }
 }
 
@@ -158,69 +141,39 @@ async fn reserve<'a>(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use jiff::SignedDuration;
+mod tests {
     use process::metrics::Exposition;
     use uuid::Uuid;
 
     use super::{
         super::{
-            attempt_log::attempt_log,
-            claims::tests::{ago, assert_leases, claims},
-            streams::Streams,
+            claims::tests::{ago, assert_leases},
+            queue::{Queue, tests::queue},
+            stream_server::tests::stream_server,
         },
         *,
     };
-    use crate::metrics::Metrics;
-
-    pub(in super::super) fn pusher(claims: &Arc<Claims>) -> Pusher {
-        let (storage, clock) = (Arc::clone(&claims.storage), claims.clock.clone());
-        let notifications_ready = watch::Sender::new(());
-        let outcomes = Outcomes {
-            storage: Arc::clone(&storage),
-            clock: clock.clone(),
-            claims: Arc::clone(claims),
-            disable_after: SignedDuration::from_hours(1),
-            metrics: Metrics::new(),
-            attempt_log: attempt_log().0,
-            events_written: watch::Sender::new(()),
-            notifications_ready: notifications_ready.clone(),
-        };
-        let leases = Leases {
-            storage,
-            clock: clock.clone(),
-            notifications_ready: notifications_ready.clone(),
-        };
-        Pusher {
-            clock,
-            claims: Arc::clone(claims),
-            outcomes: Arc::new(outcomes),
-            leases: Arc::new(leases),
-            notifications_ready,
-        }
-    }
 
     /// The notifications share a message; the first has the oldest lease.
     #[tokio::test]
     async fn pre_leased_notifications_are_sent_with_what_is_left_of_the_oldest_lease() {
-        let (_directory, claims) = claims().await;
-        let (streams, _unsent_leases) = Streams::new();
+        let (_directory, queue, _unsent_leases) = queue().await;
         let (responses, mut sent) = mpsc::channel(1);
-        let (stream, _) = streams.open(&responses);
-        let (queue, mut pre_leased) = mpsc::unbounded_channel();
+        let (stream, _) = queue.streams.open(&responses);
+        let (sender, mut pre_leased) = mpsc::unbounded_channel();
         let leased_at = [ago(20), ago(5)];
         for leased_at in leased_at {
             let pre_leased = PreLeased {
-                claimed: claims.sendable_notification(),
+                claimed: queue.sendable_notification(),
                 lease_token: Uuid::now_v7(),
                 leased_at,
             };
-            queue.send(pre_leased).unwrap();
+            sender.send(pre_leased).unwrap();
         }
-        let (pusher, closed) = (pusher(&claims), CancellationToken::new());
+        let (server, closed) = (stream_server(queue), CancellationToken::new());
 
         let response = tokio::select! {
-            ended = pusher.run(&stream, &mut pre_leased, &responses, &closed) => {
+            ended = server.push(&stream, &mut pre_leased, &responses, &closed) => {
                 panic!("the stream ends: {ended:?}")
             }
             response = sent.recv() => response.unwrap().unwrap(),
@@ -230,9 +183,9 @@ pub(super) mod tests {
     }
 
     /// How often the database was read.
-    async fn reads(claims: &Claims) -> u64 {
+    async fn reads(queue: &Queue) -> u64 {
         let mut exposition = Exposition::new();
-        claims.storage.register_metrics(exposition.registry());
+        queue.storage.register_metrics(exposition.registry());
         let rendered = exposition.render().await;
         let name = "db_client_connection_wait_time_seconds_count";
         let line = rendered.lines().find(|line| line.starts_with(name));
@@ -243,21 +196,20 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn a_stream_without_due_notifications_is_polled_at_growing_intervals() {
-        let (_directory, claims) = claims().await;
-        let (streams, _unsent_leases) = Streams::new();
+        let (_directory, queue, _unsent_leases) = queue().await;
         let (responses, _sent) = mpsc::channel(1);
-        let (stream, mut pre_leased) = streams.open(&responses);
+        let (stream, mut pre_leased) = queue.streams.open(&responses);
         stream.flow_control().grant(1);
-        let (pusher, closed) = (pusher(&claims), CancellationToken::new());
-        let before = reads(&claims).await;
+        let (server, closed) = (stream_server(queue), CancellationToken::new());
+        let before = reads(&server.queue).await;
 
         // At once, after 50 ms, and after another 100 ms.
-        let running = pusher.run(&stream, &mut pre_leased, &responses, &closed);
+        let running = server.push(&stream, &mut pre_leased, &responses, &closed);
         let ended = tokio::time::timeout(3 * MIN_POLL_INTERVAL, running).await;
 
         assert!(ended.is_err(), "{ended:?}");
         // A poll that finds nothing reads twice.
-        let polls = (reads(&claims).await - before).div_ceil(2);
+        let polls = (reads(&server.queue).await - before).div_ceil(2);
         assert!((1..=3).contains(&polls), "{polls}");
     }
 }

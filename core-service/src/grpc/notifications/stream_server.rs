@@ -7,9 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::{
-    leases::Leases,
-    push::Pusher,
-    streams::{DispatcherStream, Responses, Streams},
+    queue::Queue,
+    streams::{DispatcherStream, Responses},
     test_sends::TestSends,
 };
 
@@ -17,10 +16,8 @@ use crate::error::Error;
 
 /// Serves dispatcher streams.
 pub(in crate::grpc) struct StreamServer {
-    pub(in crate::grpc) streams: Arc<Streams>,
+    pub(in crate::grpc) queue: Arc<Queue>,
     pub(in crate::grpc) test_sends: Arc<TestSends>,
-    pub(in crate::grpc) pusher: Pusher,
-    pub(in crate::grpc) leases: Arc<Leases>,
     /// Ends the streams.
     pub(in crate::grpc) shutdown: CancellationToken,
 }
@@ -35,21 +32,20 @@ impl StreamServer {
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
-        let (stream, mut pre_leased) = self.streams.open(responses);
+        let (stream, mut pre_leased) = self.queue.streams.open(responses);
         let closed = self.shutdown.child_token();
         let receiving = async {
             let received = closed.run_until_cancelled(receive(requests, &stream));
             let is_half_closed = matches!(received.await, Some(Ok(())));
             closed.cancel();
-            self.streams.close(&stream);
+            self.queue.streams.close(&stream);
             if !is_half_closed {
                 self.test_sends.fail(&stream);
             }
         };
         let pushing = async {
             let pushed = self
-                .pusher
-                .run(&stream, &mut pre_leased, responses, &closed)
+                .push(&stream, &mut pre_leased, responses, &closed)
                 .await;
             closed.cancel();
             pushed
@@ -67,7 +63,7 @@ impl StreamServer {
         while let Ok(pre_leased) = pre_leased.try_recv() {
             unsent.push(pre_leased.lease());
         }
-        let released = self.leases.release(unsent).await;
+        let released = self.queue.release(unsent).await;
         watched.and(pushed).and(released)
     }
 }
@@ -85,7 +81,7 @@ async fn receive(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::{future::pending, pin::pin};
 
     use domain::id::StoreId;
@@ -93,25 +89,21 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio_stream::wrappers::ReceiverStream;
 
-    use super::{
-        super::{claims::tests::claims, push::tests::pusher},
-        *,
-    };
+    use super::{super::queue::tests::queue, *};
+
+    pub(in super::super) fn stream_server(queue: Arc<Queue>) -> StreamServer {
+        StreamServer {
+            test_sends: Arc::new(TestSends::new(Arc::clone(&queue.streams))),
+            queue,
+            shutdown: CancellationToken::new(),
+        }
+    }
 
     /// A dispatcher still reports the test sends of a stream that it has half-closed.
     #[tokio::test]
     async fn the_test_sends_of_a_stream_fail_when_it_ends_before_it_is_half_closed() {
-        let (_directory, claims) = claims().await;
-        let (streams, _unsent_leases) = Streams::new();
-        let streams = Arc::new(streams);
-        let pusher = pusher(&claims);
-        let server = StreamServer {
-            streams: Arc::clone(&streams),
-            test_sends: Arc::new(TestSends::new(streams)),
-            leases: Arc::clone(&pusher.leases),
-            pusher,
-            shutdown: CancellationToken::new(),
-        };
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let server = stream_server(queue);
         for is_half_closed in [true, false] {
             let (requests, incoming) = mpsc::channel(1);
             let (responses, mut sent) = mpsc::channel(4);

@@ -9,7 +9,7 @@ use std::sync::{
 use domain::{id::NotificationId, scheduling::LEASE_DURATION};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
-    sync::{Notify, RwLock, mpsc},
+    sync::{Notify, RwLock, mpsc, watch},
     time::Instant,
 };
 use tonic::Status;
@@ -35,6 +35,8 @@ const MAX_COMMIT_TIME: std::time::Duration =
 pub(in crate::grpc) struct Streams {
     open: Mutex<Vec<Arc<DispatcherStream>>>,
     unsent_leases: mpsc::UnboundedSender<Lease>,
+    /// Signalled when notifications become claimable.
+    pub(super) notifications_ready: watch::Sender<()>,
 }
 
 /// Pre-leased notifications that were not sent: their leases are to be released.
@@ -80,8 +82,14 @@ impl Streams {
         let streams = Self {
             open: Mutex::default(),
             unsent_leases,
+            notifications_ready: watch::Sender::new(()),
         };
         (streams, receiver)
+    }
+
+    /// Wakes the streams for notifications that became claimable.
+    pub(in crate::grpc) fn wake(&self) {
+        self.notifications_ready.send_replace(());
     }
 
     /// Registers a stream and returns it with the receiver of its pre-leased notifications.

@@ -21,7 +21,7 @@ use super::{
     caller::Caller,
     idempotency::Idempotency,
     lookup, messages,
-    notifications::{Outbox, TestSends},
+    notifications::{Streams, TestSends},
 };
 
 use storage::Storage;
@@ -33,7 +33,7 @@ pub(super) struct Webhooks {
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) secret_box: Arc<SecretBox>,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) streams: Arc<Streams>,
     pub(super) test_sends: Arc<TestSends>,
     pub(super) egress: egress::Policy,
     pub(super) notification_retention: Duration,

@@ -124,7 +124,7 @@ impl Webhooks {
                 })
             })
             .await?;
-        self.outbox.wake_streams();
+        self.streams.wake();
         Ok(reply)
     }
 

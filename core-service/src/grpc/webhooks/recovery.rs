@@ -105,7 +105,7 @@ impl Webhooks {
                     })
                 })
                 .await?;
-            self.outbox.wake_streams();
+            self.streams.wake();
             match step {
                 Step::Unfinished(so_far) => progress = so_far,
                 Step::Finished(reply) => return Ok(reply),

@@ -1,0 +1,57 @@
+//! The queue of notifications in the database, as a core uses it for its streams. Claims, outcomes and
+//! leases have files of their own.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use process::clock::Clock;
+use storage::Storage;
+use tokio::sync::watch;
+
+use super::{attempt_log::AttemptLog, streams::Streams};
+use crate::{metrics::Metrics, secret_box::SecretBox};
+
+/// Claims notifications, records their outcomes and releases their leases.
+pub(in crate::grpc) struct Queue {
+    pub(in crate::grpc) storage: Arc<Storage>,
+    pub(in crate::grpc) clock: Clock,
+    /// For the secrets of webhooks.
+    pub(in crate::grpc) secret_box: Arc<SecretBox>,
+    pub(in crate::grpc) streams: Arc<Streams>,
+    /// After how long a failing webhook is disabled.
+    pub(in crate::grpc) disable_after: SignedDuration,
+    pub(in crate::grpc) metrics: Metrics,
+    pub(in crate::grpc) attempt_log: AttemptLog,
+    /// Signalled when events are written that have no number yet.
+    pub(in crate::grpc) events_written: watch::Sender<()>,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use jiff::Timestamp;
+    use storage::fixture;
+    use tempfile::TempDir;
+
+    use super::{
+        super::{attempt_log::attempt_log, streams::UnsentLeases},
+        *,
+    };
+
+    /// A queue of a new database, whose clock is at the epoch, and the leases that its streams do not use.
+    pub(in super::super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
+        let (directory, storage) = fixture::sqlite().await;
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
+        let (streams, unsent_leases) = Streams::new();
+        let queue = Queue {
+            storage,
+            clock: Clock::manual(Timestamp::UNIX_EPOCH),
+            secret_box: Arc::new(secret_box.unwrap()),
+            streams: Arc::new(streams),
+            disable_after: SignedDuration::from_hours(1),
+            metrics: Metrics::new(),
+            attempt_log: attempt_log().0,
+            events_written: watch::Sender::new(()),
+        };
+        (directory, Arc::new(queue), unsent_leases)
+    }
+}
