@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use geocoding::{
-    CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder,
-    gazetteer::GazetteerGeocoder,
-};
+use geocoding::{CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder};
 use process::clock::Clock;
 use storage::{Connections, Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
 use upstream::Monitor;
@@ -26,7 +23,7 @@ pub(crate) struct Resources {
     pub(crate) secret_box: Arc<SecretBox>,
     /// The signing keys of access tokens.
     pub(crate) key_ring: Arc<KeyRing>,
-    pub(crate) geocoder: Box<dyn Geocoder>,
+    pub(crate) geocoder: Chain,
     /// Imports replace its addresses.
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) router: Router,
@@ -81,13 +78,13 @@ fn geocoder(
     gazetteer: &Arc<Gazetteer>,
     (storage, clock): (&Arc<Storage>, &Clock),
     upstreams: &mut Vec<Monitor>,
-) -> Result<Box<dyn Geocoder>, StartError> {
+) -> Result<Chain, StartError> {
     let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
     let mut protocols = Vec::new();
     for spec in &config.geocoding.geocoders {
         match spec {
             GeocoderSpec::Gazetteer => {
-                chain.push(Box::new(GazetteerGeocoder(Arc::clone(gazetteer))));
+                chain.push(Box::new(Arc::clone(gazetteer)));
             }
             GeocoderSpec::None => {}
             GeocoderSpec::Http(spec) => {
@@ -114,7 +111,7 @@ fn geocoder(
             }
         }
     }
-    Ok(Box::new(Chain(chain)))
+    Ok(Chain(chain))
 }
 
 /// Opens the secret box. With `create`, creates the master key file if the database has no

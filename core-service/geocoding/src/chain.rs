@@ -1,22 +1,14 @@
 //! Tries several geocoders in the configured order.
 
-use futures_util::{FutureExt, future::BoxFuture};
-
 use super::{Error, GeocodeResult, Geocoder, PartialMatch, Query};
 
 /// Tries the next geocoder if one does not find the address or is not available.
 pub struct Chain(pub Vec<Box<dyn Geocoder>>);
 
-impl Geocoder for Chain {
-    fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
-        self.first_match(query).boxed()
-    }
-}
-
 impl Chain {
     /// Returns the first found address, otherwise the first partial match. An address is reported
     /// as not found only if every geocoder was available.
-    async fn first_match(&self, query: &Query) -> Result<GeocodeResult, Error> {
+    pub async fn geocode(&self, query: &Query) -> Result<GeocodeResult, Error> {
         let mut partial: Option<PartialMatch> = None;
         let mut failure = None;
         for geocoder in &self.0 {
@@ -45,6 +37,7 @@ impl Chain {
 mod tests {
     use super::*;
     use domain::address::LatLng;
+    use futures_util::{FutureExt as _, future::BoxFuture};
 
     use crate::{GeocodeMatch, Mismatch, Precision};
 
@@ -100,7 +93,7 @@ mod tests {
             let chain = geocoders
                 .into_iter()
                 .map(|result| Box::new(Fixed(result)) as Box<dyn Geocoder>);
-            let result = Chain(chain.collect()).first_match(&Query::new("x")).await;
+            let result = Chain(chain.collect()).geocode(&Query::new("x")).await;
             assert_eq!(result.ok(), expected, "{case}");
         }
     }

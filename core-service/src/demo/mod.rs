@@ -14,7 +14,7 @@ use domain::{
     time_slot::TimeSlot,
     zone::Zones,
 };
-use geocoding::{Gazetteer, GeocodeResult, Geocoder, Query, gazetteer::GazetteerGeocoder};
+use geocoding::{Gazetteer, GeocodeResult, Geocoder as _, Query};
 use jiff::Timestamp;
 use proto::iri::Collection;
 use storage::{Storage, price_lists::StoredPriceList, time_slots::StoredTimeSlot};
@@ -189,7 +189,6 @@ fn invalid(what: &str) -> Error {
 
 /// None if the gazetteer does not contain the address.
 async fn default_address(gazetteer: &Arc<Gazetteer>) -> Result<Option<Address>, Error> {
-    let gazetteer = GazetteerGeocoder(Arc::clone(gazetteer));
     let query = Query::new(ADDRESS.trim());
     let GeocodeResult::Found(found) = gazetteer.geocode(&query).await? else {
         return Ok(None);

@@ -10,7 +10,7 @@ use domain::{
     telephone,
     violation::Violations,
 };
-use geocoding::{GeocodeResult, Geocoder, Precision, Query};
+use geocoding::{Chain, GeocodeResult, Precision, Query};
 
 use super::{
     caller::Caller,
@@ -30,7 +30,7 @@ pub(super) struct StoreArea<'a> {
 
 /// Adds points to requested addresses.
 pub(super) struct AddressGeocoder {
-    pub(super) geocoder: Box<dyn Geocoder>,
+    pub(super) geocoder: Chain,
     pub(super) required_precision: Precision,
     /// The platform's country: for telephone numbers in national form, not for geocoding.
     pub(super) country: Country,

@@ -29,7 +29,7 @@ use super::{
     idempotency::Idempotency,
     master_keys::MasterKeys,
     notifications::{
-        AttemptWriter, Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log,
+        Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log, write_attempts,
     },
     personal_data::PersonalData,
     planning::Planner,
@@ -155,17 +155,17 @@ pub(crate) fn wire(
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
     };
-    let attempt_writer = AttemptWriter {
-        storage: Arc::clone(&storage),
-        queue: attempts,
-    };
     let tasks = &lifecycle.task_tracker;
     tasks.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
     tasks.spawn(sequencer.run(lifecycle.shutdown.clone()));
     tasks.spawn(retention.run(lifecycle.shutdown.clone()));
     let last_tasks = TaskTracker::new();
     last_tasks.spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
-    last_tasks.spawn(attempt_writer.run(lifecycle.streams_closed.clone()));
+    last_tasks.spawn(write_attempts(
+        Arc::clone(&storage),
+        attempts,
+        lifecycle.streams_closed.clone(),
+    ));
     last_tasks.close();
 
     let authentication = Authentication {

@@ -187,17 +187,15 @@ fn rank(result: &GeocodeResult) -> (u8, f64) {
     }
 }
 
-/// Runs the searches of a gazetteer on blocking threads. Caches the addresses found in the
-/// current index, because shops send the same texts again and again.
-pub struct GazetteerGeocoder(pub Arc<Gazetteer>);
-
-impl Geocoder for GazetteerGeocoder {
+/// Runs the searches on blocking threads. Caches the addresses found in the current index, because
+/// shops send the same texts again and again.
+impl Geocoder for Arc<Gazetteer> {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
         async move {
-            if let Some(result) = self.0.cached_result(query) {
+            if let Some(result) = self.cached_result(query) {
                 return Ok(result);
             }
-            let (gazetteer, query) = (Arc::clone(&self.0), query.clone());
+            let (gazetteer, query) = (Self::clone(self), query.clone());
             let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
             searched
                 .map_err(|error| Error::Unavailable(Box::new(error)))?

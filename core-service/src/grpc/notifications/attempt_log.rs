@@ -60,38 +60,28 @@ impl AttemptLog {
     }
 }
 
-/// Writes the queued attempts to the database.
-pub(in crate::grpc) struct AttemptWriter {
-    pub(in crate::grpc) storage: Arc<Storage>,
-    pub(in crate::grpc) queue: AttemptQueue,
-}
-
-impl AttemptWriter {
-    /// Writes attempts, in batches, until all streams are closed and the queue is empty.
-    pub(in crate::grpc) async fn run(mut self, streams_closed: CancellationToken) {
-        while let Some(batch) = next_batch(&mut self.queue, &streams_closed).await {
-            self.write(batch).await;
-        }
-    }
-
-    async fn write(&self, Batch { attempts, capacity }: Batch) {
-        let attempts = Arc::new(attempts);
-        let written = self
-            .storage
-            .write(move |transaction| {
-                let attempts = Arc::clone(&attempts);
-                Box::pin(async move {
-                    storage::notifications::insert_attempts(transaction, &attempts).await
-                })
+/// Writes the queued attempts to the database, in batches, until all streams are closed and the queue
+/// is empty.
+pub(in crate::grpc) async fn write_attempts(
+    storage: Arc<Storage>,
+    mut queue: AttemptQueue,
+    streams_closed: CancellationToken,
+) {
+    while let Some(batch) = next_batch(&mut queue, &streams_closed).await {
+        let attempts = Arc::new(batch.attempts);
+        let written = storage.write(move |transaction| {
+            let attempts = Arc::clone(&attempts);
+            Box::pin(async move {
+                storage::notifications::insert_attempts(transaction, &attempts).await
             })
-            .await;
-        drop(capacity);
-        if let Err(error) = written {
+        });
+        if let Err(error) = written.await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "cannot write the attempt log"
             );
         }
+        drop(batch.capacity);
     }
 }
 

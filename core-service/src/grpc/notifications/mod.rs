@@ -28,7 +28,7 @@ use tonic::{Request, Response as Reply, Status, Streaming};
 pub(crate) use self::leases::recover_orphaned_leases;
 use self::streams::Response;
 pub(super) use self::{
-    attempt_log::{AttemptWriter, attempt_log},
+    attempt_log::{attempt_log, write_attempts},
     outbox::{Outbox, PendingDispatch},
     queue::Queue,
     reports::failure,
