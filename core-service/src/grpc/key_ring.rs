@@ -26,15 +26,10 @@ pub(crate) struct KeyRing {
     secret_box: Arc<SecretBox>,
     clock: Clock,
     issuer: String,
-    loaded: RwLock<LoadedKeys>,
+    /// With the time of the last load.
+    loaded: RwLock<(Arc<SigningKeySet>, Timestamp)>,
     /// The time of the last reload; locked during a reload.
     last_reload: Mutex<Option<Instant>>,
-}
-
-#[derive(Clone)]
-struct LoadedKeys {
-    keys: Arc<SigningKeySet>,
-    loaded_at: Timestamp,
 }
 
 impl KeyRing {
@@ -52,28 +47,21 @@ impl KeyRing {
             secret_box,
             clock,
             issuer,
-            loaded: RwLock::new(LoadedKeys {
-                keys: Arc::new(keys),
-                loaded_at: now,
-            }),
+            loaded: RwLock::new((Arc::new(keys), now)),
             last_reload: Mutex::new(None),
         })
     }
 
     /// The keys as of the last load.
     pub(super) fn keys(&self) -> Arc<SigningKeySet> {
-        self.loaded().keys
-    }
-
-    fn loaded(&self) -> LoadedKeys {
-        self.loaded.read().clone()
+        Arc::clone(&self.loaded.read().0)
     }
 
     /// The keys, reloaded if they are too old: another core may have created or revoked one.
     pub(super) async fn fresh_keys(&self) -> Result<Arc<SigningKeySet>, Error> {
-        let loaded = self.loaded();
-        if self.clock.now().duration_since(loaded.loaded_at).abs() < KEY_CACHE_MAX_AGE {
-            return Ok(loaded.keys);
+        let (keys, loaded_at) = self.loaded.read().clone();
+        if self.clock.now().duration_since(loaded_at).abs() < KEY_CACHE_MAX_AGE {
+            return Ok(keys);
         }
         self.reload_if_due().await?;
         Ok(self.keys())
@@ -95,11 +83,7 @@ impl KeyRing {
     pub(super) async fn reload(&self) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(keys) = read(&self.storage, &self.secret_box, &self.issuer, now).await? {
-            let loaded = LoadedKeys {
-                keys: Arc::new(keys),
-                loaded_at: now,
-            };
-            *self.loaded.write() = loaded;
+            *self.loaded.write() = (Arc::new(keys), now);
         }
         Ok(())
     }
