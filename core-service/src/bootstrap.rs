@@ -96,7 +96,6 @@ async fn create_unless_set_up(
 ) -> Result<Vec<ApiClient>, Error> {
     storage
         .write(move |transaction| {
-            let clients = clients.clone();
             Box::pin(async move {
                 // Concurrent bootstraps wait for each other: there is a key that both lock.
                 storage::signing_keys::lock(transaction).await?;
@@ -139,7 +138,6 @@ pub(crate) fn new_client(
 /// Creates an API client, unless its key exists.
 pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
     let created = storage.write(move |transaction| {
-        let client = client.clone();
         Box::pin(async move { storage::api_clients::insert_if_absent(transaction, &client).await })
     });
     Ok(created.await?)

@@ -29,9 +29,9 @@ impl Seed {
         }
         let new = Zeroizing::new(random::bytes::<32>());
         let encrypted = secret_box.encrypt(Purpose::PlatformSecret, NAME.as_bytes(), &*new);
+        let secret = (NAME.to_owned(), encrypted);
         storage
             .write(move |transaction| {
-                let secret = (NAME.to_owned(), encrypted.clone());
                 // Another all-in-one may have created it meanwhile.
                 Box::pin(storage::platform_secrets::insert_if_absent(
                     transaction,

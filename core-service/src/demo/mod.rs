@@ -145,8 +145,6 @@ async fn create_store(
     );
     storage
         .write(move |transaction| {
-            let (store, client) = (store.clone(), client.clone());
-            let (time_slot, price_list) = (time_slot.clone(), price_list.clone());
             Box::pin(async move {
                 storage::stores::insert(transaction, &store).await?;
                 storage::time_slots::save(transaction, &time_slot).await?;

@@ -51,7 +51,6 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let created = self
             .idempotency
             .write(request_key, move |transaction| {
-                let (client, reply) = (client.clone(), reply.clone());
                 Box::pin(async move {
                     storage::api_clients::insert(transaction, &client).await?;
                     Ok(reply)
@@ -230,7 +229,6 @@ impl ApiClients {
         let changed = self
             .idempotency
             .write(request_key, move |transaction| {
-                let (secret, change) = (secret.clone(), change.clone());
                 Box::pin(async move {
                     let client = storage::api_clients::find_and_lock(transaction, id).await?;
                     let mut client =

@@ -182,7 +182,6 @@ impl Deliveries {
         let (delivery, pending_dispatch, is_changed) = self
             .storage
             .write(move |transaction| {
-                let outbox = Arc::clone(&outbox);
                 Box::pin(async move {
                     // The lock serializes cancellation and completion.
                     let found =

@@ -122,7 +122,6 @@ impl Deliveries {
             }
         } else {
             let write = self.idempotency.write(request_key, move |transaction| {
-                let (new, reply) = (new.clone(), reply.clone());
                 Box::pin(async move {
                     let delivery = &new.delivery;
                     // Before the booking, so that a repeated request fails because of its quote,
@@ -147,7 +146,7 @@ impl Deliveries {
                     Ok(reply)
                 })
             });
-            write.await
+            Box::pin(write).await
         };
 
         match created {

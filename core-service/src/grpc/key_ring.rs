@@ -108,7 +108,6 @@ pub(crate) async fn read_or_create(
     let key = generate(secret_box, now)?;
     storage
         .write(move |transaction| {
-            let key = key.clone();
             Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
         })
         .await?;

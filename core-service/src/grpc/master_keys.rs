@@ -103,7 +103,6 @@ impl MasterKeys {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
             .write(move |transaction| {
-                let secret_box = Arc::clone(&secret_box);
                 Box::pin(async move {
                     let (mut signing_keys, mut platform_secrets) = (0, 0);
                     storage::signing_keys::lock(transaction).await?;
@@ -149,7 +148,6 @@ impl MasterKeys {
             let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
             let now = self.clock.now();
             let write = self.storage.write(move |transaction| {
-                let (batch, secret_box) = (batch.clone(), Arc::clone(&secret_box));
                 Box::pin(async move { reencrypt_batch(transaction, &secret_box, batch, now).await })
             });
             count += write.await?;

@@ -56,7 +56,6 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let applied = self
             .idempotency
             .write(request_key, move |transaction| {
-                let (definition, warnings) = (definition.clone(), warnings.clone());
                 Box::pin(async move {
                     storage::stores::lock(transaction, store_id).await?;
                     let version =

@@ -136,12 +136,10 @@ impl Retention {
         let found = personal_data::find_past_retention(reader, before, DELIVERIES).await?;
         let is_full = u64::try_from(found.len()) == Ok(DELIVERIES);
         if !found.is_empty() {
-            let found = Arc::<[_]>::from(found);
             let erased = self.storage.write(move |transaction| {
-                let found = Arc::clone(&found);
                 Box::pin(async move {
-                    for delivery in &*found {
-                        personal_data::erase(transaction, *delivery, now).await?;
+                    for delivery in found {
+                        personal_data::erase(transaction, delivery, now).await?;
                     }
                     Ok::<_, Error>(())
                 })

@@ -45,7 +45,6 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         let created = self
             .idempotency
             .write(request_key, move |transaction| {
-                let key = key.clone();
                 Box::pin(async move {
                     storage::signing_keys::insert(transaction, &key).await?;
                     let mut created = None;
@@ -90,7 +89,6 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         let remaining = self
             .idempotency
             .write(request_key, move |transaction| {
-                let (revoked, new_key) = (revoked.clone(), new_key.clone());
                 Box::pin(async move { revoke(transaction, revoked, new_key, now).await })
             })
             .await?;

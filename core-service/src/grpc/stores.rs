@@ -128,7 +128,6 @@ impl proto::stores_server::Stores for Stores {
         let created = self
             .idempotency
             .write(request_key, move |transaction| {
-                let store = store.clone();
                 Box::pin(async move {
                     storage::stores::insert(transaction, &store).await?;
                     Ok(messages::store(&store))
@@ -197,7 +196,6 @@ impl proto::stores_server::Stores for Stores {
         let updated = self
             .idempotency
             .write(request_key, move |transaction| {
-                let changes = changes.clone();
                 Box::pin(async move {
                     // Read again under the lock: other fields may have changed meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;

@@ -76,7 +76,6 @@ impl Tasks {
         let (task, pending_dispatch, is_changed, is_completed) = self
             .storage
             .write(move |transaction| {
-                let outbox = Arc::clone(&outbox);
                 Box::pin(async move {
                     // The lock serializes completions of one delivery, so that the second one
                     // sees the first.

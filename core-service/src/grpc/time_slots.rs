@@ -105,7 +105,6 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         let applied = self
             .idempotency
             .write(request_key, move |transaction| {
-                let definition = definition.clone();
                 Box::pin(async move {
                     // Read again under the lock: its country may have changed meanwhile.
                     let store = storage::stores::find_and_lock(transaction, store_id).await?;

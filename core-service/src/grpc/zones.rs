@@ -101,7 +101,6 @@ impl Zones {
         let applied = self
             .idempotency
             .write(request_key, move |transaction| {
-                let zones = zones.clone();
                 Box::pin(async move {
                     let current = storage::zones::find_current(transaction).await?;
                     let (version, zones) = match current {

@@ -134,19 +134,30 @@ impl Storage {
     ///
     /// The work may run more than once: on `PostgreSQL` after a serialization failure, on `SQLite`
     /// when another write of the same group commit failed. So it awaits only SQL, and
-    /// captures the values that must be the same in each run (ids, now).
+    /// captures the values that must be the same in each run (ids, now). Each run gets a clone of
+    /// them.
     pub async fn write<T, E, W>(&self, work: W) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + Sync + 'static,
+        W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
         T: Send + 'static,
         E: WriteError,
     {
         match &self.writer {
-            Writer::GroupCommit(group_commit) => group_commit.write(work).await,
+            Writer::GroupCommit(group_commit) => {
+                group_commit
+                    .write(move |transaction| work.clone()(transaction))
+                    .await
+            }
             Writer::Concurrent(connection, _) => {
                 let connection = connection.clone();
                 // Spawned, so that a cancelled caller does not interrupt the transaction.
-                spawned(async move { with_retries(|| write_once(&connection, &work)).await }).await
+                let write =
+                    async move { with_retries(|| write_once(&connection, work.clone())).await };
+                spawned(write).await
             }
         }
     }
@@ -228,9 +239,9 @@ where
         .unwrap_or_else(|_| Err(Error::Timeout.into()))
 }
 
-async fn write_once<T, E, W>(connections: &Connections, work: &W) -> Result<T, E>
+async fn write_once<T, E, W>(connections: &Connections, work: W) -> Result<T, E>
 where
-    W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Sync,
+    W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>,
     E: WriteError,
 {
     let (session, checkout) = connections.begin().await.map_err(Error::from)?;

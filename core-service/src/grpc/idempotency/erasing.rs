@@ -47,7 +47,6 @@ impl Idempotency {
     async fn store(&self, key: Key, plain: &[u8]) -> Result<(), Error> {
         let encrypted = request::encrypt(&self.secret_box, key, plain);
         let stored = self.storage.write(move |transaction| {
-            let encrypted = encrypted.clone();
             Box::pin(idempotency_keys::store_response(
                 transaction,
                 key,
@@ -135,7 +134,6 @@ mod tests {
             })
             .collect();
         let write = idempotency.storage.write(move |transaction| {
-            let rows = Arc::clone(&rows);
             Box::pin(async move {
                 for (key, now, encrypted) in rows.iter() {
                     let times = (*now, Timestamp::MIN);

@@ -110,15 +110,18 @@ impl Idempotency {
     ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default + 'static,
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<M, Error>> + Send + Sync + 'static,
+        W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<M, Error>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
     {
         let Some(request) = request_key.0 else {
             return self.storage.write(work).await.map(Response::new);
         };
-        let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
+        let secret_box = Arc::clone(&self.secret_box);
         self.storage
             .write(move |transaction| {
-                let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
                 Box::pin(async move {
                     if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
                         return request.replay(&secret_box, &stored);
@@ -143,19 +146,18 @@ impl Idempotency {
     where
         P: prost::Message + Default + Clone + 'static,
         M: prost::Message + Default + 'static,
-        W: for<'tx> Fn(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
+        W: for<'tx> FnOnce(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
+            + Clone
             + Send
             + Sync
             + 'static,
     {
-        let (work, secret_box) = (Arc::new(work), Arc::clone(&self.secret_box));
+        let secret_box = Arc::clone(&self.secret_box);
         self.storage
             .write(move |transaction| {
-                let (work, secret_box) = (Arc::clone(&work), Arc::clone(&secret_box));
-                let progress = progress.clone();
                 Box::pin(async move {
                     match request_key.0 {
-                        Some(request) => request.step(transaction, &secret_box, &*work).await,
+                        Some(request) => request.step(transaction, &secret_box, work).await,
                         None => work(transaction, progress).await.map(Step::into_response),
                     }
                 })

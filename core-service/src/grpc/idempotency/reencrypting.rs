@@ -32,7 +32,6 @@ impl Idempotency {
         for batch in others.chunks(BATCH) {
             let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
             let write = self.storage.write(move |transaction| {
-                let (batch, secret_box) = (batch.clone(), Arc::clone(&secret_box));
                 Box::pin(async move {
                     let mut count = 0;
                     for key in batch {

@@ -36,12 +36,12 @@ impl KeyedRequest {
         &self,
         transaction: &Session,
         secret_box: &SecretBox,
-        work: &W,
+        work: W,
     ) -> Result<Step<P, Response<M>>, Error>
     where
         P: prost::Message + Default,
         M: prost::Message + Default,
-        W: for<'tx> Fn(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>,
+        W: for<'tx> FnOnce(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>,
     {
         let in_progress = self.in_progress();
         // From here on, concurrent repetitions wait for this step.
@@ -143,10 +143,9 @@ mod tests {
             let secret_box = Arc::clone(&self.secret_box);
             self.storage
                 .write(move |transaction| {
-                    let secret_box = Arc::clone(&secret_box);
                     Box::pin(async move {
                         request
-                            .step(transaction, &secret_box, &move |_, progress| {
+                            .step(transaction, &secret_box, move |_, progress| {
                                 Box::pin(async move { work(progress) })
                             })
                             .await

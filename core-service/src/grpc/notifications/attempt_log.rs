@@ -70,7 +70,6 @@ pub(in crate::grpc) async fn write_attempts(
     while let Some(batch) = next_batch(&mut queue, &streams_closed).await {
         let attempts = Arc::new(batch.attempts);
         let written = storage.write(move |transaction| {
-            let attempts = Arc::clone(&attempts);
             Box::pin(async move {
                 storage::notifications::insert_attempts(transaction, &attempts).await
             })

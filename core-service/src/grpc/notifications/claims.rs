@@ -97,7 +97,6 @@ impl Queue {
         };
         let (budget, lease) = claim.terms();
         let claimed = self.storage.write(move |transaction| {
-            let budget = budget.clone();
             Box::pin(async move {
                 storage::notifications::claim(transaction, &budget, lease, now).await
             })

@@ -53,7 +53,6 @@ impl Queue {
             released += self
                 .storage
                 .write(move |transaction| {
-                    let leases = leases.clone();
                     Box::pin(async move {
                         storage::notifications::release(transaction, &leases, now).await
                     })

@@ -73,7 +73,6 @@ impl Queue {
         let (recorded, claim) = self
             .storage
             .write(move |transaction| {
-                let (reports, claim) = (Arc::clone(&reports), claim.clone());
                 Box::pin(async move {
                     let recorded = storage::notifications::apply_outcomes(
                         transaction,
@@ -112,7 +111,6 @@ impl Queue {
             return;
         }
         let recorded = self.storage.write(move |transaction| {
-            let outcomes = outcomes.clone();
             Box::pin(async move {
                 storage::notifications::record_host_outcomes(transaction, &outcomes, now).await
             })

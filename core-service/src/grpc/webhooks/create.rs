@@ -37,10 +37,9 @@ impl Webhooks {
             secret: secret.to_text(),
             ..messages::webhook(&webhook, store, webhook.created_at)
         };
+        let secrets = Secrets::new(encrypted);
         self.idempotency
             .write(request_key, move |transaction| {
-                let (webhook, secrets) = (webhook.clone(), Secrets::new(encrypted.clone()));
-                let reply = reply.clone();
                 Box::pin(async move {
                     storage::stores::lock(transaction, webhook.store_id).await?;
                     // A client that is disabled meanwhile must keep no enabled webhook.

@@ -1,7 +1,5 @@
 //! Enables and disables webhooks.
 
-use std::sync::Arc;
-
 use domain::{
     api_client::Scope,
     webhook::{Disabled, DisabledReason, Webhook},
@@ -48,10 +46,8 @@ impl Webhooks {
         }
 
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        let store = Arc::new(store);
         self.idempotency
             .write(request_key, move |transaction| {
-                let store = Arc::clone(&store);
                 Box::pin(async move {
                     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
                     // It may have been deleted since it was read.

@@ -1,6 +1,6 @@
 //! Notifications of a webhook: lists, gets and resends them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use domain::{
     api_client::Scope,
@@ -102,11 +102,9 @@ impl Webhooks {
             notification.id,
             self.clock.now(),
         );
-        let store = Arc::new(store);
         let reply = self
             .idempotency
             .write(request_key, move |transaction| {
-                let (store, name) = (Arc::clone(&store), name.clone());
                 Box::pin(async move {
                     let (store_id, webhook_id) = key;
                     let found =

@@ -89,7 +89,6 @@ impl Webhooks {
             let step = self
                 .idempotency
                 .write_step(request_key, progress, move |transaction, progress| {
-                    let time_zone = time_zone.clone();
                     Box::pin(async move {
                         let progress = recover_batch(transaction, webhook_key, period, progress);
                         Ok(match progress.await? {
@@ -246,7 +245,6 @@ mod tests {
         };
         let reports: Arc<[_]> = leases.into_iter().map(report).collect();
         let written = storage.write(move |transaction| {
-            let reports = Arc::clone(&reports);
             Box::pin(async move {
                 let disable_after = SignedDuration::from_hours(1);
                 storage::notifications::apply_outcomes(transaction, &reports, disable_after, NOW)
@@ -276,7 +274,6 @@ mod tests {
         let recover = |progress: Progress| {
             let webhook = webhook.clone();
             storage.write(move |transaction| {
-                let (webhook, progress) = (webhook.clone(), progress.clone());
                 Box::pin(
                     async move { recover_failed(transaction, &webhook, period, progress).await },
                 )

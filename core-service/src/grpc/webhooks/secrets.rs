@@ -1,7 +1,5 @@
 //! Rotates and confirms webhook secrets.
 
-use std::sync::Arc;
-
 use domain::{
     store::Store,
     webhook::{Secret, Webhook},
@@ -78,10 +76,9 @@ impl Webhooks {
         new: Option<Secret>,
     ) -> Result<Response<proto::Webhook>, Error> {
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        let (store, new) = (Arc::new(store), new.map(|secret| secret.to_text()));
+        let new = new.map(|secret| secret.to_text());
         self.idempotency
             .write(request_key, move |transaction| {
-                let (store, change, new) = (Arc::clone(&store), change.clone(), new.clone());
                 Box::pin(async move {
                     let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
                     // It may have been deleted since it was read.

@@ -89,10 +89,14 @@ impl TestStore {
     /// Runs work in a transaction, and counts the retries.
     async fn write<T, W>(&self, work: W) -> T
     where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>> + Send + Sync + 'static,
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
         T: Send + 'static,
     {
-        let (was_run, retries) = (AtomicBool::new(false), Arc::clone(&self.retries));
+        let (was_run, retries) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.retries));
         self.storage
             .write(move |transaction| {
                 if was_run.swap(true, Ordering::SeqCst) {
