@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use process::secret_file;
 use serde::Serialize;
 use storage::backup::{Contents, Description};
+use tempfile::TempPath;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -140,28 +141,22 @@ pub async fn back_up(
 
     let partial = partial_path(file);
     let mut copy = create_locked(&partial)?;
+    let partial = removed_on_error(&partial)?;
     let description = Description {
         taken_at: source.taken_at,
         program: source.program.clone(),
         master_key: master_key.map(|key| key.trim().to_owned()),
     };
-    let written = async {
-        storage::backup::copy(database, &partial, &description)
-            .await
-            .map_err(|source| BackupError::Copy {
-                path: database.clone(),
-                source,
-            })?;
-        checksum::append(&mut copy)
-            .and_then(|()| fs::rename(&partial, file))
-            .and_then(|()| File::open(directory)?.sync_all())
-            .map_err(|error| failed(file, error))
-    };
-    if let Err(error) = written.await {
-        // The cause is reported, also if this fails.
-        let _ = fs::remove_file(&partial);
-        return Err(error);
-    }
+    storage::backup::copy(database, &partial, &description)
+        .await
+        .map_err(|source| BackupError::Copy {
+            path: database.clone(),
+            source,
+        })?;
+    checksum::append(&mut copy)
+        .and_then(|()| Ok(partial.persist(file)?))
+        .and_then(|()| File::open(directory)?.sync_all())
+        .map_err(|error| failed(file, error))?;
     inspect(file, file).await.map(|(backup, _)| backup)
 }
 
@@ -180,35 +175,17 @@ pub async fn restore(
 ) -> Result<Backup, BackupError> {
     let copy = restoring_path(database);
     let mut target = create_new(&copy)?;
-    let restored = restore_to(
-        (file, master_key_file),
-        (&copy, &mut target),
-        (database, master_key),
-    );
-    let restored = restored.await;
-    if restored.is_err() {
-        // The cause is reported, also if this fails.
-        for path in [master_key, &copy] {
-            let _ = fs::remove_file(path);
-        }
-    }
-    restored
-}
-
-async fn restore_to(
-    (file, master_key_file): (&Path, Option<&Path>),
-    (copy, target): (&Path, &mut File),
-    (database, master_key): (&Path, &Path),
-) -> Result<Backup, BackupError> {
-    copy_verified(file, target)?;
-    target.sync_all().map_err(|error| failed(copy, error))?;
-    let (backup, contents) = inspect(copy, file).await?;
+    let copy = removed_on_error(&copy)?;
+    copy_verified(file, &mut target)?;
+    target.sync_all().map_err(|error| failed(&copy, error))?;
+    let (backup, contents) = inspect(&copy, file).await?;
     let key = match (master_key_file, contents.description.master_key) {
         (Some(path), _) => secret_file::read(path)?,
         (None, Some(key)) => Zeroizing::new(key),
         (None, None) => return Err(BackupError::NoMasterKey),
     };
     let mut key_file = create_new(master_key)?;
+    let mut key_path = removed_on_error(master_key)?;
     writeln!(key_file, "{}", key.trim())
         .and_then(|()| key_file.sync_all())
         .map_err(|error| failed(master_key, error))?;
@@ -226,13 +203,14 @@ async fn restore_to(
         path: file.to_owned(),
         source,
     };
-    let made_startable = storage::backup::make_startable(copy, database).await;
+    let made_startable = storage::backup::make_startable(&copy, database).await;
     made_startable.map_err(unusable)?;
     target
         .sync_all()
-        .and_then(|()| fs::rename(copy, database))
+        .and_then(|()| Ok(copy.persist(database)?))
         .and_then(|()| File::open(directory_of(database))?.sync_all())
         .map_err(|error| failed(database, error))?;
+    key_path.disable_cleanup(true);
     Ok(backup)
 }
 
@@ -297,6 +275,11 @@ fn create_locked(path: &Path) -> Result<File, BackupError> {
     }
     file.set_len(0).map_err(|error| failed(path, error))?;
     Ok(file)
+}
+
+/// The path of a file that is removed when this is dropped.
+fn removed_on_error(path: &Path) -> Result<TempPath, BackupError> {
+    TempPath::try_from_path(path).map_err(|error| failed(path, error))
 }
 
 fn create_new(path: &Path) -> Result<File, BackupError> {
