@@ -195,60 +195,13 @@ impl Queue {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use domain::{
-        id::{DeliveryId, WebhookId},
-        scheduling::ReceiverHealth,
-        webhook_secrets::Secrets,
-    };
-    use storage::webhooks::Target;
+mod tests {
     use tokio::sync::mpsc;
 
-    use super::{super::queue::tests::queue, *};
-
-    impl Queue {
-        /// A notification of a webhook whose secret can be decrypted.
-        pub(in super::super) fn sendable_notification(&self) -> ClaimedNotification {
-            let webhook_id = WebhookId::new();
-            let (_, encrypted) = webhook_secrets::create(&self.secret_box, webhook_id);
-            ClaimedNotification {
-                id: NotificationId::new(),
-                event: "delivery.completed".to_owned(),
-                delivery_id: DeliveryId::new(),
-                attempts: 0,
-                receiver_health: ReceiverHealth::Healthy,
-                traceparent: None,
-                target: Target {
-                    secrets: Secrets::new(encrypted),
-                    ..Target::example(webhook_id)
-                },
-            }
-        }
-    }
-
-    /// An instant in the past.
-    pub(in super::super) fn ago(seconds: u64) -> Instant {
-        Instant::now()
-            .checked_sub(Duration::from_secs(seconds))
-            .unwrap()
-    }
-
-    /// Asserts that notifications are sent with what is left of a lease that began at an instant.
-    #[track_caller]
-    pub(in super::super) fn assert_leases(
-        notifications: &[proto::Notification],
-        count: usize,
-        leased_at: Instant,
-    ) {
-        assert_eq!(notifications.len(), count);
-        let left = LEASE_DURATION.saturating_sub(leased_at.elapsed());
-        for notification in notifications {
-            let lease = Duration::try_from(notification.lease.unwrap()).unwrap();
-            // The message was built a moment ago.
-            let moment = Duration::from_secs(10);
-            assert!(left <= lease && lease < left + moment, "{lease:?}");
-        }
-    }
+    use super::{
+        super::fixture::{ago, assert_leases, queue},
+        *,
+    };
 
     #[tokio::test]
     async fn a_claimed_notification_is_sent_with_what_is_left_of_its_lease() {

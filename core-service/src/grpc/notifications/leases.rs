@@ -135,7 +135,7 @@ mod tests {
     use tempfile::TempDir;
     use tokio::sync::mpsc;
 
-    use super::{super::queue::tests::queue, *};
+    use super::{super::fixture::queue, *};
 
     /// A queue with a notification under a lease of this duration.
     async fn leased(duration: Duration) -> (TempDir, Arc<Queue>, Lease) {

@@ -3,6 +3,8 @@
 
 mod attempt_log;
 mod claims;
+#[cfg(test)]
+mod fixture;
 mod flow_control;
 mod leases;
 mod outbox;

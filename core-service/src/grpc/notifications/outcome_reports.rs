@@ -97,7 +97,7 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::sync::mpsc;
 
-    use super::super::{queue::tests::queue, stream_server::tests::stream_server};
+    use super::super::fixture::{queue, stream_server};
 
     #[tokio::test]
     async fn the_caller_of_a_test_send_gets_its_reported_outcome() {

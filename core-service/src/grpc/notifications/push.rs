@@ -147,9 +147,8 @@ mod tests {
 
     use super::{
         super::{
-            claims::tests::{ago, assert_leases},
-            queue::{Queue, tests::queue},
-            stream_server::tests::stream_server,
+            fixture::{ago, assert_leases, queue, stream_server},
+            queue::Queue,
         },
         *,
     };

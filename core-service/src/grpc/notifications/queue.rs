@@ -25,33 +25,3 @@ pub(in crate::grpc) struct Queue {
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
-
-#[cfg(test)]
-pub(super) mod tests {
-    use jiff::Timestamp;
-    use storage::fixture;
-    use tempfile::TempDir;
-
-    use super::{
-        super::{attempt_log::attempt_log, streams::UnsentLeases},
-        *,
-    };
-
-    /// A queue of a new database, whose clock is at the epoch, and the leases that its streams do not use.
-    pub(in super::super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
-        let (directory, storage) = fixture::sqlite().await;
-        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
-        let (streams, unsent_leases) = Streams::new();
-        let queue = Queue {
-            storage,
-            clock: Clock::manual(Timestamp::UNIX_EPOCH),
-            secret_box: Arc::new(secret_box.unwrap()),
-            streams: Arc::new(streams),
-            disable_after: SignedDuration::from_hours(1),
-            metrics: Metrics::new(),
-            attempt_log: attempt_log().0,
-            events_written: watch::Sender::new(()),
-        };
-        (directory, Arc::new(queue), unsent_leases)
-    }
-}

@@ -81,7 +81,7 @@ async fn receive(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use std::{future::pending, pin::pin};
 
     use domain::id::StoreId;
@@ -89,15 +89,10 @@ pub(super) mod tests {
     use tokio::sync::mpsc;
     use tokio_stream::wrappers::ReceiverStream;
 
-    use super::{super::queue::tests::queue, *};
-
-    pub(in super::super) fn stream_server(queue: Arc<Queue>) -> StreamServer {
-        StreamServer {
-            test_sends: Arc::new(TestSends::new(Arc::clone(&queue.streams))),
-            queue,
-            shutdown: CancellationToken::new(),
-        }
-    }
+    use super::{
+        super::fixture::{queue, stream_server},
+        *,
+    };
 
     /// A dispatcher still reports the test sends of a stream that it has half-closed.
     #[tokio::test]
