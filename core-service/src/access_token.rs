@@ -107,14 +107,6 @@ pub(crate) struct SigningKeySet {
     issuer: String,
 }
 
-/// A signed token. Without `Debug`, which would show it.
-pub(crate) struct AccessToken {
-    pub(crate) text: String,
-    pub(crate) scopes: Scopes,
-    /// In seconds.
-    pub(crate) lifetime: u32,
-}
-
 impl SigningKeySet {
     pub(crate) fn new(keys: Vec<(SigningKey, KeyLifecycle)>, issuer: String) -> Self {
         Self { keys, issuer }
@@ -125,10 +117,10 @@ impl SigningKeySet {
     pub(crate) fn sign(
         &self,
         (client, secret): (&ApiClient, ValidSecret),
-        scopes: Scopes,
+        scopes: &Scopes,
         now: Timestamp,
         lifetime: u32,
-    ) -> Result<AccessToken, KeyError> {
+    ) -> Result<proto::AccessToken, KeyError> {
         let key = self
             .current_key(now)
             .ok_or_else(|| KeyError("there is no signing key".to_owned()))?;
@@ -137,6 +129,11 @@ impl SigningKeySet {
             u32::try_from(remaining).map_or(lifetime, |remaining| remaining.min(lifetime))
         });
         let now = now.as_second();
+        let scope = scopes.to_string();
+        let scopes: Vec<_> = scopes
+            .iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect();
         let claims = Claims {
             iss: self.issuer.clone(),
             aud: self.issuer.clone(),
@@ -147,11 +144,8 @@ impl SigningKeySet {
             iat: now,
             nbf: now,
             exp: now.saturating_add(lifetime.into()),
-            scopes: scopes
-                .iter()
-                .map(|scope| scope.as_str().to_owned())
-                .collect(),
-            scope: scopes.to_string(),
+            scopes: scopes.clone(),
+            scope,
             key_id: String::new(),
         };
         let header = Header {
@@ -159,12 +153,12 @@ impl SigningKeySet {
             kid: Some(key.id.clone()),
             ..Header::new(ALGORITHM)
         };
-        let text = jsonwebtoken::encode(&header, &claims, &key.encoding)
+        let access_token = jsonwebtoken::encode(&header, &claims, &key.encoding)
             .map_err(|error| KeyError(error.to_string()))?;
-        Ok(AccessToken {
-            text,
+        Ok(proto::AccessToken {
+            access_token,
+            expires_in: lifetime,
             scopes,
-            lifetime,
         })
     }
 

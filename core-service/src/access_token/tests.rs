@@ -31,11 +31,11 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn token(key_set: &SigningKeySet) -> String {
-    sign(key_set, None).text
+    sign(key_set, None).access_token
 }
 
 /// Signs a token of an hour at 1000 s, for a secret with this end.
-fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> AccessToken {
+fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> proto::AccessToken {
     let hash = SecretHash::of("secret");
     let client = ApiClient {
         id: ApiClientId::new(),
@@ -48,9 +48,8 @@ fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> AccessToken {
         created_at: at(0),
         disabled_at: None,
     };
-    let scopes = client.scopes.clone();
     let secret = ValidSecret { hash, expires_at };
-    let signed = key_set.sign((&client, secret), scopes, at(1000), 3600);
+    let signed = key_set.sign((&client, secret), &client.scopes, at(1000), 3600);
     signed.unwrap()
 }
 
@@ -112,9 +111,9 @@ fn a_token_expires_with_its_retired_secret() {
         (Timestamp::MAX, 3600),
     ] {
         let token = sign(&key_set, Some(end));
-        let exp = key_set.verify(&token.text, at(1000)).unwrap().exp;
+        let exp = key_set.verify(&token.access_token, at(1000)).unwrap().exp;
         assert_eq!(
-            (token.lifetime, exp),
+            (token.expires_in, exp),
             (lifetime, 1000 + i64::from(lifetime)),
             "{end}"
         );

@@ -109,10 +109,10 @@ impl Deliveries {
         };
         let quotas = self.quotas;
         // With a key, the response is stored too.
-        let copies = if request_key.is_absent() { 1 } else { 2 };
+        let copies = if request_key.is_none() { 1 } else { 2 };
         let bytes = reply.encoded_len() * copies;
         let is_single_insert =
-            request_key.is_absent() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
         let new = NewDelivery { delivery, versions };
         let created = if is_single_insert {
             match self.storage.insert_delivery(new).await {

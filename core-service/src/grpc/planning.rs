@@ -146,16 +146,12 @@ impl Planner {
             &mut violations,
         );
 
-        let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window))) =
-            (from, to, route, windows)
+        let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window)), true) =
+            (from, to, route, windows, violations.is_empty())
         else {
             lookup.add_violation(&mut violations);
             return Err(Error::Invalid(violations));
         };
-        if !violations.is_empty() {
-            lookup.add_violation(&mut violations);
-            return Err(Error::Invalid(violations));
-        }
         let plan = DeliveryPlan {
             pickup: task_plan(from, pickup_window, &pickup.times, pickup.details),
             dropoff: task_plan(to, dropoff_window, &dropoff.times, dropoff.details),

@@ -66,17 +66,9 @@ impl proto::tokens_server::Tokens for Tokens {
             .key_ring
             .fresh_keys()
             .await?
-            .sign((&client, secret), scopes, now, self.lifetime)
+            .sign((&client, secret), &scopes, now, self.lifetime)
             .map_err(|error| Error::Bug(error.to_string()))?;
-        Ok(Response::new(proto::AccessToken {
-            access_token: token.text,
-            expires_in: token.lifetime,
-            scopes: token
-                .scopes
-                .iter()
-                .map(|scope| scope.as_str().to_owned())
-                .collect(),
-        }))
+        Ok(Response::new(token))
     }
 
     async fn list_public_keys(

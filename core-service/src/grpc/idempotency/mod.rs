@@ -46,10 +46,9 @@ impl Idempotency {
         idempotency: Option<proto::Idempotency>,
     ) -> Result<RequestKey, Error> {
         let now = self.clock.now();
-        let request = idempotency
+        idempotency
             .map(|idempotency| KeyedRequest::parse(caller, operation, idempotency, now))
-            .transpose()?;
-        Ok(RequestKey(request))
+            .transpose()
     }
 
     /// Like [`Self::read_key`], for an rpc that is called on a resource.
@@ -64,7 +63,7 @@ impl Idempotency {
             Some(id) => self.read_key(caller, &format!("{rpc} {id}"), idempotency),
             // The resource will not be found, and unvalidated input must not become part of a
             // key's scope.
-            None => Ok(RequestKey(None)),
+            None => Ok(None),
         }
     }
 
@@ -76,7 +75,7 @@ impl Idempotency {
     where
         M: prost::Message + Default,
     {
-        let Some(request) = request_key.0 else {
+        let Some(request) = request_key else {
             return Ok(None);
         };
         let reader = self.storage.reader();
@@ -116,7 +115,7 @@ impl Idempotency {
             + Sync
             + 'static,
     {
-        let Some(request) = request_key.0 else {
+        let Some(request) = request_key else {
             return self.storage.write(work).await.map(Response::new);
         };
         let secret_box = Arc::clone(&self.secret_box);
@@ -156,7 +155,7 @@ impl Idempotency {
         self.storage
             .write(move |transaction| {
                 Box::pin(async move {
-                    match request_key.0 {
+                    match request_key {
                         Some(request) => request.step(transaction, &secret_box, work).await,
                         None => work(transaction, progress).await.map(Step::into_response),
                     }

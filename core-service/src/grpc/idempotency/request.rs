@@ -25,17 +25,10 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 const MAX_KEY_LENGTH: usize = 255;
 
 /// The idempotency key of a request, if it has one.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::grpc) struct RequestKey(pub(super) Option<KeyedRequest>);
-
-impl RequestKey {
-    pub(in crate::grpc) fn is_absent(self) -> bool {
-        self.0.is_none()
-    }
-}
+pub(in crate::grpc) type RequestKey = Option<KeyedRequest>;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeyedRequest {
+pub(in crate::grpc) struct KeyedRequest {
     pub(super) key: Key,
     /// The hash of the request's content. Another request under the same key has another hash.
     pub(super) hash: [u8; 32],
