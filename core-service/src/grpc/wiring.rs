@@ -29,7 +29,7 @@ use super::{
     idempotency::Idempotency,
     master_keys::MasterKeys,
     notifications::{
-        Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log, write_attempts,
+        Notifications, Outbox, Queue, StreamServer, Streams, attempt_log, write_attempts,
     },
     personal_data::PersonalData,
     planning::Planner,
@@ -117,7 +117,6 @@ pub(crate) fn wire(
     let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
     let (attempt_log, attempts) = attempt_log();
-    let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
     let outbox = Arc::new(Outbox {
         streams: Arc::clone(&streams),
         events_written: events_written.clone(),
@@ -134,7 +133,6 @@ pub(crate) fn wire(
     });
     let stream_server = Arc::new(StreamServer {
         queue: Arc::clone(&queue),
-        test_sends: Arc::clone(&test_sends),
         shutdown: lifecycle.shutdown.clone(),
     });
     let feed = Arc::new(EventFeed::new(
@@ -277,7 +275,6 @@ pub(crate) fn wire(
         idempotency: Arc::clone(&idempotency),
         secret_box,
         streams,
-        test_sends,
         egress: config.egress.clone(),
         notification_retention: config.webhooks.notification_retention,
     };

@@ -54,7 +54,7 @@ impl Webhooks {
             ..proto::Notification::default()
         };
 
-        let outcome = self.test_sends.run(webhook.store_id, sample).await?;
+        let outcome = self.streams.test(webhook.store_id, sample).await?;
 
         Ok(message(&webhook, id, outcome))
     }
