@@ -26,10 +26,10 @@ pub(super) async fn check(config: &'static Config) -> Vec<Check> {
     let Some(database) = opened.get() else {
         checks.push(Check::run("master key", master_key(config, None)).await);
         let unopened = ["database settings", "database file", "migrations", "clock"];
-        for name in unopened {
-            let skipped = async { Finding::skipped("the database is not open") };
-            checks.push(Check::run(name, skipped).await);
-        }
+        checks.extend(unopened.map(|name| Check {
+            name: name.to_owned(),
+            finding: Finding::skipped("the database is not open"),
+        }));
         return checks;
     };
     let (key, settings, file, migrations, clock) = tokio::join!(

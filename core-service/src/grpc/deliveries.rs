@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     before::DateOrder,
-    delivery::{CancelError, Delivery},
+    delivery::Delivery,
     id::{DeliveryId, StoreId},
 };
 use process::clock::Clock;
@@ -189,7 +189,9 @@ impl Deliveries {
                     let Some(mut delivery) = found else {
                         return Ok::<_, Error>((None, PendingDispatch::default(), false));
                     };
-                    let event = delivery.cancel(now).map_err(|error| conflict(&error))?;
+                    let event = delivery
+                        .cancel(now)
+                        .map_err(|error| Error::Conflict("TASK_DONE", error.to_string()))?;
                     let Some(event) = event else {
                         return Ok((Some(delivery), PendingDispatch::default(), false));
                     };
@@ -210,11 +212,5 @@ impl Deliveries {
         }
         self.outbox.dispatch(pending_dispatch);
         Ok(delivery)
-    }
-}
-
-fn conflict(error: &CancelError) -> Error {
-    match error {
-        CancelError::TaskDone => Error::Conflict("TASK_DONE", error.to_string()),
     }
 }

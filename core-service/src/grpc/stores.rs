@@ -145,19 +145,28 @@ impl proto::stores_server::Stores for Stores {
         let caller = Caller::of(&request)?;
         let name = request.into_inner().name;
 
-        let mut reply = if caller.has(Scope::Admin) {
-            messages::store(&lookup::store(&self.storage, &name).await?)
+        let store = if caller.has(Scope::Admin) {
+            lookup::store(&self.storage, &name).await?
         } else {
             caller.require(Scope::Deliveries)?;
             let own = caller.store()?;
             if Collection::Stores.id(&name) != Some(own.id.0) {
                 return Err(Error::NotFound(name).into());
             }
-            messages::store(own)
+            own.clone()
         };
-        reply.time_slots = self.time_slots_of(&reply.name).await?;
+        // The default first.
+        let time_slots = storage::time_slots::list(self.storage.reader(), store.id)
+            .await
+            .map_err(Error::from)?;
 
-        Ok(Response::new(reply))
+        Ok(Response::new(proto::Store {
+            time_slots: time_slots
+                .into_iter()
+                .map(|time_slot| Collection::TimeSlots.name(time_slot.id))
+                .collect(),
+            ..messages::store(&store)
+        }))
     }
 
     async fn list_stores(
@@ -220,18 +229,6 @@ impl proto::stores_server::Stores for Stores {
 }
 
 impl Stores {
-    /// The names of a store's time slots, the default first.
-    async fn time_slots_of(&self, store: &str) -> Result<Vec<String>, Error> {
-        let Some(id) = Collection::Stores.id(store) else {
-            return Ok(Vec::new());
-        };
-        let time_slots = storage::time_slots::list(self.storage.reader(), StoreId(id)).await?;
-        Ok(time_slots
-            .into_iter()
-            .map(|time_slot| Collection::TimeSlots.name(time_slot.id))
-            .collect())
-    }
-
     /// Validates the changes of a store.
     async fn changes(
         &self,
