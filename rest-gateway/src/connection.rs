@@ -2,12 +2,11 @@
 
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
-use http::{HeaderValue, Version, header::CONNECTION};
-use hyper::service::{Service as _, service_fn};
+use http::Version;
+use hyper::service::service_fn;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
-    service::TowerToHyperService,
 };
 use process::tls;
 use tokio::{
@@ -21,8 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     activity::Activity,
     http1_guard::{Http1Guard, MAX_HEAD, MAX_HEADERS, Rejections, check_http2},
+    pipeline::Pipeline,
     rate_limits::PeerAddr,
-    stack::Stack,
+    stack,
 };
 
 /// The maximum size of an HTTP/2 header list in bytes, above which h2 itself responds, without a
@@ -35,11 +35,9 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct ConnectionHandler {
     pub(crate) tls: Option<Arc<tls::Server>>,
-    pub(crate) stack: Stack,
+    pub(crate) pipeline: Arc<Pipeline>,
     pub(crate) read_timeout: Duration,
     pub(crate) idle_timeout: Duration,
-    /// Once cancelled, HTTP/1 responses ask the client to reconnect (`Connection: close`).
-    pub(crate) draining: CancellationToken,
     /// Once cancelled, connections close after the responses in flight.
     pub(crate) closing: CancellationToken,
 }
@@ -76,13 +74,11 @@ impl ConnectionHandler {
         let connection = Http1Guard::new(stream, Arc::clone(&rejections));
         let service = {
             let activity = Arc::clone(&activity);
-            let stack = TowerToHyperService::new(self.stack);
-            let draining = self.draining;
+            let pipeline = self.pipeline;
             service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
                 let in_flight = activity.begin();
                 request.extensions_mut().insert(PeerAddr(peer));
-                let is_http1 = request.version() < Version::HTTP_2;
-                let rejection = if is_http1 {
+                let rejection = if request.version() < Version::HTTP_2 {
                     rejections.of_next_request()
                 } else {
                     check_http2(request.uri(), request.headers()).err()
@@ -90,17 +86,11 @@ impl ConnectionHandler {
                 if let Some(rejection) = rejection {
                     request.extensions_mut().insert(rejection);
                 }
-                let response = stack.call(request);
-                let draining = draining.clone();
+                // Boxed, so that an idle connection does not keep space for it.
+                let response = Box::pin(stack::respond(Arc::clone(&pipeline), request));
                 async move {
-                    let mut response = response.await.unwrap_or_else(|never| match never {});
-                    if is_http1 && draining.is_cancelled() {
-                        response
-                            .headers_mut()
-                            .insert(CONNECTION, HeaderValue::from_static("close"));
-                    }
-                    drop(in_flight);
-                    Ok::<_, Infallible>(response)
+                    let _in_flight = in_flight;
+                    Ok::<_, Infallible>(response.await)
                 }
             })
         };

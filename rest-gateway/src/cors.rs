@@ -2,13 +2,12 @@
 //! token. The token endpoint is excluded: an API secret must not be in a web page.
 
 use http::{
-    HeaderMap, HeaderValue, Request, Response,
+    HeaderMap, HeaderValue,
     header::{
         ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
         ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD,
     },
 };
-use tower::{Service, ServiceExt as _};
 
 /// Request headers that a page may set.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -26,7 +25,8 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 /// Safe for any origin: the API uses no cookies or other browser credentials.
 const ANY_ORIGIN: HeaderValue = HeaderValue::from_static("*");
 
-fn allows_any_origin(path: &str) -> bool {
+/// Whether pages of any origin may read a response for this path.
+pub(crate) fn allows_any_origin(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
 
@@ -44,20 +44,8 @@ pub(crate) fn add_preflight_headers(path: &str, allow: &HeaderValue, headers: &m
     }
 }
 
-/// Middleware: lets pages of any origin read responses.
-pub(crate) async fn add_headers<S, B, R>(
-    request: Request<B>,
-    inner: S,
-) -> Result<Response<R>, S::Error>
-where
-    S: Service<Request<B>, Response = Response<R>>,
-{
-    let allows_any_origin = allows_any_origin(request.uri().path());
-    let mut response = inner.oneshot(request).await?;
-    if allows_any_origin {
-        let headers = response.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
-    }
-    Ok(response)
+/// Lets pages of any origin read a response.
+pub(crate) fn add_headers(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
 }

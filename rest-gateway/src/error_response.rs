@@ -1,64 +1,58 @@
-//! The middleware that turns errors of handlers and of other layers, and panics, into responses.
+//! Turns the errors and panics of the pipeline into responses.
 
-use std::{any::Any, convert::Infallible, sync::Arc};
+use std::{any::Any, convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use tower::{BoxError, Service, ServiceExt as _, timeout};
+use http_body_util::Full;
+use hyper::body::Incoming;
 
 use crate::{
-    body::ResponseBody,
     error::Error,
     error_codes as codes,
     media_type::MediaType,
+    pipeline::Pipeline,
     problem::{self, RequestContext},
+    rate_limits::LimitStatuses,
     request_id::REQUEST_ID,
 };
 
-/// Marks the response of a panic, to be rendered as an error.
-#[derive(Clone, Copy)]
-struct Panicked;
+/// Responds with the pipeline's response or error. Both carry the rate limits that count the request.
+pub(crate) async fn respond(
+    pipeline: Arc<Pipeline>,
+    mut request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let context = context_of(&request);
+    let limit_statuses = LimitStatuses::default();
+    request.extensions_mut().insert(limit_statuses.clone());
+    let result = without_panics(pipeline.respond(request)).await;
+    let mut response = result.unwrap_or_else(|error| {
+        log(&error);
+        problem::render(&error, &context, &pipeline.gateway.public_url)
+    });
+    limit_statuses.write(response.headers_mut());
+    Ok(response)
+}
 
-/// Logs a panic. The response is empty; [`respond`] renders its body.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "`CatchPanicLayer` passes the panic by value"
-)]
-pub(crate) fn panic_response(panic: Box<dyn Any + Send>) -> Response<Full<Bytes>> {
+/// Turns a panic into an error: it ends one request, not the other requests of its connection.
+async fn without_panics<T>(result: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let result = AssertUnwindSafe(result).catch_unwind().await;
+    result.unwrap_or_else(|panic| {
+        log_panic(&*panic);
+        Err(Error::panic())
+    })
+}
+
+fn log_panic(panic: &(dyn Any + Send)) {
     let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = message, "handler panicked");
-    let mut response = Response::new(Full::default());
-    response.extensions_mut().insert(Panicked);
-    response
 }
 
-/// Middleware: responds to errors and panics.
-pub(crate) async fn respond<S, B, R>(
-    request: Request<B>,
-    inner: S,
-    public_url: Arc<str>,
-) -> Result<Response<ResponseBody>, Infallible>
-where
-    S: Service<Request<B>, Response = Response<R>, Error = BoxError>,
-    R: hyper::body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
-{
-    let context = context_of(&request);
-    let result = match inner.oneshot(request).await {
-        Ok(response) if response.extensions().get::<Panicked>().is_some() => Err(Error::panic()),
-        Ok(response) => Ok(response.map(BodyExt::boxed_unsync)),
-        Err(error) => Err(from_layer(error)),
-    };
-    Ok(result.unwrap_or_else(|error| {
-        log(&error);
-        problem::render(&error, &context, &public_url)
-    }))
-}
-
-fn context_of<B>(request: &Request<B>) -> RequestContext {
+fn context_of(request: &Request<Incoming>) -> RequestContext {
     let request_id = request
         .headers()
         .get(&REQUEST_ID)
@@ -68,18 +62,6 @@ fn context_of<B>(request: &Request<B>) -> RequestContext {
     RequestContext {
         media_type: MediaType::of_error(request.headers()),
         request_id,
-    }
-}
-
-fn from_layer(error: BoxError) -> Error {
-    let error = match error.downcast::<Error>() {
-        Ok(error) => return *error,
-        Err(error) => error,
-    };
-    if error.is::<timeout::error::Elapsed>() {
-        Error::deadline_exceeded()
-    } else {
-        Error::internal(error)
     }
 }
 
@@ -102,32 +84,23 @@ fn log(error: &Error) {
 
 #[cfg(test)]
 mod tests {
-    use process::middleware::middleware;
+    use http_body_util::BodyExt as _;
     use serde_json::{Value, json};
-    use tower::{ServiceBuilder, service_fn};
-    use tower_http::catch_panic::CatchPanicLayer;
 
     use super::*;
 
     #[tokio::test]
     async fn a_panic_is_an_internal_error_without_its_message() {
-        let service = ServiceBuilder::new()
-            .layer(middleware(|request, inner| {
-                respond(request, inner, "https://delivery.example".into())
-            }))
-            .layer(CatchPanicLayer::custom(panic_response))
-            .service(service_fn(
-                async |_: Request<()>| -> Result<Response<Full<Bytes>>, BoxError> {
-                    panic!("a secret")
-                },
-            ));
-        let request = Request::get("/")
-            .header("x-request-id", "7")
-            .body(())
-            .unwrap();
+        let panicking = async { panic!("a secret") };
 
-        let response = service.oneshot(request).await.unwrap();
+        let result: Result<(), _> = without_panics(panicking).await;
 
+        let context = RequestContext {
+            media_type: MediaType::JsonLd,
+            request_id: "7".to_owned(),
+        };
+        let error = result.unwrap_err();
+        let response = problem::render(&error, &context, "https://delivery.example");
         assert_eq!(response.status(), 500);
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let body: Value = serde_json::from_slice(&body).unwrap();

@@ -1,7 +1,5 @@
 //! The state that all handlers share, and the result that each of them returns.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +13,7 @@ use crate::{
 pub(crate) struct Gateway {
     pub(crate) core: CorePool,
     /// Without a trailing slash.
-    pub(crate) public_url: Arc<str>,
+    pub(crate) public_url: String,
     pub(crate) platform_name: String,
     pub(crate) platform: PlatformConfig,
     pub(crate) rate_limits: RateLimits,

@@ -17,7 +17,6 @@ mod tls_config;
 mod compression;
 mod cors;
 mod error_response;
-mod head;
 mod pipeline;
 mod rate_limits;
 mod request_id;

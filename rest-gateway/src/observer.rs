@@ -1,14 +1,14 @@
-//! The middleware that measures, traces and logs each request.
+//! Measures, traces and logs each request.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 use process::{
     logs::milliseconds,
     traces::{self, KeyValue, TraceSpan},
 };
 use tokio::time::Instant;
-use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 
 use crate::{
@@ -20,23 +20,20 @@ use crate::{
 /// The routes of health checks, which arrive every few seconds: neither traced nor logged.
 const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Middleware: measures and logs a request.
-pub(crate) async fn observe<S, B, R>(
-    request: Request<B>,
-    inner: S,
-    pipeline: Arc<Pipeline>,
-) -> Result<Response<R>, Infallible>
-where
-    S: Service<Request<B>, Response = Response<R>, Error = Infallible>,
-{
+/// Responds to a request as the client receives the response. `error_response` logs failures.
+pub(crate) async fn observe<B>(
+    pipeline: &Pipeline,
+    request: Request<Incoming>,
+    respond: impl AsyncFnOnce(Request<Incoming>) -> Response<B>,
+) -> Response<B> {
     let metrics = &pipeline.metrics;
     let series = pipeline.series(request.method(), request.uri().path());
     let trace_span = trace_span(series, &request, &pipeline.gateway.public_url);
     let log_span = log_span(&request, trace_span.as_ref());
     let started = Instant::now();
     let active = Active::new(metrics);
-    let served = inner.oneshot(request).instrument(log_span.clone());
-    let response = traces::within(trace_span.as_ref(), served).await?;
+    let served = respond(request).instrument(log_span.clone());
+    let response = traces::within(trace_span.as_ref(), served).await;
     drop(active);
 
     let duration = started.elapsed();
@@ -45,12 +42,12 @@ where
     if let Some(span) = trace_span {
         end(span, response.status());
     }
-    Ok(response)
+    response
 }
 
 /// The span of a request in its trace, unless it is a health check. It has the route and not the path,
 /// which the client chooses.
-fn trace_span<B>(series: Series, request: &Request<B>, public_url: &str) -> Option<TraceSpan> {
+fn trace_span(series: Series, request: &Request<Incoming>, public_url: &str) -> Option<TraceSpan> {
     if HEALTH_CHECKS.contains(&series.route) {
         return None;
     }
@@ -79,7 +76,7 @@ fn end(span: TraceSpan, status: StatusCode) {
 }
 
 /// The fields that all log lines of a request have.
-fn log_span<B>(request: &Request<B>, trace_span: Option<&TraceSpan>) -> Span {
+fn log_span(request: &Request<Incoming>, trace_span: Option<&TraceSpan>) -> Span {
     let request_id = request.headers().get(&REQUEST_ID);
     tracing::info_span!(
         "request",

@@ -12,10 +12,10 @@ use http::{
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use process::metrics::{Registry, Sampled};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    api_description::operations::Operation,
+    api_description::{DOCUMENTATION, operations::Operation},
     body::{self, Limits},
     body_memory::BodyMemory,
     concurrency_limit::ConcurrencyLimit,
@@ -35,7 +35,7 @@ use crate::{
 /// could not hold four of the largest.
 const BODY_MEMORY: usize = 64 << 20;
 
-/// Runs requests; innermost in the stack.
+/// Runs requests.
 pub(crate) struct Pipeline {
     pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
@@ -43,12 +43,18 @@ pub(crate) struct Pipeline {
     concurrency_limit: ConcurrencyLimit,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
+    /// The link that Hydra clients look for; none if the public URL is not a valid header value.
+    pub(crate) documentation_link: Option<HeaderValue>,
 }
 
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
         let routes = RouteTable::new(gateway.demo_courier.is_some());
         let metrics = Metrics::new(routes.paths());
+        let link = format!(
+            "<{}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\"",
+            gateway.public_url
+        );
         Self {
             gateway: Arc::new(gateway),
             routes,
@@ -60,6 +66,7 @@ impl Pipeline {
             concurrency_limit: ConcurrencyLimit::new(config),
             request_timeout: config.request_timeout,
             metrics,
+            documentation_link: HeaderValue::from_str(&link).ok(),
         }
     }
 
@@ -83,10 +90,20 @@ impl Pipeline {
     }
 
     pub(crate) async fn respond(
-        self: Arc<Self>,
+        &self,
         request: http::Request<Incoming>,
     ) -> Result<Response<Full<Bytes>>, Error> {
         let deadline = Instant::now() + self.request_timeout;
+        timeout_at(deadline, self.respond_by(deadline, request))
+            .await
+            .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
+    }
+
+    async fn respond_by(
+        &self,
+        deadline: Instant,
+        request: http::Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Error> {
         let (parts, body) = request.into_parts();
         if let Some(rejection) = parts.extensions.get::<Rejection>() {
             body::discard(&parts.headers, body, &self.limits);

@@ -8,11 +8,10 @@ use http::{
     HeaderName, HeaderValue, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use serde::Serialize;
 
 use crate::{
-    body::ResponseBody,
     error::{Details, Error, RuleOutcome, Violation},
     error_codes as codes,
     media_type::MediaType,
@@ -93,15 +92,12 @@ pub(crate) fn render(
     error: &Error,
     context: &RequestContext,
     public_url: &str,
-) -> Response<ResponseBody> {
+) -> Response<Full<Bytes>> {
     let problem = Problem::new(error, &context.request_id, public_url);
     // Cannot fail: all members are strings, numbers or booleans under fixed names.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
 
-    let body = Full::new(Bytes::from(body))
-        .map_err(|never| match never {})
-        .boxed_unsync();
-    let mut response = Response::new(body);
+    let mut response = Response::new(Full::from(body));
     *response.status_mut() = error.kind.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, context.media_type.content_type());

@@ -1,7 +1,6 @@
 //! `X-Request-Id`: identifies a request in its response, in the logs and in its calls to core.
 
-use http::{HeaderName, HeaderValue, Request};
-use tower_http::request_id::{MakeRequestId, RequestId};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
 /// The header, in requests and responses.
@@ -9,29 +8,16 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 
 const MAX_REQUEST_ID: usize = 128;
 
-/// Generates ids for requests without one: UUIDs in order of time.
-#[derive(Clone, Copy)]
-pub(crate) struct TimeOrderedId;
-
-impl MakeRequestId for TimeOrderedId {
-    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
-        let id = Uuid::now_v7().hyphenated().to_string();
-        HeaderValue::from_str(&id).ok().map(RequestId::new)
-    }
-}
-
-/// Removes the client's id unless it is a single well-formed one.
-pub(crate) fn remove_malformed<B>(mut request: Request<B>) -> Request<B> {
-    let mut values = request.headers().get_all(&REQUEST_ID).iter();
-    let well_formed = match (values.next(), values.next()) {
-        (None, _) => return request,
-        (Some(value), None) => is_well_formed(value.as_bytes()),
-        (Some(_), Some(_)) => false,
+/// The id of a request: the client's if it is a single well-formed one, otherwise a new UUID in order
+/// of time, which is added to the headers.
+pub(crate) fn of(headers: &mut HeaderMap) -> HeaderValue {
+    let mut values = headers.get_all(&REQUEST_ID).iter();
+    let id = match (values.next(), values.next()) {
+        (Some(id), None) if is_well_formed(id.as_bytes()) => id.clone(),
+        _ => HeaderValue::try_from(Uuid::now_v7().to_string()).expect("digits and hyphens"),
     };
-    if !well_formed {
-        request.headers_mut().remove(&REQUEST_ID);
-    }
-    request
+    headers.insert(&REQUEST_ID, id.clone());
+    id
 }
 
 /// Accepts the characters of UUIDs, ULIDs, trace ids and Base64; rejects any that could break a

@@ -17,14 +17,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
-    api_description,
-    config::Config,
-    connection::ConnectionHandler,
-    core_pool::CorePool,
-    gateway::Gateway,
-    pipeline::Pipeline,
-    rate_limits::RateLimits,
-    stack::{self, Stack},
+    api_description, config::Config, connection::ConnectionHandler, core_pool::CorePool,
+    gateway::Gateway, pipeline::Pipeline, rate_limits::RateLimits,
 };
 
 /// Pause after a failed accept, which usually means that file descriptors are exhausted.
@@ -36,10 +30,8 @@ pub struct RestGateway {
     addr: SocketAddr,
     tls: Option<Arc<tls::Server>>,
     config: Config,
-    stack: Stack,
     pipeline: Arc<Pipeline>,
     health: Option<HealthListener>,
-    draining: CancellationToken,
 }
 
 impl RestGateway {
@@ -69,30 +61,26 @@ impl RestGateway {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
             None => format!("{}://{addr}", config.tls.scheme()),
         };
-        let draining = CancellationToken::new();
         let gateway = Gateway {
             core: CorePool::new(Cores::new(&config.core_url, &config.core)?),
             openapi: api_description::openapi(&config.platform_name, &public_url)
                 .to_string()
                 .into(),
-            public_url: public_url.into(),
+            public_url,
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),
             rate_limits: RateLimits::new(&config.rate_limits),
             demo_courier: config.demo_courier.clone(),
-            draining: draining.clone(),
+            draining: CancellationToken::new(),
         };
         let pipeline = Arc::new(Pipeline::new(gateway, &config));
-        let stack = stack::new(&config, Arc::clone(&pipeline));
         Ok(Self {
             listener,
             addr,
             tls: tls.map(Arc::new),
             config,
-            stack,
             pipeline,
             health: None,
-            draining,
         })
     }
 
@@ -134,17 +122,17 @@ impl RestGateway {
 
         let handler = ConnectionHandler {
             tls: self.tls.clone(),
-            stack: self.stack.clone(),
+            pipeline: Arc::clone(&self.pipeline),
             read_timeout: self.config.read_timeout,
             idle_timeout: self.config.idle_timeout,
-            draining: self.draining.clone(),
             closing: closing.clone(),
         };
         let serve = |(stream, permit)| {
             let served = handler.clone().serve(stream, permit);
             tokio::spawn(abort.clone().run_until_cancelled_owned(served));
         };
-        let grace_end = start_draining(&shutdown, &self.draining, self.config.drain_grace);
+        let draining = &self.pipeline.gateway.draining;
+        let grace_end = start_draining(&shutdown, draining, self.config.drain_grace);
         let mut grace_end = std::pin::pin!(grace_end);
         loop {
             tokio::select! {

@@ -1,91 +1,90 @@
-//! The tower layers of every request, outermost first.
+//! What surrounds the pipeline for every request, outermost first.
 //!
-//! Two limits are not layers. `body` limits the size of bodies, and discards a body that its request
+//! Two limits are elsewhere. `body` limits the size of bodies, and discards a body that its request
 //! does not need. `pipeline` limits concurrency after the body is read: a slow client must not occupy
 //! the slot of a request that has arrived.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use http::{
-    HeaderValue, Request, Response,
-    header::{AUTHORIZATION, LINK},
+    HeaderValue, Method, Request, Response, StatusCode, Version,
+    header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, Entry, LINK},
 };
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use process::middleware::middleware;
-use tower::{
-    ServiceBuilder, ServiceExt,
-    timeout::TimeoutLayer,
-    util::{BoxCloneSyncService, MapRequestLayer},
-};
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
-    sensitive_headers::SetSensitiveRequestHeadersLayer,
-    set_header::SetResponseHeaderLayer,
-};
+use hyper::body::{Body as _, Incoming};
+use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use crate::{
-    api_description::DOCUMENTATION,
     body::ResponseBody,
-    compression,
-    config::Config,
-    cors, error_response, head, observer,
+    compression, cors, error_response, observer,
     pipeline::Pipeline,
-    rate_limits,
-    request_id::{self, REQUEST_ID, TimeOrderedId},
+    request_id::{self, REQUEST_ID},
 };
 
-/// The whole gateway as one infallible service.
-pub(crate) type Stack = BoxCloneSyncService<Request<Incoming>, Response<ResponseBody>, Infallible>;
+/// Responds to a request.
+pub(crate) async fn respond(
+    pipeline: Arc<Pipeline>,
+    mut request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    // Before anything that logs.
+    if let Entry::Occupied(mut authorization) = request.headers_mut().entry(AUTHORIZATION) {
+        for value in authorization.iter_mut() {
+            value.set_sensitive(true);
+        }
+    }
+    let request_id = request_id::of(request.headers_mut());
+    let is_http1 = request.version() < Version::HTTP_2;
 
-pub(crate) fn new(config: &Config, pipeline: Arc<Pipeline>) -> Stack {
-    let observed = Arc::clone(&pipeline);
-    let public_url = Arc::clone(&pipeline.gateway.public_url);
-    let layers = ServiceBuilder::new()
-        // Outermost, so that all logs and responses carry an id.
-        .layer(MapRequestLayer::new(
-            request_id::remove_malformed::<Incoming>,
-        ))
-        .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), TimeOrderedId))
-        .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
-        // On every response: a client that knows any URL finds the documentation.
-        .layer(SetResponseHeaderLayer::appending(
-            LINK,
-            link_to_documentation(&public_url),
-        ))
-        // Before any layer that logs.
-        .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
-        // Logs each response as the client receives it. `error_response` logs failures.
-        .layer(middleware(move |request, inner| {
-            observer::observe(request, inner, Arc::clone(&observed))
-        }))
-        // Outside `error_response`: web pages may read errors too.
-        .layer(middleware(cors::add_headers))
-        // Outside the compression: a `HEAD` response has the headers of the compressed `GET`.
-        .layer(middleware(head::respond))
-        .layer(MapRequestLayer::new(
-            compression::accept_gzip_or_nothing::<Incoming>,
-        ))
-        .layer(compression::layer())
-        // Outside `error_response`: a rate-limited response carries the limits too.
-        .layer(middleware(rate_limits::add_headers))
-        // Turns every failure of the inner layers into a response rendered by `problem`.
-        .layer(middleware(move |request, inner| {
-            error_response::respond(request, inner, Arc::clone(&public_url))
-        }))
-        // A panic ends one request, not the other requests of its connection.
-        .layer(CatchPanicLayer::custom(error_response::panic_response))
-        // Innermost: covers the handler, its calls to core included.
-        .layer(TimeoutLayer::new(config.request_timeout));
-    let service = layers.service_fn(move |request| Arc::clone(&pipeline).respond(request));
-    BoxCloneSyncService::new(service.map_response(|response| response.map(BodyExt::boxed_unsync)))
+    let respond = |request| respond_as_requested(Arc::clone(&pipeline), request);
+    let mut response = observer::observe(&pipeline, request, respond).await;
+
+    let headers = response.headers_mut();
+    headers.insert(&REQUEST_ID, request_id);
+    // A client that knows any URL finds the documentation.
+    if let Some(link) = &pipeline.documentation_link {
+        headers.append(LINK, link.clone());
+    }
+    if is_http1 && pipeline.gateway.draining.is_cancelled() {
+        // Asks the client to reconnect.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
-/// The link that Hydra clients look for; none if the public URL is not a valid header value.
-fn link_to_documentation(public_url: &str) -> Option<HeaderValue> {
-    let link = format!(
-        "<{public_url}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
-    );
-    HeaderValue::from_str(&link).ok()
+/// Responds in the form that the headers and the method of the request decide.
+async fn respond_as_requested(
+    pipeline: Arc<Pipeline>,
+    mut request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    let is_head = request.method() == Method::HEAD;
+    let allows_any_origin = cors::allows_any_origin(request.uri().path());
+    compression::accept_gzip_or_nothing(request.headers_mut());
+
+    let compressed = compression::layer().layer(service_fn(move |request| {
+        error_response::respond(Arc::clone(&pipeline), request)
+    }));
+    let Ok(response) = compressed.oneshot(request).await;
+    let mut response = response.map(|body| body.map_err(Into::into).boxed_unsync());
+
+    if is_head {
+        response = without_body(response);
+    }
+    if allows_any_origin {
+        cors::add_headers(response.headers_mut());
+    }
+    response
+}
+
+/// The response to `HEAD`: that to `GET` without its body. `Content-Length` is set if the length is
+/// known.
+fn without_body(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    let never_has_body = response.status().is_informational()
+        || response.status() == StatusCode::NO_CONTENT
+        || response.status() == StatusCode::NOT_MODIFIED;
+    if let Some(length) = response.body().size_hint().exact()
+        && !never_has_body
+    {
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
+    response.map(|_| ResponseBody::default())
 }

@@ -3,10 +3,9 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use rate_limits::Status;
-use tower::{Service, ServiceExt as _};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -20,7 +19,8 @@ impl LimitStatuses {
         self.0.lock().push(status);
     }
 
-    fn write(&self, headers: &mut HeaderMap) {
+    /// Adds the headers, if a limit counts the request.
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let statuses = self.0.lock();
         if statuses.is_empty() {
             return;
@@ -45,19 +45,4 @@ impl LimitStatuses {
             }
         }
     }
-}
-
-/// Middleware: adds the headers to every response whose request was counted.
-pub(crate) async fn add_headers<S, B, R>(
-    mut request: Request<B>,
-    inner: S,
-) -> Result<Response<R>, S::Error>
-where
-    S: Service<Request<B>, Response = Response<R>>,
-{
-    let statuses = LimitStatuses::default();
-    request.extensions_mut().insert(statuses.clone());
-    let mut response = inner.oneshot(request).await?;
-    statuses.write(response.headers_mut());
-    Ok(response)
 }

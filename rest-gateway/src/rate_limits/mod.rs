@@ -18,9 +18,7 @@ use rate_limits::{Decision, Limiter, credentials_key, peer_key, seconds_rounded_
 
 pub use self::config::RateLimitConfig;
 pub(crate) use self::{
-    client_address::PeerAddr,
-    headers::{LimitStatuses, add_headers},
-    token_clients::TokenClients,
+    client_address::PeerAddr, headers::LimitStatuses, token_clients::TokenClients,
 };
 use crate::{
     error::{Details, Error},

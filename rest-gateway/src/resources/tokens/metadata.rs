@@ -25,7 +25,7 @@ struct Metadata<'a> {
 
 /// `GET /.well-known/oauth-authorization-server`
 pub(crate) async fn get(request: Request) -> HandlerResult {
-    let issuer = &*request.gateway.public_url;
+    let issuer = request.gateway.public_url.as_str();
     let metadata = Metadata {
         issuer,
         token_endpoint: format!("{issuer}/oauth2/token"),
