@@ -75,14 +75,6 @@ impl ViolationCollector {
         value
     }
 
-    /// Like [`ViolationCollector::parse`], but the body may be empty.
-    pub(crate) fn parse_optional(&mut self, body: &[u8], shape: Shape) -> Value {
-        if body.is_empty() {
-            return Value::Null;
-        }
-        self.parse(body, shape)
-    }
-
     pub(crate) fn add(
         &mut self,
         field: impl AsRef<str>,
@@ -147,7 +139,7 @@ impl ViolationCollector {
     }
 
     /// Fails if there are violations. For requests that are rejected without a call to core.
-    pub(crate) fn check(self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if self.violations.is_empty() {
             return Ok(());
         }

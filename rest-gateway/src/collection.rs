@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{api_description, body_reader::ViolationCollector, json_ld::Node, request::Request};
+use crate::{api_description, json_ld::Node, request::Request};
 
 /// What generic Hydra clients send with each list request, and what has no effect.
 pub(crate) const PAGE: &str = "page";
@@ -148,36 +148,36 @@ fn page_iri(iri: &str, pagination: &Pagination, cursor: &str) -> String {
 
 /// Reads the page size from `itemsPerPage`. `page` and `order[id]` must be possible: API Platform's
 /// Admin sends them with each list request, but a list has cursors and one order.
-pub(crate) fn read_page_size(
-    request: &Request,
-    violations: &mut ViolationCollector,
-) -> Option<u32> {
+pub(crate) fn read_page_size(request: &mut Request) -> Option<u32> {
     const FIELD: &str = "page_size";
 
-    if read_single(request, (PAGE, PAGE), violations).is_some_and(|page| page != "1") {
+    if read_single(request, (PAGE, PAGE)).is_some_and(|page| page != "1") {
         let description = "must be 1: the other pages are links in hydra:view";
-        violations.add(PAGE, "OUT_OF_RANGE", description);
+        request.violations.add(PAGE, "OUT_OF_RANGE", description);
     }
-    let order = read_single(request, ("order", ORDER), violations);
+    let order = read_single(request, ("order", ORDER));
     if order.is_some_and(|order| !["ASC", "DESC"].contains(&order.as_str())) {
-        violations.add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
+        request
+            .violations
+            .add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
     }
-    let text = read_single(request, (FIELD, "itemsPerPage"), violations)?;
+    let text = read_single(request, (FIELD, "itemsPerPage"))?;
     let size = text.parse().ok();
     if size.is_none() {
-        violations.add(FIELD, "WRONG_TYPE", "must be a whole number from 1 to 100");
+        let description = "must be a whole number from 1 to 100";
+        request.violations.add(FIELD, "WRONG_TYPE", description);
     }
     size
 }
 
 /// Reads a query parameter that may occur once, as the value of a field.
 pub(crate) fn read_single(
-    request: &Request,
+    request: &mut Request,
     (field, parameter): (&str, &'static str),
-    violations: &mut ViolationCollector,
 ) -> Option<String> {
-    violations.add_alias(field.to_owned(), parameter);
     let mut values = request.query(parameter);
+    let violations = &mut request.violations;
+    violations.add_alias(field.to_owned(), parameter);
     if values.len() > 1 {
         violations.add(field, "REPEATED", "must occur only once");
         return None;

@@ -1,13 +1,10 @@
 //! `Idempotency-Key`: sends the key and the hash of a request to core, marks replayed responses.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, request::Parts, uri::PathAndQuery};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{
-    api_description::Shape, body_reader::ViolationCollector, error::Error, gateway::HandlerResult,
-    request::Request,
-};
+use crate::{body_reader::ViolationCollector, gateway::HandlerResult};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -17,11 +14,11 @@ const MAX_KEY_LENGTH: usize = 255;
 /// The key of a request, if it has a valid one, and the hash of the request. A repetition must send
 /// the same bytes.
 pub(crate) fn read(
-    request: &Request,
+    request: &Parts,
     body: &[u8],
     violations: &mut ViolationCollector,
 ) -> Option<Idempotency> {
-    let mut values = request.headers().get_all(&KEY).iter();
+    let mut values = request.headers.get_all(&KEY).iter();
     let value = values.next()?;
     let key = match values.next() {
         None => parse(value),
@@ -53,29 +50,17 @@ fn parse(value: &HeaderValue) -> Result<String, String> {
 }
 
 /// Hashes method, URL and body. Neither method nor URL can contain the line breaks that separate them.
-fn hash(request: &Request, body: &[u8]) -> Vec<u8> {
-    let url = request
-        .parts
-        .uri
-        .path_and_query()
-        .map_or("", http::uri::PathAndQuery::as_str);
+fn hash(request: &Parts, body: &[u8]) -> Vec<u8> {
+    let url = request.uri.path_and_query();
+    let url = url.map_or("", PathAndQuery::as_str);
     Sha256::new()
-        .chain_update(request.parts.method.as_str())
+        .chain_update(request.method.as_str())
         .chain_update("\n")
         .chain_update(url)
         .chain_update("\n")
         .chain_update(body)
         .finalize()
         .to_vec()
-}
-
-/// The key and hash of a request to an operation whose body has no members.
-pub(crate) fn for_unused_body(request: &mut Request) -> Result<Option<Idempotency>, Error> {
-    let body = request.optional_json()?;
-    let mut violations = request.violations();
-    let idempotency = read(request, &body, &mut violations);
-    violations.parse_optional(&body, Shape::Value);
-    violations.check().map(|()| idempotency)
 }
 
 /// Converts core's response with `convert`, and marks it if core replayed it.

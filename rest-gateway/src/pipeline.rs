@@ -12,6 +12,7 @@ use http::{
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use process::metrics::{Registry, Sampled};
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -147,21 +148,20 @@ impl Pipeline {
 
         let is_read = operation.method == "GET";
         let conditional_headers = is_read.then(|| parts.headers.clone());
-        // What a read fails with otherwise, such as 401 and 404, has precedence.
-        let query_check = if is_read {
-            query_violations.clone().check()
-        } else {
-            Ok(())
-        };
         let is_iri = parameter.starts_with("/api/");
-        let request = Request {
+        let mut request = Request {
             gateway: Arc::clone(&self.gateway),
             parts,
             body,
+            json: Value::Null,
+            idempotency: None,
             parameter,
-            query_violations,
+            violations: query_violations,
             deadline,
         };
+        let checked = request.read_json(operation);
+        // What a read fails with otherwise, such as 401 and 404, has precedence.
+        let query_check = if is_read { checked } else { Ok(checked?) };
         let response = (operation.handler)(request).await.map_err(|error| {
             if is_iri && error.kind.status == StatusCode::NOT_FOUND {
                 return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");

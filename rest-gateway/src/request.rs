@@ -4,7 +4,8 @@ use std::{collections::HashSet, mem, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION, request::Parts};
-use proto::iri;
+use proto::{Idempotency, iri};
+use serde_json::Value;
 use tokio::time::Instant;
 use tonic::{
     Response, Status,
@@ -13,12 +14,15 @@ use tonic::{
 use url::form_urlencoded;
 
 use crate::{
-    api_description::Shape,
+    api_description::{
+        Shape,
+        operations::{Expects, Operation},
+    },
     body_reader::ViolationCollector,
     core_pool::{CallOptions, CoreChannel},
     error::Error,
     gateway::Gateway,
-    media_type,
+    idempotency, media_type,
     rate_limits::LimitStatuses,
     request_id::REQUEST_ID,
 };
@@ -29,12 +33,15 @@ const MAX_AUTHORIZATION: usize = 8 * 1024;
 pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
-    /// Handlers that do not read the body ignore an error.
+    /// Until [`Request::read_json`]. Handlers that do not read the body ignore an error.
     pub(crate) body: Result<Bytes, Error>,
+    /// The known members of the body; null if the operation expects none, or it is invalid.
+    pub(crate) json: Value,
+    pub(crate) idempotency: Option<Idempotency>,
     /// The decoded value of `{…}` in the path; empty if the path has none.
     pub(crate) parameter: String,
-    /// Of the query: its unknown parameters.
-    pub(crate) query_violations: ViolationCollector,
+    /// What was found invalid so far: first of all, unknown parameters of the query.
+    pub(crate) violations: ViolationCollector,
     /// When the response must be ready.
     pub(crate) deadline: Instant,
 }
@@ -71,11 +78,6 @@ impl Request {
         values
     }
 
-    /// A collector with the violations of the query.
-    pub(crate) fn violations(&self) -> ViolationCollector {
-        self.query_violations.clone()
-    }
-
     /// Calls an idempotent rpc with this request's access token.
     pub(crate) async fn call<M: Clone, R>(
         &self,
@@ -87,7 +89,7 @@ impl Request {
     }
 
     /// Calls an rpc with this request's access token. Only an idempotent call is retried after its
-    /// response was lost.
+    /// response was lost. Violations in an error have the client's names.
     pub(crate) async fn write<M: Clone, R>(
         &self,
         message: M,
@@ -100,7 +102,8 @@ impl Request {
             is_idempotent,
             ..self.anonymous_call_options()
         };
-        self.gateway.core.call(options, message, rpc).await
+        let response = self.gateway.core.call(options, message, rpc).await;
+        response.map_err(|error| self.violations.translate(error))
     }
 
     /// Options for idempotent calls to core without an access token.
@@ -118,27 +121,30 @@ impl Request {
         }
     }
 
-    /// The body, which must be declared as JSON. Can be read once.
-    pub(crate) fn json(&mut self) -> Result<Bytes, Error> {
-        media_type::require_json(self.headers())?;
-        mem::replace(&mut self.body, Ok(Bytes::new()))
-    }
-
-    /// Like [`Request::json`], but without a declaration if the body is empty.
-    pub(crate) fn optional_json(&mut self) -> Result<Bytes, Error> {
-        if matches!(&self.body, Ok(body) if body.is_empty()) {
-            return Ok(Bytes::new());
+    /// Reads the body and the `Idempotency-Key`, as the operation expects them. Fails if there are
+    /// violations, and core has none to add.
+    pub(crate) fn read_json(&mut self, operation: &Operation) -> Result<(), Error> {
+        let (shape, is_required) = match operation.expects {
+            Expects::Resource(class, _) => (Shape::Class(class), true),
+            Expects::Optional(class, _) => (Shape::Class(class), false),
+            Expects::EmptyObject => (Shape::Value, false),
+            Expects::Nothing | Expects::Form => return self.violations.check(),
+        };
+        let is_read = is_required || !matches!(&self.body, Ok(body) if body.is_empty());
+        if is_read {
+            media_type::require_json(self.headers())?;
         }
-        self.json()
-    }
-
-    /// Checks the query, and the body of an operation that needs none: empty, or a JSON object, whose
-    /// members are ignored.
-    pub(crate) fn check_unused_body(&mut self) -> Result<(), Error> {
-        let body = self.optional_json()?;
-        let mut violations = self.violations();
-        violations.parse_optional(&body, Shape::Value);
-        violations.check()
+        let body = mem::replace(&mut self.body, Ok(Bytes::new()))?;
+        if operation.accepts_idempotency_key() {
+            self.idempotency = idempotency::read(&self.parts, &body, &mut self.violations);
+        }
+        if is_read {
+            self.json = self.violations.parse(&body, shape);
+        }
+        match operation.expects {
+            Expects::EmptyObject => self.violations.check(),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,10 +11,7 @@ mod shape;
 
 use serde::de::DeserializeOwned;
 
-pub(crate) use classes::{
-    deliveries::DELIVERY,
-    webhooks::{RECOVERY, SECRET_ROTATION, WEBHOOK},
-};
+pub(crate) use classes::deliveries::DELIVERY;
 pub(crate) use context::{DAYS, context};
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};

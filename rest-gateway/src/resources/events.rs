@@ -8,7 +8,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    body_reader::ViolationCollector,
     collection::{self, Pagination},
     core_pool::rpc,
     error::Error,
@@ -43,21 +42,19 @@ struct Page {
 }
 
 /// `GET /api/events`: oldest first, paginated.
-pub(crate) async fn list(request: Request) -> HandlerResult {
-    let mut violations = request.violations();
-    let page_size = collection::read_page_size(&request, &mut violations);
-    let after = read_after(&request, &mut violations);
+pub(crate) async fn list(mut request: Request) -> HandlerResult {
+    let page_size = collection::read_page_size(&mut request);
+    let after = read_after(&mut request);
 
     let message = ListEventsRequest {
         store: String::new(),
         after,
         page_size,
-        violations: violations.to_proto(),
+        violations: request.violations.to_proto(),
     };
     let page = request
         .call(message, rpc!(EventsClient.list_events))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     let last = page.events.last().map_or(page.after, |event| event.number);
     let pagination = Pagination {
@@ -86,13 +83,14 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
     json_ld::ok(CONTEXT, &page)
 }
 
-fn read_after(request: &Request, violations: &mut ViolationCollector) -> Option<i64> {
+fn read_after(request: &mut Request) -> Option<i64> {
     const FIELD: &str = "after";
 
-    let text = collection::read_single(request, (FIELD, FIELD), violations)?;
+    let text = collection::read_single(request, (FIELD, FIELD))?;
     let after = text.parse().ok();
     if after.is_none() {
-        violations.add(FIELD, "WRONG_TYPE", "must be 0 or the number of an event");
+        let description = "must be 0 or the number of an event";
+        request.violations.add(FIELD, "WRONG_TYPE", description);
     }
     after
 }

@@ -8,7 +8,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    body_reader::ViolationCollector,
     core_pool::rpc,
     error::{Error, RuleOutcome},
     gateway::HandlerResult,
@@ -38,28 +37,24 @@ struct RetailPrice {
 
 /// `POST /api/retail_prices/calculate`
 pub(crate) async fn calculate(mut request: Request) -> HandlerResult {
-    let body = request.json()?;
-    let mut violations = request.violations();
-    let tax_display = read_tax(&request, &mut violations);
-    let draft = draft::read(&body, &mut violations);
+    let tax_display = read_tax(&mut request);
+    let draft = draft::from_json(&request.json, &mut request.violations);
 
     let message = CalculateRetailPriceRequest {
         delivery: Some(draft),
-        violations: violations.to_proto(),
+        violations: request.violations.to_proto(),
     };
     let quote = request
         .call(message, rpc!(RetailPricesClient.calculate_retail_price))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     show(quote, tax_display)
 }
 
 /// `GET /api/retail_prices/{token}`
-pub(crate) async fn get(request: Request) -> HandlerResult {
-    let mut violations = request.violations();
-    let tax_display = read_tax(&request, &mut violations);
-    violations.check()?;
+pub(crate) async fn get(mut request: Request) -> HandlerResult {
+    let tax_display = read_tax(&mut request);
+    request.violations.check()?;
 
     let name = Collection::RetailPrices.name(&request.parameter);
     let message = GetRetailPriceRequest { name };
@@ -76,7 +71,7 @@ fn show(quote: proto::RetailPrice, tax_display: TaxDisplay) -> HandlerResult {
 }
 
 /// Reads the query parameter `tax`.
-fn read_tax(request: &Request, violations: &mut ViolationCollector) -> TaxDisplay {
+fn read_tax(request: &mut Request) -> TaxDisplay {
     let values = request.query("tax");
     let values: Vec<_> = values.iter().map(String::as_str).collect();
     match values[..] {
@@ -87,7 +82,7 @@ fn read_tax(request: &Request, violations: &mut ViolationCollector) -> TaxDispla
                 "must be `included` or `excluded`, once, not `{}`",
                 values.join("`, `")
             );
-            violations.add("tax", "UNKNOWN_VALUE", wrong);
+            request.violations.add("tax", "UNKNOWN_VALUE", wrong);
             TaxDisplay::Included
         }
     }

@@ -64,8 +64,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 }
 
 /// `PUT /api/tasks/{id}/done`
-pub(crate) async fn complete(mut request: Request) -> HandlerResult {
-    request.check_unused_body()?;
+pub(crate) async fn complete(request: Request) -> HandlerResult {
     let name = Collection::Tasks.name(&request.parameter);
     let message = CompleteTaskRequest { name };
     let task = request

@@ -55,7 +55,7 @@ pub(crate) struct Operation {
     pub(super) auth: Auth,
     /// Parameters in the query and the headers; `path` lists those in the path.
     pub(super) parameters: &'static [Parameter],
-    pub(super) expects: Expects,
+    pub(crate) expects: Expects,
     pub(crate) returns: Returns,
     /// Error codes in addition to those derived from the other fields; see `error_codes.rs`.
     pub(super) error_codes: &'static [&'static ErrorCode],
@@ -90,7 +90,7 @@ pub(super) enum Auth {
 
 /// The body of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Expects {
+pub(crate) enum Expects {
     /// No body.
     Nothing,
     /// A resource, with an example.
@@ -194,7 +194,7 @@ impl Operation {
     }
 
     /// Whether it takes an `Idempotency-Key`.
-    pub(super) fn accepts_idempotency_key(&self) -> bool {
+    pub(crate) fn accepts_idempotency_key(&self) -> bool {
         self.parameters
             .iter()
             .any(|parameter| parameter.name == Parameter::IDEMPOTENCY_KEY.name)

@@ -14,7 +14,12 @@ use crate::{
 /// Parses a delivery from a JSON body, and collects violations for unreadable members.
 pub fn read(body: &[u8], violations: &mut ViolationCollector) -> DeliveryDraft {
     let value = violations.parse(body, Shape::Class(&DELIVERY));
-    let delivery = Object::root(&value);
+    from_json(&value, violations)
+}
+
+/// The delivery in a body, of which the known members are read.
+pub(crate) fn from_json(value: &Value, violations: &mut ViolationCollector) -> DeliveryDraft {
+    let delivery = Object::root(value);
     let mut task = |member| {
         let task = delivery.object(member, member, violations)?;
         Some(read_task(&task, violations))

@@ -5,7 +5,6 @@ use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
 use crate::{
-    body_reader::ViolationCollector,
     collection::{ORDER, PAGE, read_page_size, read_single},
     request::Request,
 };
@@ -13,13 +12,9 @@ use crate::{
 const CURSOR: &str = "cursor";
 
 /// Reads the query and collects violations.
-pub(super) fn read(
-    request: &Request,
-    violations: &mut ViolationCollector,
-) -> ListDeliveriesRequest {
-    let page_size = read_page_size(request, violations);
-    let mut read_parameter =
-        |field, parameter| read_single(request, (field, parameter), violations);
+pub(super) fn read(request: &mut Request) -> ListDeliveriesRequest {
+    let page_size = read_page_size(request);
+    let mut read_parameter = |field, parameter| read_single(request, (field, parameter));
     let cursor = read_parameter("page_token", CURSOR);
     let external_reference = read_parameter("external_reference", "externalReference");
     let created_from = read_parameter("created_from", "createdAt[after]");
@@ -35,7 +30,7 @@ pub(super) fn read(
             "DONE" => Some(Status::Done.into()),
             _ => None,
         };
-        check(status, "status", "must be TODO or DONE", violations)
+        check(request, status, "status", "must be TODO or DONE")
     });
     let cancelled = cancelled.and_then(|text| {
         let cancelled = match text.as_str() {
@@ -43,11 +38,11 @@ pub(super) fn read(
             "false" | "0" => Some(false),
             _ => None,
         };
-        check(cancelled, "cancelled", "must be true or false", violations)
+        check(request, cancelled, "cancelled", "must be true or false")
     });
     let external_reference = external_reference.and_then(|text| {
         let text = Some(text).filter(|text| !text.is_empty());
-        check(text, "external_reference", "must not be empty", violations)
+        check(request, text, "external_reference", "must not be empty")
     });
     ListDeliveriesRequest {
         page_size,
@@ -59,7 +54,7 @@ pub(super) fn read(
         dropoff_until,
         status,
         cancelled,
-        violations: violations.to_proto(),
+        violations: request.violations.to_proto(),
     }
 }
 
@@ -74,14 +69,9 @@ pub(super) fn without_cursor(request: &Request) -> String {
 }
 
 /// Adds a violation if the value is none.
-fn check<T>(
-    value: Option<T>,
-    field: &str,
-    requirement: &str,
-    violations: &mut ViolationCollector,
-) -> Option<T> {
+fn check<T>(request: &mut Request, value: Option<T>, field: &str, requirement: &str) -> Option<T> {
     if value.is_none() {
-        violations.add(field, "WRONG_TYPE", requirement);
+        request.violations.add(field, "WRONG_TYPE", requirement);
     }
     value
 }

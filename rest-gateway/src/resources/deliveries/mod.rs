@@ -73,29 +73,22 @@ struct DeliveryPrice {
 
 /// `POST /api/deliveries`
 pub(crate) async fn create(mut request: Request) -> HandlerResult {
-    let body = request.json()?;
-    let mut violations = request.violations();
-    let idempotency = idempotency::read(&request, &body, &mut violations);
-    let draft = draft::read(&body, &mut violations);
-
-    let is_idempotent = idempotency.is_some();
     let message = CreateDeliveryRequest {
-        delivery: Some(draft),
-        violations: violations.to_proto(),
-        idempotency,
+        delivery: Some(draft::from_json(&request.json, &mut request.violations)),
+        violations: request.violations.to_proto(),
+        idempotency: request.idempotency.clone(),
     };
     let response = request
         .write(
             message,
-            is_idempotent,
+            request.idempotency.is_some(),
             rpc!(DeliveriesClient.create_delivery),
         )
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     idempotency::respond(response, |delivery| {
         let location = request.url_of(&delivery.name);
-        let delivery = Delivery::with_warnings(delivery, &violations)?;
+        let delivery = Delivery::with_warnings(delivery, &request.violations)?;
         json_ld::created(&location, CONTEXT, &delivery)
     })
 }
@@ -103,20 +96,16 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
 /// `POST /api/deliveries/assert`: validates a delivery without creating it. Returns a preview: the
 /// delivery without IRI and ID.
 pub(crate) async fn assert(mut request: Request) -> HandlerResult {
-    let body = request.json()?;
-    let mut violations = request.violations();
-    let draft = draft::read(&body, &mut violations);
-
     let message = AssertDeliveryRequest {
-        delivery: Some(draft),
-        violations: violations.to_proto(),
+        delivery: Some(draft::from_json(&request.json, &mut request.violations)),
+        violations: request.violations.to_proto(),
     };
     let preview = request
         .call(message, rpc!(DeliveriesClient.assert_delivery))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
-    json_ld::ok(CONTEXT, &Delivery::with_warnings(preview, &violations)?)
+    let preview = Delivery::with_warnings(preview, &request.violations)?;
+    json_ld::ok(CONTEXT, &preview)
 }
 
 /// `GET /api/deliveries/{id}`
@@ -131,9 +120,8 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 }
 
 /// `GET /api/deliveries`: newest first, paginated.
-pub(crate) async fn list(request: Request) -> HandlerResult {
-    let mut violations = request.violations();
-    let message = filters::read(&request, &mut violations);
+pub(crate) async fn list(mut request: Request) -> HandlerResult {
+    let message = filters::read(&mut request);
     let cursor = message.page_token.clone();
     let page = request
         .call(message, |core, message| async {
@@ -142,8 +130,7 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
                 .list_deliveries(message)
                 .await
         })
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     let pagination = Pagination {
         path: "/api/deliveries",
@@ -164,7 +151,6 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
 
 /// `DELETE /api/deliveries/{id}`
 pub(crate) async fn cancel(request: Request) -> HandlerResult {
-    request.violations().check()?;
     let name = Collection::Deliveries.name(&request.parameter);
     let message = CancelDeliveryRequest { name };
     request

@@ -14,7 +14,6 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    api_description::{SECRET_ROTATION, Shape, WEBHOOK},
     body_reader::Object,
     collection,
     core_pool::{CoreChannel, rpc},
@@ -46,29 +45,21 @@ struct Webhook {
 
 /// `POST /api/webhooks`
 pub(crate) async fn create(mut request: Request) -> HandlerResult {
-    let body = request.json()?;
-    let mut violations = request.violations();
-    let idempotency = idempotency::read(&request, &body, &mut violations);
-    let value = violations.parse(&body, Shape::Class(&WEBHOOK));
-    let webhook = Object::root(&value);
+    let webhook = Object::root(&request.json);
     let mut text = |member| {
-        webhook
-            .text(member, member, &mut violations)
-            .unwrap_or_default()
+        let text = webhook.text(member, member, &mut request.violations);
+        text.unwrap_or_default()
     };
-    let (event, url) = (text("event"), text("url"));
-
-    let is_idempotent = idempotency.is_some();
     let message = CreateWebhookRequest {
-        event,
-        url,
-        violations: violations.to_proto(),
-        idempotency,
+        event: text("event"),
+        url: text("url"),
+        violations: request.violations.to_proto(),
+        idempotency: request.idempotency.clone(),
     };
+    let is_idempotent = request.idempotency.is_some();
     let response = request
         .write(message, is_idempotent, rpc!(WebhooksClient.create_webhook))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     idempotency::respond(response, |webhook| {
         let location = request.url_of(&webhook.name);
@@ -94,20 +85,21 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 }
 
 /// `GET /api/webhooks`
-pub(crate) async fn list(request: Request) -> HandlerResult {
+pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let message = ListWebhooksRequest::default();
     let response = request
         .call(message, rpc!(WebhooksClient.list_webhooks))
         .await?;
 
-    let mut violations = request.violations();
-    let size = collection::read_page_size(&request, &mut violations);
+    let size = collection::read_page_size(&mut request);
     // Core checks the sizes of the lists that it divides into pages.
     if size.is_some_and(|size| !(1..=proto::limits::MAX_PAGE_SIZE).contains(&size)) {
         let description = format!("must be from 1 to {}", proto::limits::MAX_PAGE_SIZE);
-        violations.add("page_size", "OUT_OF_RANGE", description);
+        request
+            .violations
+            .add("page_size", "OUT_OF_RANGE", description);
     }
-    violations.check()?;
+    request.violations.check()?;
     let webhooks = response.webhooks.into_iter().map(Webhook::try_from);
     let webhooks = webhooks.collect::<Result<_, _>>()?;
     json_ld::ok(
@@ -118,7 +110,6 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
 
 /// `DELETE /api/webhooks/{id}`
 pub(crate) async fn delete(request: Request) -> HandlerResult {
-    request.violations().check()?;
     let message = DeleteWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
     };
@@ -154,15 +145,15 @@ pub(crate) async fn confirm_secret(request: Request) -> HandlerResult {
 
 /// Calls an RPC that takes only the webhook's name and an idempotency key.
 async fn call_by_name<M: Clone>(
-    mut request: Request,
+    request: Request,
     message: impl FnOnce(String, Option<Idempotency>) -> M,
     rpc: impl AsyncFn(
         CoreChannel,
         tonic::Request<M>,
     ) -> Result<tonic::Response<proto::Webhook>, tonic::Status>,
 ) -> HandlerResult {
-    let idempotency = idempotency::for_unused_body(&mut request)?;
-    let message = message(Collection::Webhooks.name(&request.parameter), idempotency);
+    let name = Collection::Webhooks.name(&request.parameter);
+    let message = message(name, request.idempotency.clone());
     let response = request.write(message, true, rpc).await?;
 
     idempotency::respond(response, show)
@@ -170,29 +161,22 @@ async fn call_by_name<M: Clone>(
 
 /// `POST /api/webhooks/{id}/rotate_secret`
 pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
-    let body = request.optional_json()?;
-    let mut violations = request.violations();
+    let violations = &mut request.violations;
     violations.add_alias("overlap_seconds".to_owned(), "overlap");
-    let idempotency = idempotency::read(&request, &body, &mut violations);
-    let value = violations.parse_optional(&body, Shape::Class(&SECRET_ROTATION));
-    let overlap_seconds =
-        Object::root(&value).integer("overlap", "overlap_seconds", &mut violations);
-
-    let is_idempotent = idempotency.is_some();
+    let body = Object::root(&request.json);
     let message = RotateWebhookSecretRequest {
         name: Collection::Webhooks.name(&request.parameter),
-        overlap_seconds,
+        overlap_seconds: body.integer("overlap", "overlap_seconds", violations),
         violations: violations.to_proto(),
-        idempotency,
+        idempotency: request.idempotency.clone(),
     };
     let response = request
         .write(
             message,
-            is_idempotent,
+            request.idempotency.is_some(),
             rpc!(WebhooksClient.rotate_webhook_secret),
         )
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     idempotency::respond(response, |webhook| show(webhook).map(no_store))
 }

@@ -12,8 +12,7 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    api_description::{RECOVERY, Shape},
-    body_reader::{Object, ViolationCollector},
+    body_reader::Object,
     collection::{self, Pagination},
     core_pool::rpc,
     error::Error,
@@ -66,12 +65,11 @@ struct Recovery {
 }
 
 /// `GET /api/webhooks/{id}/notifications`: newest first, paginated.
-pub(crate) async fn list(request: Request) -> HandlerResult {
-    let mut violations = request.violations();
-    violations.add_alias("states".to_owned(), "state");
+pub(crate) async fn list(mut request: Request) -> HandlerResult {
+    request.violations.add_alias("states".to_owned(), "state");
     let states = request.distinct_query("state");
-    let page_size = collection::read_page_size(&request, &mut violations);
-    let cursor = collection::read_single(&request, ("page_token", "cursor"), &mut violations);
+    let page_size = collection::read_page_size(&mut request);
+    let cursor = collection::read_single(&mut request, ("page_token", "cursor"));
     let cursor = cursor.unwrap_or_default();
 
     let webhook = Collection::Webhooks.name(&request.parameter);
@@ -81,12 +79,11 @@ pub(crate) async fn list(request: Request) -> HandlerResult {
         page_size,
         page_token: cursor.clone(),
         with_attempts: false,
-        violations: violations.to_proto(),
+        violations: request.violations.to_proto(),
     };
     let page = request
         .call(message, rpc!(WebhooksClient.list_webhook_notifications))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     // Core has accepted the states, so they need no escaping.
     let mut query: Vec<_> = states
@@ -128,15 +125,15 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 }
 
 /// `POST /api/notifications/{id}/resend`
-pub(crate) async fn resend(mut request: Request) -> HandlerResult {
-    let idempotency = idempotency::for_unused_body(&mut request)?;
-    let is_idempotent = idempotency.is_some();
-    let name = Collection::Notifications.name(&request.parameter);
-    let message = ResendWebhookNotificationRequest { name, idempotency };
+pub(crate) async fn resend(request: Request) -> HandlerResult {
+    let message = ResendWebhookNotificationRequest {
+        name: Collection::Notifications.name(&request.parameter),
+        idempotency: request.idempotency.clone(),
+    };
     let response = request
         .write(
             message,
-            is_idempotent,
+            request.idempotency.is_some(),
             rpc!(WebhooksClient.resend_webhook_notification),
         )
         .await?;
@@ -150,22 +147,15 @@ fn show(notification: WebhookNotification) -> HandlerResult {
 
 /// `POST /api/webhooks/{id}/recover`
 pub(crate) async fn recover(mut request: Request) -> HandlerResult {
-    let body = request.json()?;
-    let mut violations = request.violations();
-    let idempotency = idempotency::read(&request, &body, &mut violations);
-    let value = violations.parse(&body, Shape::Class(&RECOVERY));
-    let since = read_since(&Object::root(&value), &mut violations);
-
     let message = RecoverWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
-        since,
-        violations: violations.to_proto(),
-        idempotency,
+        since: read_since(&mut request),
+        violations: request.violations.to_proto(),
+        idempotency: request.idempotency.clone(),
     };
     let response = request
         .write(message, true, rpc!(WebhooksClient.recover_webhook))
-        .await
-        .map_err(|error| violations.translate(error))?;
+        .await?;
 
     idempotency::respond(response, |recovery| {
         let recovery = Recovery {
@@ -176,19 +166,17 @@ pub(crate) async fn recover(mut request: Request) -> HandlerResult {
     })
 }
 
-fn read_since(
-    body: &Object<'_>,
-    violations: &mut ViolationCollector,
-) -> Option<prost_types::Timestamp> {
+fn read_since(request: &mut Request) -> Option<prost_types::Timestamp> {
     const FIELD: &str = "since";
     /// Seconds since the Unix epoch.
     const YEAR_ZERO: i64 = -62_167_219_200;
 
-    let text = body.text(FIELD, FIELD, violations)?;
+    let body = Object::root(&request.json);
+    let text = body.text(FIELD, FIELD, &mut request.violations)?;
     // The response repeats the instant, and RFC 3339 has no year before 0.
     let since = text.parse::<Timestamp>().ok();
     let Some(since) = since.filter(|since| since.as_second() >= YEAR_ZERO) else {
-        violations.add(
+        request.violations.add(
             FIELD,
             "INVALID_INSTANT",
             "must be an instant with its offset, such as 2020-04-02T12:00:00+02:00",
