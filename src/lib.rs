@@ -233,7 +233,7 @@ fn gateway_config(
             locale: settings.platform.locale.clone(),
             country: settings.platform.country.as_str().to_owned(),
             currency: settings.currency,
-            map_center: settings.map_center,
+            map_center: settings.map_center.clone(),
         },
         rate_limits: rate_limits(settings),
         demo_courier: courier.map(|client| rest_gateway::DemoCourier {

@@ -10,7 +10,7 @@ use core_service::{
 use egress::Policy;
 use geocoding::GeocodingConfig;
 use process::{logs::LogConfig, number, redacted::Redacted, traces::TraceConfig};
-use rest_gateway::{Currency, LatLng, RateLimitConfig, TlsConfig};
+use rest_gateway::{Currency, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
 use crate::grpc_tls::GrpcTlsConfig;
@@ -125,9 +125,10 @@ pub struct Settings {
         env = "DELIVERY_MAP_CENTER",
         value_name = "LAT,LNG",
         allow_hyphen_values = true,
-        default_value_t
+        value_parser = rest_gateway::map_center,
+        default_value = "48.8566,2.3522"
     )]
-    pub map_center: LatLng,
+    pub map_center: String,
 
     /// Serve gRPC without TLS on non-loopback addresses, with unencrypted tokens and secrets. Default:
     /// no. Example: `DELIVERY_ALLOW_PLAINTEXT=yes`

@@ -53,7 +53,7 @@ pub use body_reader::ViolationCollector;
 pub use config::Config;
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
-pub use platform::{LatLng, PlatformConfig};
+pub use platform::{PlatformConfig, map_center};
 pub use rate_limits::RateLimitConfig;
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use resources::demo::DemoCourier;

@@ -19,7 +19,7 @@ struct Settings<'a> {
     locale: &'a str,
     timezone: &'a str,
     currency_code: &'static str,
-    latlng: String,
+    latlng: &'a str,
 }
 
 /// `GET /api/settings`
@@ -38,7 +38,7 @@ pub(crate) fn get(request: &Request) -> HandlerResult {
         locale,
         timezone,
         currency_code: currency.code(),
-        latlng: map_center.to_string(),
+        latlng: map_center,
     };
     json_ld::ok("/api/contexts/Settings", &settings)
 }
