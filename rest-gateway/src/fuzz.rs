@@ -3,9 +3,7 @@
 use std::{
     cell::Cell,
     convert::Infallible,
-    io,
     net::IpAddr,
-    pin::Pin,
     task::{Context, Poll, Waker},
 };
 
@@ -15,7 +13,9 @@ use http::{
     header::{ACCEPT, FORWARDED},
 };
 use http_body_util::{BodyExt as _, Empty};
-use hyper::{rt::ReadBufCursor, server::conn::http1, service::service_fn};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::io::{join, sink};
 
 use crate::{
     http1_guard::{self, MAX_HEAD, MAX_HEADERS},
@@ -108,12 +108,12 @@ pub fn http1(input: &[u8]) {
     }
     // hyper gets the substitute in place of a rejected request.
     forwarded.extend(substitute.unwrap_or_default());
-    let (requests, is_malformed) = requests_found_by_hyper(forwarded);
+    let (requests, is_malformed) = requests_found_by_hyper(&forwarded);
     assert!(requests <= heads, "{requests} requests, {heads} heads");
     assert!(!is_malformed, "hyper rejects what was forwarded");
 }
 
-fn requests_found_by_hyper(bytes: Vec<u8>) -> (usize, bool) {
+fn requests_found_by_hyper(bytes: &[u8]) -> (usize, bool) {
     let requests = Cell::new(0);
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
         requests.set(requests.get() + 1);
@@ -122,10 +122,12 @@ fn requests_found_by_hyper(bytes: Vec<u8>) -> (usize, bool) {
             Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
         }
     });
+    // The bytes arrive, and nothing after them.
+    let connection = TokioIo::new(join(bytes, sink()));
     let connection = http1::Builder::new()
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(Received(bytes.into()), service);
+        .serve_connection(connection, service);
     let mut connection = std::pin::pin!(connection);
     let mut context = Context::from_waker(Waker::noop());
     let served = loop {
@@ -136,37 +138,4 @@ fn requests_found_by_hyper(bytes: Vec<u8>) -> (usize, bool) {
     };
     let is_malformed = served.is_err_and(|error| error.is_parse());
     (requests.get(), is_malformed)
-}
-
-/// A connection on which these bytes arrive, and nothing after them.
-struct Received(Bytes);
-
-impl hyper::rt::Read for Received {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        mut buffer: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        let length = self.0.len().min(buffer.remaining());
-        buffer.put_slice(&self.0.split_to(length));
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl hyper::rt::Write for Received {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
 }
