@@ -1,6 +1,6 @@
 //! Discovers cores: looks up the host names of their URLs periodically.
 
-use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, mem, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
@@ -45,15 +45,11 @@ impl Discovery {
         let refresh = Arc::new(Notify::new());
         let refresh_requested = Arc::clone(&refresh);
         let running = tokio::spawn(async move {
-            while lookups.urls.iter().any(|url| url.ip().is_none()) {
+            while lookups.has_names() {
                 lookups.look_up(&resolve).await;
-                let addresses = lookups.addresses();
                 sender.send_if_modified(|current| {
-                    let changed = *current != addresses;
-                    if changed {
-                        *current = addresses;
-                    }
-                    changed
+                    let before = mem::replace(current, lookups.addresses());
+                    before != *current
                 });
                 tokio::time::sleep(MIN_INTERVAL.min(interval)).await;
                 let remaining = interval.saturating_sub(MIN_INTERVAL);
@@ -83,28 +79,27 @@ pub(crate) async fn addresses(urls: &[Arc<CoreUrl>]) -> Vec<CoreAddr> {
     lookups.addresses()
 }
 
-struct Lookups {
-    urls: Vec<Arc<CoreUrl>>,
-    /// The result of the last successful lookup for each URL, by its index.
-    last_found: BTreeMap<usize, Vec<SocketAddr>>,
-}
+/// The URLs with their addresses: those of a host name are of the last successful lookup.
+struct Lookups(Vec<(Arc<CoreUrl>, Vec<SocketAddr>)>);
 
 impl Lookups {
     fn new(urls: Vec<Arc<CoreUrl>>) -> Self {
-        Self {
-            urls,
-            last_found: BTreeMap::new(),
-        }
+        let urls = urls.into_iter().map(|url| {
+            let literal = url.ip().map(|ip| SocketAddr::new(ip, url.port()));
+            (url, literal.into_iter().collect())
+        });
+        Self(urls.collect())
+    }
+
+    fn has_names(&self) -> bool {
+        self.0.iter().any(|(url, _)| url.ip().is_none())
     }
 
     async fn look_up<F>(&mut self, resolve: &impl Fn(String, u16) -> F)
     where
         F: Future<Output = io::Result<Vec<SocketAddr>>>,
     {
-        for (index, url) in self.urls.iter().enumerate() {
-            if url.ip().is_some() {
-                continue;
-            }
+        for (url, addresses) in self.0.iter_mut().filter(|(url, _)| url.ip().is_none()) {
             let found = match resolve(url.host(), url.port()).await {
                 Ok(found) if found.is_empty() => Err(io::ErrorKind::NotFound.into()),
                 found => found,
@@ -112,10 +107,10 @@ impl Lookups {
             match found {
                 Ok(mut found) => {
                     found.sort_unstable();
-                    if self.last_found.get(&index) != Some(&found) {
+                    if *addresses != found {
                         tracing::info!(core.url = %url, addresses = ?found, "addresses of core changed");
                     }
-                    self.last_found.insert(index, found);
+                    *addresses = found;
                 }
                 // The previous addresses stay valid while the name server is unavailable.
                 Err(error) => {
@@ -127,10 +122,8 @@ impl Lookups {
 
     fn addresses(&self) -> Vec<CoreAddr> {
         let mut addresses: Vec<CoreAddr> = Vec::new();
-        for (index, url) in self.urls.iter().enumerate() {
-            let literal = url.ip().map(|ip| SocketAddr::new(ip, url.port()));
-            let found = self.last_found.get(&index).into_iter().flatten().copied();
-            for addr in literal.into_iter().chain(found) {
+        for (url, found) in &self.0 {
+            for &addr in found {
                 if !addresses.iter().any(|known| known.addr == addr) {
                     addresses.push(CoreAddr {
                         url: Arc::clone(url),

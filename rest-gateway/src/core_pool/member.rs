@@ -1,6 +1,7 @@
 //! One core of the pool: its channel and its health.
 
 use std::{
+    mem,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -115,35 +116,23 @@ impl Member {
             Ok(Err(status)) if TransportFailure::of(status).is_none() => State::Up,
             Ok(Err(_)) | Err(_) => State::Down,
         };
-        let was_down = *self.state.borrow() == State::Down;
-        let failed = response
-            .as_ref()
-            .ok()
-            .and_then(|response| response.as_ref().err());
-        self.set_state(state, failed);
-        if let Ok(Err(status)) = response
+        let failed = response.ok().and_then(Result::err);
+        let changed = self.set_state(state, failed.as_ref());
+        if let Some(status) = failed
+            && changed
             && state == State::Down
-            && !was_down
+            && let Some(error) = self.cores.wrong_protocol(&self.addr, &status).await
         {
-            self.report_wrong_protocol(&status).await;
-        }
-    }
-
-    /// Logs that the URL names another protocol, if it does.
-    async fn report_wrong_protocol(&self, status: &Status) {
-        if let Some(error) = self.cores.wrong_protocol(&self.addr, status).await {
             tracing::error!(core = %self.addr, %error, "core cannot be called");
         }
     }
 
-    /// `failed` is the error of the call from which the state follows; none if the call succeeded
-    /// or timed out.
-    fn set_state(&self, state: State, failed: Option<&Status>) {
-        let changed = self.state.send_if_modified(|current| {
-            let changed = *current != state;
-            *current = state;
-            changed
-        });
+    /// Returns whether the state has changed. `failed` is the error of the call from which the state
+    /// follows; none if the call succeeded or timed out.
+    fn set_state(&self, state: State, failed: Option<&Status>) -> bool {
+        let changed = self
+            .state
+            .send_if_modified(|current| mem::replace(current, state) != state);
         let core = &self.addr;
         match state {
             _ if !changed => {}
@@ -155,6 +144,7 @@ impl Member {
                 tracing::warn!(%core, reason, "core unreachable, retrying");
             }
         }
+        changed
     }
 }
 
