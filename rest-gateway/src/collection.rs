@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{api_description, json_ld::Node, request::Request};
+use crate::{api_description::operations::Operation, json_ld::Node, request::Request};
 
 /// What generic Hydra clients send with each list request, and what has no effect.
 pub(crate) const PAGE: &str = "page";
@@ -59,10 +59,9 @@ struct Mapping {
 }
 
 /// The cursors of a page and of its neighbours.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pagination {
-    /// The path of the list's operation.
-    pub(crate) path: &'static str,
+    pub(crate) operation: &'static Operation,
     /// The query parameter of the cursor.
     pub(crate) parameter: &'static str,
     /// The query of the request without its cursor, such as `itemsPerPage=10`.
@@ -103,7 +102,7 @@ impl<T> Collection<T> {
                 previous: neighbour(&pagination.previous),
                 next: neighbour(&pagination.next),
             },
-            search: Some(Search::new(&iri, pagination.path)),
+            search: Some(Search::new(&iri, pagination.operation)),
             node: Node::with_iri("hydra:Collection", iri),
             members,
             total: None,
@@ -116,10 +115,10 @@ fn view_node(iri: String) -> Node {
 }
 
 impl Search {
-    fn new(iri: &str, path: &str) -> Self {
+    fn new(iri: &str, operation: &Operation) -> Self {
         let mut names = Vec::new();
         let mut mapping = Vec::new();
-        for filter in api_description::filters(path) {
+        for filter in operation.filters() {
             let explode = if filter.is_repeatable { "*" } else { "" };
             names.push(format!("{}{explode}", filter.name));
             mapping.push(Mapping {

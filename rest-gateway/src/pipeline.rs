@@ -152,6 +152,7 @@ impl Pipeline {
         let mut request = Request {
             gateway: Arc::clone(&self.gateway),
             parts,
+            operation,
             body,
             json: Value::Null,
             idempotency: None,
@@ -159,7 +160,7 @@ impl Pipeline {
             violations: query_violations,
             deadline,
         };
-        let checked = request.read_json(operation);
+        let checked = request.read_json();
         // What a read fails with otherwise, such as 401 and 404, has precedence.
         let query_check = if is_read { checked } else { Ok(checked?) };
         let response = (operation.handler)(request).await.map_err(|error| {

@@ -23,7 +23,6 @@ use crate::{
     error::Error,
     gateway::Gateway,
     idempotency, media_type,
-    rate_limits::LimitStatuses,
     request_id::REQUEST_ID,
 };
 
@@ -33,6 +32,7 @@ const MAX_AUTHORIZATION: usize = 8 * 1024;
 pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
+    pub(crate) operation: &'static Operation,
     /// Until [`Request::read_json`]. Handlers that do not read the body ignore an error.
     pub(crate) body: Result<Bytes, Error>,
     /// The known members of the body; null if the operation expects none, or it is invalid.
@@ -54,11 +54,6 @@ impl Request {
     /// The URL of a named resource.
     pub(crate) fn url_of(&self, name: &str) -> String {
         format!("{}{}", self.gateway.public_url, iri::of(name))
-    }
-
-    /// The rate limits that count this request.
-    pub(crate) fn limit_statuses(&self) -> Option<LimitStatuses> {
-        self.parts.extensions.get().cloned()
     }
 
     /// The values of a query parameter.
@@ -106,6 +101,17 @@ impl Request {
         response.map_err(|error| self.violations.translate(error))
     }
 
+    /// Calls an idempotent rpc that needs no access token.
+    pub(crate) async fn call_without_token<M: Clone, R>(
+        &self,
+        message: M,
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+    ) -> Result<R, Error> {
+        let options = self.anonymous_call_options();
+        let response = self.gateway.core.call(options, message, rpc).await?;
+        Ok(response.into_inner())
+    }
+
     /// Options for idempotent calls to core without an access token.
     pub(crate) fn anonymous_call_options(&self) -> CallOptions {
         let request_id: Option<MetadataValue<Ascii>> = self
@@ -123,8 +129,9 @@ impl Request {
 
     /// Reads the body and the `Idempotency-Key`, as the operation expects them. Fails if there are
     /// violations, and core has none to add.
-    pub(crate) fn read_json(&mut self, operation: &Operation) -> Result<(), Error> {
-        let (shape, is_required) = match operation.expects {
+    pub(crate) fn read_json(&mut self) -> Result<(), Error> {
+        let expects = self.operation.expects;
+        let (shape, is_required) = match expects {
             Expects::Resource(class, _) => (Shape::Class(class), true),
             Expects::Optional(class, _) => (Shape::Class(class), false),
             Expects::EmptyObject => (Shape::Value, false),
@@ -135,13 +142,13 @@ impl Request {
             media_type::require_json(self.headers())?;
         }
         let body = mem::replace(&mut self.body, Ok(Bytes::new()))?;
-        if operation.accepts_idempotency_key() {
+        if self.operation.accepts_idempotency_key() {
             self.idempotency = idempotency::read(&self.parts, &body, &mut self.violations);
         }
         if is_read {
             self.json = self.violations.parse(&body, shape);
         }
-        match operation.expects {
+        match expects {
             Expects::EmptyObject => self.violations.check(),
             _ => Ok(()),
         }

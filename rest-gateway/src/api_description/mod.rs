@@ -15,7 +15,6 @@ pub(crate) use classes::deliveries::DELIVERY;
 pub(crate) use context::{DAYS, context};
 pub(crate) use documentation::api_documentation;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
-pub(crate) use operations::filters;
 pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";

@@ -65,18 +65,17 @@ impl RateLimits {
 
     /// Counts a request; fails if its quota is exhausted.
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Error> {
-        let statuses = request.extensions.get::<LimitStatuses>();
         let path = request.uri.path();
         if path == "/oauth2/token" {
             let address = self.client_address(request);
-            return self.enforce(self.token_addresses.check(address), statuses);
+            return self.enforce(self.token_addresses.check(address), request);
         }
         if path == "/api" || path.starts_with("/api/") {
             let key = self.quota_key(request);
             if let QuotaKey::Client(client) = &key {
                 tracing::Span::current().record("client.key", &**client);
             }
-            return self.enforce(self.clients.check(key), statuses);
+            return self.enforce(self.clients.check(key), request);
         }
         Ok(())
     }
@@ -84,11 +83,11 @@ impl RateLimits {
     /// Counts a token request against the quota of its credentials.
     pub(crate) fn check_credentials(
         &self,
-        statuses: Option<&LimitStatuses>,
+        request: &Parts,
         (api_key, api_secret): (&str, &str),
     ) -> Result<(), Error> {
         let key = credentials_key(api_key, api_secret);
-        self.enforce(self.token_credentials.check(key), statuses)
+        self.enforce(self.token_credentials.check(key), request)
     }
 
     fn quota_key(&self, request: &Parts) -> QuotaKey {
@@ -112,11 +111,7 @@ impl RateLimits {
     }
 
     /// Records a limit's status for the response headers; fails if the quota is exhausted.
-    fn enforce(
-        &self,
-        decision: Option<Decision>,
-        statuses: Option<&LimitStatuses>,
-    ) -> Result<(), Error> {
+    fn enforce(&self, decision: Option<Decision>, request: &Parts) -> Result<(), Error> {
         let Some(Decision {
             status,
             retry_after,
@@ -124,7 +119,7 @@ impl RateLimits {
         else {
             return Ok(());
         };
-        if let Some(statuses) = statuses {
+        if let Some(statuses) = request.extensions.get::<LimitStatuses>() {
             statuses.add(status);
         }
         match retry_after {

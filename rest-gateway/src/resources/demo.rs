@@ -53,22 +53,17 @@ pub(crate) async fn complete(request: Request) -> HandlerResult {
 
 /// Options for calls to core with an access token of the courier.
 async fn as_courier(courier: &DemoCourier, request: &Request) -> Result<CallOptions, Error> {
-    let options = request.anonymous_call_options();
     let message = IssueTokenRequest {
         api_key: courier.api_key.clone(),
         api_secret: courier.api_secret.expose().clone(),
         scopes: vec![COURIERS_SCOPE.to_owned()],
     };
     let token = request
-        .gateway
-        .core
-        .call(options.clone(), message, rpc!(TokensClient.issue_token))
+        .call_without_token(message, rpc!(TokensClient.issue_token))
         .await?;
-    let token = &token.get_ref().access_token;
-    let authorization =
-        MetadataValue::try_from(format!("Bearer {token}")).map_err(Error::internal)?;
+    let authorization = MetadataValue::try_from(format!("Bearer {}", token.access_token));
     Ok(CallOptions {
-        authorization: Some(authorization),
-        ..options
+        authorization: Some(authorization.map_err(Error::internal)?),
+        ..request.anonymous_call_options()
     })
 }

@@ -58,7 +58,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
 
     let last = page.events.last().map_or(page.after, |event| event.number);
     let pagination = Pagination {
-        path: "/api/events",
+        operation: request.operation,
         parameter: "after",
         query: collection::page_query(page_size),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),

@@ -186,6 +186,12 @@ impl Operation {
             .collect()
     }
 
+    /// The parameters that filter its list.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let parameters = self.parameters.iter();
+        parameters.filter(|parameter| !parameter.property.is_empty())
+    }
+
     /// Whether it counts against the caller's rate limits.
     pub(super) fn is_rate_limited(&self) -> bool {
         self.auth == Auth::ClientCredentials
@@ -204,14 +210,6 @@ impl Operation {
     pub(super) fn has_etag(&self) -> bool {
         self.method == "GET" && !matches!(self.returns, Returns::Health)
     }
-}
-
-/// The filters of a list.
-pub(crate) fn filters(path: &str) -> impl Iterator<Item = &'static Parameter> {
-    all()
-        .filter(move |operation| operation.method == "GET" && operation.path == path)
-        .flat_map(|operation| operation.parameters)
-        .filter(|parameter| !parameter.property.is_empty())
 }
 
 #[cfg(test)]

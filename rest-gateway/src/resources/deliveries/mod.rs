@@ -133,7 +133,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         .await?;
 
     let pagination = Pagination {
-        path: "/api/deliveries",
+        operation: request.operation,
         parameter: "cursor",
         query: filters::without_cursor(&request),
         cursor,

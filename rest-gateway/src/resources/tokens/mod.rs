@@ -5,6 +5,9 @@ mod credentials;
 mod error;
 mod metadata;
 
+use std::mem;
+
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, PRAGMA, WWW_AUTHENTICATE},
@@ -55,44 +58,35 @@ const KEYS_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-ag
 
 /// `GET /oauth2/jwks`
 pub(crate) async fn public_keys(request: Request) -> HandlerResult {
-    let options = request.anonymous_call_options();
-    let message = ListPublicKeysRequest {};
     let keys = request
-        .gateway
-        .core
-        .call(options, message, rpc!(TokensClient.list_public_keys))
+        .call_without_token(
+            ListPublicKeysRequest {},
+            rpc!(TokensClient.list_public_keys),
+        )
         .await?;
 
-    let mut response = gateway::response("application/jwk-set+json", keys.into_inner().jwks);
+    let mut response = gateway::response("application/jwk-set+json", keys.jwks);
     response
         .headers_mut()
         .insert(CACHE_CONTROL, KEYS_CACHE_CONTROL);
     Ok(response)
 }
 
-async fn try_issue(request: Request) -> Result<TokenResponse, TokenError> {
-    let options = request.anonymous_call_options();
-    let headers = request.headers().clone();
-    let limit_statuses = request.limit_statuses();
-    if !media_type::may_be_form(&headers) {
+async fn try_issue(mut request: Request) -> Result<TokenResponse, TokenError> {
+    if !media_type::may_be_form(request.headers()) {
         return Err(TokenError::invalid_request(
             "the body must be application/x-www-form-urlencoded",
         ));
     }
-    let form = Form::parse(&request.body?)?;
-    let message = read(&headers, &form)?;
+    let body = mem::replace(&mut request.body, Ok(Bytes::new()))?;
+    let message = read(request.headers(), &Form::parse(&body)?)?;
     let credentials = (message.api_key.as_str(), message.api_secret.as_str());
-    request
-        .gateway
-        .rate_limits
-        .check_credentials(limit_statuses.as_ref(), credentials)?;
+    let rate_limits = &request.gateway.rate_limits;
+    rate_limits.check_credentials(&request.parts, credentials)?;
 
     let token = request
-        .gateway
-        .core
-        .call(options, message, rpc!(TokensClient.issue_token))
-        .await?
-        .into_inner();
+        .call_without_token(message, rpc!(TokensClient.issue_token))
+        .await?;
 
     Ok(TokenResponse {
         access_token: token.access_token,

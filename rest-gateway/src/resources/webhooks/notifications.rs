@@ -92,7 +92,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         .collect();
     query.extend(page_size.map(|size| format!("itemsPerPage={size}")));
     let pagination = Pagination {
-        path: "/api/webhooks/{id}/notifications",
+        operation: request.operation,
         parameter: "cursor",
         query: query.join("&"),
         cursor,
