@@ -13,54 +13,36 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Name, media type and content of every file.
 pub(crate) static FILES: LazyLock<Vec<(&str, &str, Bytes)>> = LazyLock::new(|| {
-    let page = PAGE
-        .iter()
-        .map(|(name, media_type, text)| (*name, *media_type, Bytes::from_static(text.as_bytes())));
-    let receivers = RECEIVERS
-        .iter()
-        .map(|(name, text)| (*name, TEXT, Bytes::from_static(text.as_bytes())));
+    let texts = [(STYLES, CSS), (SCRIPTS, JAVASCRIPT), (RECEIVERS, TEXT)];
+    let texts = texts.into_iter().flat_map(|(texts, media_type)| {
+        texts
+            .iter()
+            .map(move |(name, text)| (*name, media_type, Bytes::from_static(text.as_bytes())))
+    });
     let guides = guides::ALL
         .iter()
         .map(|(name, text)| (*name, HTML, Bytes::from(guides::to_html(name, text))));
-    page.chain(receivers).chain(guides).collect()
+    texts.chain(guides).collect()
 });
 
-macro_rules! page_files {
-    ($($media_type:ident $name:literal)*) => {
-        static PAGE: &[(&str, &str, &str)] = &[$(($name, $media_type, include_str!($name))),*];
+/// Name and text of files in a folder; the names are without the ending.
+macro_rules! texts {
+    ($folder:literal $ending:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!($folder, $name, $ending)))),*]
     };
 }
+pub(super) use texts;
 
-page_files! {
-    CSS "page.css"
-    CSS "operation.css"
-    JAVASCRIPT "page.js"
-    JAVASCRIPT "authorise.js"
-    JAVASCRIPT "client.js"
-    JAVASCRIPT "demo.js"
-    JAVASCRIPT "dom.js"
-    JAVASCRIPT "form.js"
-    JAVASCRIPT "guide.js"
-    JAVASCRIPT "languages.js"
-    JAVASCRIPT "openapi.js"
-    JAVASCRIPT "operation.js"
-    JAVASCRIPT "request.js"
-    JAVASCRIPT "response.js"
-    JAVASCRIPT "samples.js"
-    JAVASCRIPT "schema.js"
-    JAVASCRIPT "search.js"
-    JAVASCRIPT "search_box.js"
-    JAVASCRIPT "webhooks.js"
-}
+static STYLES: &[(&str, &str)] = texts! { "" "": "page.css" "operation.css" };
 
-macro_rules! receivers {
-    ($($name:literal)*) => {
-        /// Name and text of the programs in `examples/receivers`.
-        pub(super) static RECEIVERS: &[(&str, &str)] = &[$((
-            $name,
-            include_str!(concat!("../../../../examples/receivers/", $name)),
-        )),*];
-    };
-}
+static SCRIPTS: &[(&str, &str)] = texts! {
+    "" "":
+    "page.js" "authorise.js" "client.js" "demo.js" "dom.js" "form.js" "guide.js" "languages.js"
+    "openapi.js" "operation.js" "request.js" "response.js" "samples.js" "schema.js" "search.js"
+    "search_box.js" "webhooks.js"
+};
 
-receivers! { "receiver.php" "receiver.py" "receiver.mjs" "receiver.go" "receiver.rs" }
+pub(super) static RECEIVERS: &[(&str, &str)] = texts! {
+    "../../../../examples/receivers/" "":
+    "receiver.php" "receiver.py" "receiver.mjs" "receiver.go" "receiver.rs"
+};

@@ -2,22 +2,14 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::files::RECEIVERS;
+use super::files::{RECEIVERS, texts};
 
-macro_rules! guides {
-    ($($name:literal)*) => {
-        /// Name and Markdown of every guide, in reading order.
-        pub(super) static ALL: &[(&str, &str)] = &[$((
-            $name,
-            include_str!(concat!("../../../../docs/guides/", $name, ".md")),
-        )),*];
-    };
-}
-
-guides! {
+/// Name and Markdown of every guide, in reading order.
+pub(super) static ALL: &[(&str, &str)] = texts! {
+    "../../../../docs/guides/" ".md":
     "shop" "webhooks" "internal-service" "times" "addresses" "prices" "idempotency" "errors"
     "requests" "coopcycle"
-}
+};
 
 /// A guide as a page.
 pub(super) fn to_html(name: &str, markdown: &str) -> String {
