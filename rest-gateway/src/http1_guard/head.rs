@@ -72,7 +72,9 @@ pub(super) fn check(bytes: &[u8]) -> Result<Option<(usize, BodyLength)>, Rejecte
     if Uri::try_from(head.path.unwrap_or_default()).is_err() {
         return reject(Rejection::Malformed);
     }
-    let checked = check_host(&head).and_then(|()| body_length(&head));
+    let hosts = values(&head, HOST.as_str());
+    let checked = check_host(hosts, None, head.version != Some(0));
+    let checked = checked.and_then(|()| body_length(&head));
     checked
         .map(|body| Some((length, body)))
         .map_err(|rejection| Rejected {
@@ -89,52 +91,41 @@ pub(crate) fn check_http2(uri: &Uri, headers: &HeaderMap) -> Result<(), Rejectio
     if headers.len() > MAX_HEADERS || sizes.sum::<usize>() > MAX_HEAD {
         return Err(Rejection::HeadersTooLarge);
     }
-    let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
-    match (uri.authority(), hosts.next(), hosts.next()) {
-        (_, Some(_), Some(_)) => Err(REPEATED_HOST),
-        (None, None, _) => Err(MISSING_HOST),
-        (Some(_), None, _) => Ok(()),
-        (None, Some(host), None) => check_host_value(host),
-        (Some(authority), Some(host), None) => {
-            if authority.as_str().as_bytes().eq_ignore_ascii_case(host) {
-                Ok(())
-            } else {
-                Err(host_rejection("conflict", "must be equal to `:authority`"))
-            }
-        }
-    }
+    let hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
+    let authority = uri.authority().map(Authority::as_str);
+    check_host(hosts, authority, authority.is_none())
 }
 
-const MISSING_HOST: Rejection = host_rejection("required", "is required");
-const REPEATED_HOST: Rejection = host_rejection("repeated", "must occur only once");
-
-const fn host_rejection(code: &'static str, message: &'static str) -> Rejection {
-    Rejection::Header {
+/// Checks the header `Host`, of HTTP/2 beside an `:authority`. It is empty for a target without an
+/// authority.
+fn check_host<'h>(
+    mut hosts: impl Iterator<Item = &'h [u8]>,
+    authority: Option<&str>,
+    is_required: bool,
+) -> Result<(), Rejection> {
+    let (code, message) = match (hosts.next(), hosts.next(), authority) {
+        (Some(_), Some(_), _) => ("repeated", "must occur only once"),
+        (None, ..) if is_required => ("required", "is required"),
+        (None, ..) => return Ok(()),
+        (Some(host), None, Some(authority)) => {
+            if authority.as_bytes().eq_ignore_ascii_case(host) {
+                return Ok(());
+            }
+            ("conflict", "must be equal to `:authority`")
+        }
+        (Some(host), None, None) => {
+            let is_authority = !host.contains(&b'@') && Authority::try_from(host).is_ok();
+            if host.is_empty() || is_authority {
+                return Ok(());
+            }
+            ("malformed", "must be a host, or a host and a port")
+        }
+    };
+    Err(Rejection::Header {
         name: "Host",
         code,
         message,
-    }
-}
-
-fn check_host(head: &httparse::Request<'_, '_>) -> Result<(), Rejection> {
-    let mut hosts = values(head, HOST.as_str());
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) => check_host_value(host),
-        (Some(_), Some(_)) => Err(REPEATED_HOST),
-        (None, _) if head.version == Some(0) => Ok(()),
-        (None, _) => Err(MISSING_HOST),
-    }
-}
-
-/// A host is empty for a target without an authority.
-fn check_host_value(host: &[u8]) -> Result<(), Rejection> {
-    let is_authority = !host.contains(&b'@') && Authority::try_from(host).is_ok();
-    if host.is_empty() || is_authority {
-        Ok(())
-    } else {
-        let message = "must be a host, or a host and a port";
-        Err(host_rejection("malformed", message))
-    }
+    })
 }
 
 fn body_length(head: &httparse::Request<'_, '_>) -> Result<BodyLength, Rejection> {
