@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use self::error_responses::ErrorResponses;
 pub(crate) use self::error_responses::{error_example, violation_example};
-use self::{error_responses::ErrorResponses, responses::Examples};
 use super::{
     operations::{self, Auth, Expects, Operation, Returns},
     parse_json,
@@ -38,7 +38,7 @@ explanation. `violations` lists everything invalid in a request at once.
 
 /// The document at `/api/docs.json`.
 pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
-    let examples = Examples::read();
+    let examples = responses::examples();
     let mut error_responses = ErrorResponses::new(public_url);
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
@@ -102,7 +102,7 @@ fn tag_description(tag: &str) -> &'static str {
 
 fn describe(
     operation: &Operation,
-    examples: &Examples,
+    examples: &Map<String, Value>,
     error_responses: &mut ErrorResponses,
 ) -> Value {
     let mut responses = Map::new();

@@ -10,24 +10,15 @@ use crate::api_description::{
 
 /// Example bodies by operation ID: recorded by an end-to-end test, or, where responses change in the
 /// background or describe the API itself, written by hand.
-pub(super) struct Examples(Map<String, Value>);
-
-impl Examples {
-    pub(super) fn read() -> Self {
-        let mut examples: Map<_, _> = parse_json(include_str!("examples.json"));
-        examples.extend(parse_json::<Map<_, _>>(include_str!(
-            "unrecorded_examples.json"
-        )));
-        Self(examples)
-    }
-
-    pub(super) fn get(&self, operation_id: &str) -> Option<&Value> {
-        self.0.get(operation_id)
-    }
+pub(super) fn examples() -> Map<String, Value> {
+    let mut examples: Map<_, _> = parse_json(include_str!("examples.json"));
+    let unrecorded: Map<_, _> = parse_json(include_str!("unrecorded_examples.json"));
+    examples.extend(unrecorded);
+    examples
 }
 
 /// The response of an operation that succeeds.
-pub(super) fn success(operation: &Operation, examples: &Examples) -> Value {
+pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> Value {
     let schema = schemas::of_response(operation.returns);
     let media_types: &[&str] = match operation.returns {
         Returns::Nothing => &[],

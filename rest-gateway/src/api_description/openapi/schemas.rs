@@ -94,16 +94,7 @@ pub(super) fn of_response(returns: Returns) -> Option<Value> {
 }
 
 fn class_schema(class: &Class, form: Form) -> Value {
-    let mut schema = Schema::of(class);
-    for field in class.fields {
-        let is_id_of_preview = form == Form::Preview && field.name == "id";
-        if field.access == Access::Write || is_id_of_preview {
-            continue;
-        }
-        // The table has `id` as optional only because previews lack it.
-        let is_required = field.presence == Presence::Always || field.name == "id";
-        schema.add(field.name, field_schema(field, form), is_required);
-    }
+    let mut schema = Schema::of(class, form);
     let has_id = class.id_presence != Presence::Never && form == Form::Stored;
     schema.add_json_ld_members(class, has_id);
     schema.into_value()
@@ -112,18 +103,9 @@ fn class_schema(class: &Class, form: Form) -> Value {
 /// The schema of a collection of resources of a class. It has the context of its members.
 fn collection_schema(members: &Class) -> Value {
     let class = &classes::api::COLLECTION;
-    let mut schema = Schema::of(class);
+    let mut schema = Schema::of(class, Form::Stored);
     schema.description = format!("A page of a list of `{}`.", members.name);
-    for field in class.fields {
-        let field_schema = match field.name {
-            "hydra:member" => with_description(
-                json!({"type": "array", "items": named(&name(members))}),
-                field.description,
-            ),
-            _ => field_schema(field, Form::Stored),
-        };
-        schema.add(field.name, field_schema, field.presence == Presence::Always);
-    }
+    schema.properties["hydra:member"]["items"] = named(&name(members));
     schema.add_json_ld_members(class, true);
     schema.properties["@context"] = json!({"const": context_path(members)});
     schema.into_value()
@@ -133,11 +115,7 @@ fn collection_schema(members: &Class) -> Value {
 fn problem_schema() -> Value {
     let error = &classes::api::ERROR;
     let invalid = &classes::api::CONSTRAINT_VIOLATION_LIST;
-    let mut schema = Schema::of(error);
-    for field in error.fields {
-        let is_required = field.presence == Presence::Always;
-        schema.add(field.name, field_schema(field, Form::Stored), is_required);
-    }
+    let mut schema = Schema::of(error, Form::Stored);
     for field in invalid.fields {
         if !schema.properties.contains_key(field.name) {
             schema.add(field.name, field_schema(field, Form::Stored), false);
@@ -178,13 +156,24 @@ struct Schema {
 }
 
 impl Schema {
-    fn of(class: &Class) -> Self {
-        Self {
+    /// The schema of a class, without the members of JSON-LD.
+    fn of(class: &Class, form: Form) -> Self {
+        let mut schema = Self {
             description: class.description.to_owned(),
             properties: Map::new(),
             required: Vec::new(),
             dependent: Value::Null,
+        };
+        for field in class.fields {
+            let is_id_of_preview = form == Form::Preview && field.name == "id";
+            if field.access == Access::Write || is_id_of_preview {
+                continue;
+            }
+            // The table has `id` as optional only because previews lack it.
+            let is_required = field.presence == Presence::Always || field.name == "id";
+            schema.add(field.name, field_schema(field, form), is_required);
         }
+        schema
     }
 
     fn add(&mut self, name: &str, schema: Value, is_required: bool) {

@@ -124,7 +124,7 @@ fn operation_ids_are_unique_and_every_operation_is_described() {
 #[test]
 fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
     let document = openapi("Service", PUBLIC_URL);
-    let examples = Examples::read();
+    let examples = responses::examples();
     let mut links = Vec::new();
     for operation in operations::all() {
         let method = operation.method.to_ascii_lowercase();
