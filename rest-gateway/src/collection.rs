@@ -183,8 +183,3 @@ pub(crate) fn read_single(
     }
     values.pop()
 }
-
-/// The query for a page size.
-pub(crate) fn page_query(page_size: Option<u32>) -> String {
-    page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}"))
-}

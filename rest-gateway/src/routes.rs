@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, iter};
 
-use http::{HeaderMap, Method, Uri, request::Parts};
+use http::{Method, Uri, request::Parts};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
@@ -98,7 +98,11 @@ impl RouteTable {
         Ok(RouteMatch {
             operation,
             parameter,
-            media_type: negotiate(operation, &request.headers)?,
+            media_type: if operation.returns.is_negotiated() {
+                Some(MediaType::of_resource(&request.headers)?)
+            } else {
+                None
+            },
             query_violations: query_violations(operation, &request.uri),
         })
     }
@@ -108,13 +112,6 @@ impl RouteTable {
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
         Ok(allow_header(found.value))
     }
-}
-
-fn negotiate(operation: &Operation, headers: &HeaderMap) -> Result<Option<MediaType>, Error> {
-    let is_negotiated = operation.returns.is_negotiated();
-    is_negotiated
-        .then(|| MediaType::of_resource(headers))
-        .transpose()
 }
 
 /// The unknown query parameters of a request for a resource. Documents and health checks ignore

@@ -132,8 +132,13 @@ impl RestGateway {
             tokio::spawn(abort.clone().run_until_cancelled_owned(served));
         };
         let draining = &self.pipeline.gateway.draining;
-        let grace_end = start_draining(&shutdown, draining, self.config.drain_grace);
-        let mut grace_end = std::pin::pin!(grace_end);
+        // Responses ask clients to reconnect in the grace period: closing a connection fails a request
+        // that its client is sending.
+        let mut grace_end = std::pin::pin!(async {
+            shutdown.cancelled().await;
+            draining.cancel();
+            tokio::time::sleep(self.config.drain_grace).await;
+        });
         loop {
             tokio::select! {
                 accepted = self.accept(&permits) => match accepted {
@@ -186,16 +191,4 @@ impl Readiness for GatewayReadiness {
     async fn check(&self) -> Result<(), String> {
         self.0.gateway.check_ready().map_err(str::to_owned)
     }
-}
-
-/// Waits for `shutdown`, then for the grace period, in which responses ask clients to reconnect:
-/// closing a connection fails a request that its client is sending.
-async fn start_draining(
-    shutdown: &CancellationToken,
-    draining: &CancellationToken,
-    grace: Duration,
-) {
-    shutdown.cancelled().await;
-    draining.cancel();
-    tokio::time::sleep(grace).await;
 }

@@ -60,7 +60,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let pagination = Pagination {
         operation: request.operation,
         parameter: "after",
-        query: collection::page_query(page_size),
+        query: page_size.map_or_else(String::new, |size| format!("itemsPerPage={size}")),
         cursor: after.map(|after| after.to_string()).unwrap_or_default(),
         previous: String::new(),
         // Empty on the last page: a client polls with `after` set to the last number of this page.
