@@ -272,15 +272,13 @@ impl<'v> Object<'v> {
     ) -> Option<i64> {
         let value = self.get(member)?;
         let integer = as_integer(value);
-        match value {
-            Value::Number(number) if integer.is_none() => {
-                let description = format!("must be a whole number, not {number}");
-                violations.add(self.path(field), "WRONG_TYPE", description);
-            }
-            _ if integer.is_none() => {
-                violations.add_wrong_type(self.path(field), "a whole number", value);
-            }
-            _ => {}
+        if integer.is_none() {
+            let found = match value {
+                Value::Number(number) => &number.to_string(),
+                _ => type_name(value),
+            };
+            let description = format!("must be a whole number, not {found}");
+            violations.add(self.path(field), "WRONG_TYPE", description);
         }
         integer
     }

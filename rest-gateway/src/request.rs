@@ -93,12 +93,17 @@ impl Request {
     ) -> Result<Response<R>, Error> {
         let options = CallOptions {
             authorization: authorization(self.headers())?,
-            token_clients: Some(self.gateway.rate_limits.token_clients.clone()),
             is_idempotent,
             ..self.anonymous_call_options()
         };
         let response = self.gateway.core.call(options, message, rpc).await;
-        response.map_err(|error| self.violations.translate(error))
+        let response = response.map_err(|error| self.violations.translate(error))?;
+        if let Some(authorization) = self.headers().get(AUTHORIZATION) {
+            // Later requests with this token count against its client's rate limit.
+            let token_clients = &self.gateway.rate_limits.token_clients;
+            token_clients.record_accepted(authorization.as_bytes());
+        }
+        Ok(response)
     }
 
     /// Calls an idempotent rpc that needs no access token.
@@ -122,7 +127,6 @@ impl Request {
             authorization: None,
             request_id,
             deadline: self.deadline,
-            token_clients: None,
             is_idempotent: true,
         }
     }

@@ -3,16 +3,12 @@
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 
-use crate::rate_limits::TokenClients;
-
 /// The metadata and the deadline of a call.
 #[derive(Clone)]
 pub(crate) struct CallOptions {
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
     pub(crate) request_id: Option<MetadataValue<Ascii>>,
     pub(crate) deadline: Instant,
-    /// Where to record the client of the token once core accepts it.
-    pub(crate) token_clients: Option<TokenClients>,
     /// Whether two executions have the same effect as one: the call may be retried on another core
     /// after its response was lost. Others are retried only if core certainly did not process them.
     pub(crate) is_idempotent: bool,

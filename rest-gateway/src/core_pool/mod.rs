@@ -99,15 +99,7 @@ impl CorePool {
             }
             match result {
                 None => {}
-                Some(Ok(response)) => {
-                    // Later requests with this token count against its client's rate limit.
-                    if let Some(clients) = &options.token_clients
-                        && let Some(authorization) = &options.authorization
-                    {
-                        clients.record_accepted(authorization.as_encoded_bytes());
-                    }
-                    return Ok(response);
-                }
+                Some(Ok(response)) => return Ok(response),
                 Some(Err(status)) => {
                     let failure = TransportFailure::of(&status);
                     if failure == Some(TransportFailure::NotProcessed) {

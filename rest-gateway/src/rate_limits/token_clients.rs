@@ -14,7 +14,7 @@ const MAX_TOKENS: u64 = 100_000;
 const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 
 /// The API keys of the clients of accepted tokens, by the SHA-256 of the `Authorization` header.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct TokenClients(moka::sync::Cache<[u8; 32], Arc<str>>);
 
 #[derive(Deserialize)]
