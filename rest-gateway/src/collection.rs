@@ -148,8 +148,6 @@ fn page_iri(iri: &str, pagination: &Pagination, cursor: &str) -> String {
 /// Reads the page size from `itemsPerPage`. `page` and `order[id]` must be possible: API Platform's
 /// Admin sends them with each list request, but a list has cursors and one order.
 pub(crate) fn read_page_size(request: &mut Request) -> Option<u32> {
-    const FIELD: &str = "page_size";
-
     if read_single(request, (PAGE, PAGE)).is_some_and(|page| page != "1") {
         let description = "must be 1: the other pages are links in hydra:view";
         request.violations.add(PAGE, "OUT_OF_RANGE", description);
@@ -160,13 +158,28 @@ pub(crate) fn read_page_size(request: &mut Request) -> Option<u32> {
             .violations
             .add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
     }
-    let text = read_single(request, (FIELD, "itemsPerPage"))?;
-    let size = text.parse().ok();
-    if size.is_none() {
-        let description = "must be a whole number from 1 to 100";
-        request.violations.add(FIELD, "WRONG_TYPE", description);
+    let requirement = "must be a whole number from 1 to 100";
+    read_parsed(
+        request,
+        ("page_size", "itemsPerPage"),
+        requirement,
+        |text| text.parse().ok(),
+    )
+}
+
+/// Reads a query parameter that may occur once, as the value of a field. It is invalid if `parse`
+/// returns none.
+pub(crate) fn read_parsed<T>(
+    request: &mut Request,
+    names: (&str, &'static str),
+    requirement: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    let parsed = parse(&read_single(request, names)?);
+    if parsed.is_none() {
+        request.violations.add(names.0, "WRONG_TYPE", requirement);
     }
-    size
+    parsed
 }
 
 /// Reads a query parameter that may occur once, as the value of a field.

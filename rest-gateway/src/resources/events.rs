@@ -44,7 +44,9 @@ struct Page {
 /// `GET /api/events`: oldest first, paginated.
 pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let page_size = collection::read_page_size(&mut request);
-    let after = read_after(&mut request);
+    let requirement = "must be 0 or the number of an event";
+    let names = ("after", "after");
+    let after = collection::read_parsed(&mut request, names, requirement, |text| text.parse().ok());
 
     let message = ListEventsRequest {
         store: String::new(),
@@ -81,18 +83,6 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         last_number: page.last_number,
     };
     json_ld::ok(CONTEXT, &page)
-}
-
-fn read_after(request: &mut Request) -> Option<i64> {
-    const FIELD: &str = "after";
-
-    let text = collection::read_single(request, (FIELD, FIELD))?;
-    let after = text.parse().ok();
-    if after.is_none() {
-        let description = "must be 0 or the number of an event";
-        request.violations.add(FIELD, "WRONG_TYPE", description);
-    }
-    after
 }
 
 /// `GET /api/events/{id}`

@@ -5,7 +5,7 @@ use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
 use crate::{
-    collection::{ORDER, PAGE, read_page_size, read_single},
+    collection::{ORDER, PAGE, read_page_size, read_parsed, read_single},
     request::Request,
 };
 
@@ -14,39 +14,31 @@ const CURSOR: &str = "cursor";
 /// Reads the query and collects violations.
 pub(super) fn read(request: &mut Request) -> ListDeliveriesRequest {
     let page_size = read_page_size(request);
-    let mut read_parameter = |field, parameter| read_single(request, (field, parameter));
-    let cursor = read_parameter("page_token", CURSOR);
-    let external_reference = read_parameter("external_reference", "externalReference");
-    let created_from = read_parameter("created_from", "createdAt[after]");
-    let created_until = read_parameter("created_until", "createdAt[before]");
-    let dropoff_from = read_parameter("dropoff_from", "dropoff.before[after]");
-    let dropoff_until = read_parameter("dropoff_until", "dropoff.before[before]");
-    let status = read_parameter("status", "status");
-    let cancelled = read_parameter("cancelled", "exists[cancelledAt]");
-
-    let status = status.and_then(|text| {
-        let status = match text.as_str() {
-            "TODO" => Some(Status::Todo.into()),
-            "DONE" => Some(Status::Done.into()),
-            _ => None,
-        };
-        check(request, status, "status", "must be TODO or DONE")
+    let mut read_text = |field, parameter| read_single(request, (field, parameter));
+    let page_token = read_text("page_token", CURSOR).unwrap_or_default();
+    let created_from = read_text("created_from", "createdAt[after]");
+    let created_until = read_text("created_until", "createdAt[before]");
+    let dropoff_from = read_text("dropoff_from", "dropoff.before[after]");
+    let dropoff_until = read_text("dropoff_until", "dropoff.before[before]");
+    let names = ("status", "status");
+    let status = read_parsed(request, names, "must be TODO or DONE", |text| match text {
+        "TODO" => Some(Status::Todo.into()),
+        "DONE" => Some(Status::Done.into()),
+        _ => None,
     });
-    let cancelled = cancelled.and_then(|text| {
-        let cancelled = match text.as_str() {
-            "true" | "1" => Some(true),
-            "false" | "0" => Some(false),
-            _ => None,
-        };
-        check(request, cancelled, "cancelled", "must be true or false")
+    let names = ("cancelled", "exists[cancelledAt]");
+    let cancelled = read_parsed(request, names, "must be true or false", |text| match text {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
     });
-    let external_reference = external_reference.and_then(|text| {
-        let text = Some(text).filter(|text| !text.is_empty());
-        check(request, text, "external_reference", "must not be empty")
+    let names = ("external_reference", "externalReference");
+    let external_reference = read_parsed(request, names, "must not be empty", |text| {
+        (!text.is_empty()).then(|| text.to_owned())
     });
     ListDeliveriesRequest {
         page_size,
-        page_token: cursor.unwrap_or_default(),
+        page_token,
         external_reference,
         created_from,
         created_until,
@@ -66,12 +58,4 @@ pub(super) fn without_cursor(request: &Request) -> String {
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(others)
         .finish()
-}
-
-/// Adds a violation if the value is none.
-fn check<T>(request: &mut Request, value: Option<T>, field: &str, requirement: &str) -> Option<T> {
-    if value.is_none() {
-        request.violations.add(field, "WRONG_TYPE", requirement);
-    }
-    value
 }
