@@ -101,13 +101,13 @@ pub fn http1(input: &[u8]) {
     for part in [1, 7] {
         assert_eq!(http1_guard::examine(input, part), whole);
     }
-    let (mut forwarded, substitute, heads) = whole;
+    let (mut forwarded, rejected, heads) = whole;
     assert!(input.starts_with(&forwarded));
     if forwarded.starts_with(b"PRI") {
         return;
     }
     // hyper gets the substitute in place of a rejected request.
-    forwarded.extend(substitute.unwrap_or_default());
+    forwarded.extend(rejected.map_or_else(Vec::new, |rejected| rejected.substitute));
     let (requests, is_malformed) = requests_found_by_hyper(&forwarded);
     assert!(requests <= heads, "{requests} requests, {heads} heads");
     assert!(!is_malformed, "hyper rejects what was forwarded");

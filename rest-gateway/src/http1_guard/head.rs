@@ -46,9 +46,9 @@ pub(super) enum BodyLength {
 
 /// A rejected head, and a well-formed one in its place. Its response closes the connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rejected {
-    pub(super) rejection: Rejection,
-    pub(super) substitute: Vec<u8>,
+pub(crate) struct Rejected {
+    pub(crate) rejection: Rejection,
+    pub(crate) substitute: Vec<u8>,
 }
 
 /// Checks the head at the beginning of `bytes`; returns its length and that of its body, or none if

@@ -157,7 +157,7 @@ impl Messages {
 /// Examines a text in parts. Returns the forwarded bytes, the rejection, if any, and the number of
 /// heads.
 #[cfg(any(test, fuzzing))]
-pub(super) fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<Rejected>, usize) {
+pub(crate) fn examine(text: &[u8], part: usize) -> (Vec<u8>, Option<Rejected>, usize) {
     let mut messages = Messages::default();
     let (mut forwarded, mut pending) = (Vec::new(), Vec::new());
     for part in text.chunks(part) {

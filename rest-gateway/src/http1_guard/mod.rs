@@ -26,6 +26,8 @@ use tokio::{
 use tokio_util::io::poll_read_buf;
 
 pub(crate) use self::head::{MAX_HEAD, MAX_HEADERS, Rejection, check_http2};
+#[cfg(fuzzing)]
+pub(crate) use self::messages::examine;
 use self::{
     head::Rejected,
     messages::{Messages, Step},
@@ -210,16 +212,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Http1Guard<S> {
         }
         Poll::Ready(Ok(()))
     }
-}
-
-/// Examines bytes that arrive in parts. Returns the forwarded bytes, the substitute of a rejected
-/// request, if any, and the number of heads.
-#[cfg(fuzzing)]
-pub(crate) fn examine(bytes: &[u8], part: usize) -> (Vec<u8>, Option<Vec<u8>>, usize) {
-    let (forwarded, rejected, heads) = messages::examine(bytes, part);
-    (
-        forwarded,
-        rejected.map(|rejected| rejected.substitute),
-        heads,
-    )
 }
