@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CONTENT_TYPE};
+use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,15 +26,14 @@ pub(crate) struct Gateway {
     pub(crate) openapi: Bytes,
 }
 
-impl Gateway {
-    /// Why the gateway cannot serve, if it cannot.
-    pub(crate) fn check_ready(&self) -> Result<(), &'static str> {
+impl Readiness for Gateway {
+    async fn check(&self) -> Result<(), String> {
         if self.draining.is_cancelled() {
-            Err("this gateway is shutting down")
+            Err("this gateway is shutting down".to_owned())
         } else if self.core.is_any_up() {
             Ok(())
         } else {
-            Err("no core is ready: the cores' /readyz and logs say why")
+            Err("no core is ready: the cores' /readyz and logs say why".to_owned())
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core_client::is_caused_by;
 use proto::ERROR_DOMAIN;
+use rate_limits::seconds_rounded_up;
 use std::error::Error as _;
 use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, StatusExt};
@@ -101,13 +102,10 @@ fn metadata<'d>(details: &'d ErrorDetails, key: &str) -> &'d str {
         .map_or("", String::as_str)
 }
 
-/// In whole seconds, rounded up, so that a client that waits as long does not retry too early.
+/// In seconds.
 fn retry_after(details: &ErrorDetails) -> Option<u64> {
     let delay = details.retry_info()?.retry_delay?;
-    let seconds = delay
-        .as_secs()
-        .saturating_add(u64::from(delay.subsec_nanos() > 0));
-    Some(seconds.max(1))
+    Some(seconds_rounded_up(delay))
 }
 
 fn violations(status: &Status, details: &ErrorDetails, code: &str) -> Vec<Violation> {

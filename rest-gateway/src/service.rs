@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context;
 use core_client::Cores;
 use process::{
-    health::{HealthListener, Readiness},
+    health::HealthListener,
     listen::listen,
     metrics::{Exposition, Registry},
     tls,
@@ -102,8 +102,8 @@ impl RestGateway {
         let _health_task = self.health.take().map(|health| {
             let mut exposition = Exposition::new();
             self.register_metrics(exposition.registry());
-            let readiness = GatewayReadiness(Arc::clone(&self.pipeline));
-            let health = health.with_metrics(exposition).run(Arc::new(readiness));
+            let readiness = Arc::clone(&self.pipeline.gateway);
+            let health = health.with_metrics(exposition).run(readiness);
             AbortOnDropHandle::new(tokio::spawn(health))
         });
         let certificates = [
@@ -181,14 +181,5 @@ impl RestGateway {
                 }
             }
         }
-    }
-}
-
-/// A gateway is ready while a core is ready and the gateway does not shut down.
-struct GatewayReadiness(Arc<Pipeline>);
-
-impl Readiness for GatewayReadiness {
-    async fn check(&self) -> Result<(), String> {
-        self.0.gateway.check_ready().map_err(str::to_owned)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
+use process::health::Readiness as _;
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::Instant;
 use tonic::Status;
@@ -31,9 +32,9 @@ pub(crate) async fn ready(request: Request) -> HandlerResult {
         call_core(&request).await?;
     }
 
-    Ok(match request.gateway.check_ready() {
+    Ok(match request.gateway.check().await {
         Ok(()) => text(StatusCode::OK, "ok"),
-        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, reason),
+        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &reason),
     })
 }
 
@@ -60,7 +61,7 @@ async fn call_core(request: &Request) -> Result<(), Error> {
     }
 }
 
-fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
+fn text(status: StatusCode, body: &str) -> Response<Bytes> {
     let mut response = gateway::response("text/plain; charset=utf-8", format!("{body}\n"));
     *response.status_mut() = status;
     let no_store = HeaderValue::from_static("no-store");

@@ -5,7 +5,6 @@ use serde::Serialize;
 use crate::{
     gateway::HandlerResult,
     json_ld::{self, Node},
-    platform::PlatformConfig,
     request::Request,
 };
 
@@ -24,21 +23,15 @@ struct Settings<'a> {
 
 /// `GET /api/settings`
 pub(crate) fn get(request: &Request) -> HandlerResult {
-    let PlatformConfig {
-        timezone,
-        locale,
-        country,
-        currency,
-        map_center,
-    } = &request.gateway.platform;
+    let platform = &request.gateway.platform;
     let settings = Settings {
         node: Node::with_iri("Settings", "/api/settings".to_owned()),
         brand_name: &request.gateway.platform_name,
-        country,
-        locale,
-        timezone,
-        currency_code: currency.code(),
-        latlng: map_center,
+        country: &platform.country,
+        locale: &platform.locale,
+        timezone: &platform.timezone,
+        currency_code: platform.currency.code(),
+        latlng: &platform.map_center,
     };
     json_ld::ok("/api/contexts/Settings", &settings)
 }
