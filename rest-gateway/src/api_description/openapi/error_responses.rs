@@ -3,10 +3,7 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::{
-    responses::{header_references, not_modified},
-    schemas,
-};
+use super::{responses::header_references, schemas};
 use crate::{
     api_description::parse_json,
     error::{Details, Error, RuleOutcome},
@@ -14,47 +11,27 @@ use crate::{
     problem::Problem,
 };
 
-/// The components referenced so far.
-pub(super) struct ErrorResponses<'u> {
-    public_url: &'u str,
-    components: Map<String, Value>,
+/// A reference to the response with one of these codes, which is added to the components.
+pub(super) fn reference(
+    codes: &[&'static ErrorCode],
+    public_url: &str,
+    components: &mut Map<String, Value>,
+) -> Value {
+    let names: Vec<_> = codes.iter().map(|code| code.code).collect();
+    let name = names.join("-or-");
+    let reference = json!({"$ref": format!("#/components/responses/{name}")});
+    components
+        .entry(name)
+        .or_insert_with(|| describe(codes, public_url));
+    reference
 }
 
-impl<'u> ErrorResponses<'u> {
-    pub(super) fn new(public_url: &'u str) -> Self {
-        Self {
-            public_url,
-            components: Map::new(),
-        }
-    }
-
-    /// A reference to the response with one of these codes.
-    pub(super) fn reference(&mut self, codes: &[&'static ErrorCode]) -> Value {
-        let name = codes
-            .iter()
-            .map(|code| code.code)
-            .collect::<Vec<_>>()
-            .join("-or-");
-        let reference = json!({"$ref": format!("#/components/responses/{name}")});
-        self.components
-            .entry(name)
-            .or_insert_with(|| describe(codes, self.public_url));
-        reference
-    }
-
-    /// The response with one of these codes, or with plain text.
-    pub(super) fn with_plain_text(&self, codes: &[&'static ErrorCode]) -> Value {
-        let mut described = describe(codes, self.public_url);
-        described["content"]["text/plain"] = json!({"schema": {"type": "string"}});
-        described["headers"] = header_references(&["Retry-After-Optional"]);
-        described
-    }
-
-    pub(super) fn into_components(mut self) -> Value {
-        self.components
-            .insert("not_modified".to_owned(), not_modified());
-        Value::Object(self.components)
-    }
+/// The response with one of these codes, or with plain text.
+pub(super) fn with_plain_text(codes: &[&'static ErrorCode], public_url: &str) -> Value {
+    let mut described = describe(codes, public_url);
+    described["content"]["text/plain"] = json!({"schema": {"type": "string"}});
+    described["headers"] = header_references(&["Retry-After-Optional"]);
+    described
 }
 
 fn describe(codes: &[&'static ErrorCode], public_url: &str) -> Value {

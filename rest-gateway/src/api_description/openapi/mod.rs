@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use self::error_responses::ErrorResponses;
 pub(crate) use self::error_responses::{error_example, violation_example};
 use super::{
     operations::{self, Auth, Expects, Operation, Returns},
@@ -39,14 +38,15 @@ explanation. `violations` lists everything invalid in a request at once.
 /// The document at `/api/docs.json`.
 pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
     let examples = responses::examples();
-    let mut error_responses = ErrorResponses::new(public_url);
+    let mut shared_responses = Map::new();
+    shared_responses.insert("not_modified".to_owned(), responses::not_modified());
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
     for operation in operations::all() {
         if !tags.contains(&operation.tag) {
             tags.push(operation.tag);
         }
-        let described = describe(operation, &examples, &mut error_responses);
+        let described = describe(operation, &examples, public_url, &mut shared_responses);
         paths
             .entry(operation.path)
             .or_default()
@@ -75,7 +75,7 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
         "x-signature-vectors": webhooks::signature_vectors(),
         "components": {
             "schemas": schemas,
-            "responses": error_responses.into_components(),
+            "responses": shared_responses,
             "headers": responses::headers(),
             "parameters": parameters::shared(),
             "securitySchemes": security_schemes(public_url),
@@ -103,7 +103,8 @@ fn tag_description(tag: &str) -> &'static str {
 fn describe(
     operation: &Operation,
     examples: &Map<String, Value>,
-    error_responses: &mut ErrorResponses,
+    public_url: &str,
+    shared_responses: &mut Map<String, Value>,
 ) -> Value {
     let mut responses = Map::new();
     let status = operation.returns.status().to_string();
@@ -115,9 +116,9 @@ fn describe(
     for (status, codes) in operations::error_codes_by_status(operation) {
         // A draining gateway answers `/readyz` itself, in plain text.
         let response = if matches!(operation.returns, Returns::Health) && status == 503 {
-            error_responses.with_plain_text(&codes)
+            error_responses::with_plain_text(&codes, public_url)
         } else {
-            error_responses.reference(&codes)
+            error_responses::reference(&codes, public_url, shared_responses)
         };
         responses.insert(status.to_string(), response);
     }
