@@ -121,17 +121,11 @@ impl Arriving {
             let due = self.end.min(self.progress.due);
             let frame = match timeout_at(due, self.body.frame()).await {
                 Ok(None) => return Ok(None),
-                Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(error))) => {
-                    self.has_failed = true;
-                    return Err(failure(&error));
-                }
-                Err(_) => {
-                    self.has_failed = true;
-                    return Err(Error::request_timeout());
-                }
+                Ok(Some(frame)) => frame.map_err(|error| failure(&error)),
+                Err(_) => Err(Error::request_timeout()),
             };
-            if let Ok(chunk) = frame.into_data() {
+            self.has_failed = frame.is_err();
+            if let Ok(chunk) = frame?.into_data() {
                 self.progress.record(chunk.len(), Instant::now());
                 return Ok(Some(chunk));
             }

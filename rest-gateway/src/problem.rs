@@ -1,8 +1,6 @@
 //! Renders every error as one JSON body with the members of Hydra, for existing clients, and of
 //! RFC 9457.
 
-use std::fmt::Write as _;
-
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode,
@@ -131,18 +129,14 @@ fn in_one_line(violation: &Violation) -> Violation {
 
 /// The messages of violations, one per line.
 fn join_messages(violations: &[Violation]) -> String {
-    let mut lines = String::new();
-    for violation in violations {
-        if !lines.is_empty() {
-            lines.push('\n');
+    let lines = violations.iter().map(|violation| {
+        let Violation { path, message, .. } = violation;
+        match path.as_str() {
+            "" => message.clone(),
+            path => format!("{path}: {message}"),
         }
-        if !violation.path.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(lines, "{}: ", violation.path);
-        }
-        lines.push_str(&violation.message);
-    }
-    lines
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The header that some errors require.
@@ -151,12 +145,11 @@ fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
         Details::Allow(methods) => (ALLOW, methods.clone()),
         Details::RetryAfter(seconds) => (RETRY_AFTER, seconds.to_string()),
         Details::Scope(scope) => {
-            let mut challenge = "Bearer error=\"insufficient_scope\"".to_owned();
-            if !scope.is_empty() {
-                challenge.push_str(", scope=\"");
-                challenge.push_str(&quotable(scope));
-                challenge.push('"');
-            }
+            let scope = match scope.as_str() {
+                "" => String::new(),
+                scope => format!(", scope=\"{}\"", quotable(scope)),
+            };
+            let challenge = format!("Bearer error=\"insufficient_scope\"{scope}");
             (WWW_AUTHENTICATE, challenge)
         }
         // RFC 6750 §3.1: no error code if the request had no token.
