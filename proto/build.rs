@@ -24,8 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Notification",
     ]
     .map(|message| format!(".delivery.v1.{message}"));
+    // The REST API shows these as they are.
+    let serialize = "#[derive(serde::Serialize)]";
     tonic_prost_build::configure()
         .skip_debug(with_secrets)
+        .type_attribute(".delivery.v1.Package", serialize)
+        .type_attribute(".delivery.v1.RuleOutcome", serialize)
         .compile_fds(descriptors)?;
     Ok(())
 }

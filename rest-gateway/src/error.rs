@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use proto::RuleOutcome;
 use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tower::BoxError;
@@ -51,16 +52,6 @@ pub(crate) struct Violation {
     pub(crate) message: String,
     /// Lower snake case.
     pub(crate) code: String,
-}
-
-/// The outcome of a price list's rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct RuleOutcome {
-    pub(crate) rule: String,
-    pub(crate) matched: bool,
-    pub(crate) reason: String,
-    /// The amount that the rule added, including tax, in minor units.
-    pub(crate) amount: i64,
 }
 
 impl Error {

@@ -1,14 +1,14 @@
 //! Translates gRPC statuses into errors.
 
 use core_client::is_caused_by;
-use proto::ERROR_DOMAIN;
+use proto::{ERROR_DOMAIN, RuleOutcome};
 use rate_limits::seconds_rounded_up;
 use std::error::Error as _;
 use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::{
-    error::{BUSY_RETRY_SECONDS, Details, Error, RuleOutcome, Violation},
+    error::{BUSY_RETRY_SECONDS, Details, Error, Violation},
     error_codes as codes,
 };
 

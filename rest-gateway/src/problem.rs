@@ -7,10 +7,11 @@ use http::{
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use http_body_util::Full;
+use proto::RuleOutcome;
 use serde::Serialize;
 
 use crate::{
-    error::{Details, Error, RuleOutcome, Violation},
+    error::{Details, Error, Violation},
     error_codes as codes,
     media_type::MediaType,
 };

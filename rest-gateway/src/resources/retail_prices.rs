@@ -1,7 +1,7 @@
 //! `/api/retail_prices`
 
 use proto::{
-    CalculateRetailPriceRequest, GetRetailPriceRequest,
+    CalculateRetailPriceRequest, GetRetailPriceRequest, RuleOutcome,
     iri::{self, Collection},
     retail_prices_client::RetailPricesClient,
 };
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     core_pool::rpc,
-    error::{Error, RuleOutcome},
+    error::Error,
     gateway::HandlerResult,
     json_ld::{self, Node, StoreTimeZone},
     request::Request,
@@ -101,16 +101,7 @@ impl RetailPrice {
             distance: quote.distance_meters,
             duration: quote.duration_seconds,
             distance_source,
-            calculation: quote
-                .calculation
-                .into_iter()
-                .map(|outcome| RuleOutcome {
-                    rule: outcome.rule,
-                    matched: outcome.matched,
-                    reason: outcome.reason,
-                    amount: outcome.amount,
-                })
-                .collect(),
+            calculation: quote.calculation,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proto::{
-    CompleteTaskRequest, GetTaskRequest,
+    CompleteTaskRequest, GetTaskRequest, Package,
     iri::Collection,
     task::{Kind, Status},
     tasks_client::TasksClient,
@@ -45,12 +45,6 @@ pub(super) struct Task {
     created_at: Option<String>,
     updated_at: Option<String>,
     cancelled_at: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Package {
-    r#type: String,
-    quantity: u32,
 }
 
 /// `GET /api/tasks/{id}`
@@ -105,14 +99,7 @@ impl TryFrom<proto::Task> for Task {
             before,
             comments: task.comments,
             weight: task.weight,
-            packages: task
-                .packages
-                .into_iter()
-                .map(|package| Package {
-                    r#type: package.r#type,
-                    quantity: package.quantity,
-                })
-                .collect(),
+            packages: task.packages,
             tags: task.tags,
             metadata: task.metadata.into_iter().collect(),
             created_at: zone.write_optional(task.create_time.as_ref())?,

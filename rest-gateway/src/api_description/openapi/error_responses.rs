@@ -1,12 +1,13 @@
 //! Error responses: one component per set of error codes with the same status.
 
 use http::StatusCode;
+use proto::RuleOutcome;
 use serde_json::{Map, Value, json};
 
 use super::{responses::header_references, schemas};
 use crate::{
     api_description::parse_json,
-    error::{Details, Error, RuleOutcome},
+    error::{Details, Error},
     error_codes::{self as codes, ErrorCode},
     problem::Problem,
 };
