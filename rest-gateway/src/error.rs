@@ -43,7 +43,7 @@ pub(crate) enum Details {
     RetryAfter(u64),
 }
 
-/// An invalid part of a request.
+/// An invalid part of a request; or, as a warning, a valid part that has no effect or may be a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Violation {
     /// The client's name of the part; core's name until `ViolationCollector::translate`.

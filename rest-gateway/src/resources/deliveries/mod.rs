@@ -17,7 +17,7 @@ use crate::{
     body_reader::ViolationCollector,
     collection::{self, Pagination},
     core_pool::rpc,
-    error::Error,
+    error::{Error, Violation},
     gateway::HandlerResult,
     idempotency,
     json_ld::{self, Node, StoreTimeZone},
@@ -49,16 +49,7 @@ struct Delivery {
     external_reference: Option<String>,
     /// Of the request that creates or validates the delivery; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Warning>,
-}
-
-/// A part of a valid request that has no effect or may be a mistake.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Warning {
-    property_path: String,
-    message: String,
-    code: String,
+    warnings: Vec<Violation>,
 }
 
 /// The price of a delivery.
@@ -166,14 +157,14 @@ impl Delivery {
         mut delivery: proto::Delivery,
         body: &ViolationCollector,
     ) -> Result<Self, Error> {
-        let ignored = body.unknown_members().map(|property_path| Warning {
-            property_path,
+        let ignored = body.unknown_members().map(|path| Violation {
+            path,
             message: "is ignored: there is no such member".to_owned(),
             code: "unknown_member".to_owned(),
         });
         let warnings = mem::take(&mut delivery.warnings);
-        let warnings = warnings.into_iter().map(|warning| Warning {
-            property_path: body.path(&warning.field),
+        let warnings = warnings.into_iter().map(|warning| Violation {
+            path: body.path(&warning.field),
             message: warning.description,
             code: warning.reason.to_ascii_lowercase(),
         });
