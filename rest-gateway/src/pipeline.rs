@@ -28,8 +28,9 @@ use crate::{
     http1_guard::Rejection,
     media_type::MediaType,
     metrics::{Metrics, Series},
+    query,
     request::{self, Request},
-    routes::{RouteMatch, RouteTable},
+    routes::RouteTable,
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -114,25 +115,14 @@ impl Pipeline {
             body::discard(&parts.headers, body, &self.limits);
             return self.respond_to_options(&parts);
         }
-        let rate_limits = &self.gateway.rate_limits;
-        let found = rate_limits
-            .check(&parts)
-            .and_then(|()| self.routes.find(&parts))
-            .and_then(|found| etag::check_if_match(&parts.headers).map(|()| found))
-            .and_then(|found| check_token(found.operation, &parts, &body).map(|()| found));
-        let RouteMatch {
-            operation,
-            parameter,
-            media_type,
-            query_violations,
-        } = match found {
-            Ok(found) => found,
+        let (operation, parameter, media_type) = match self.accept(&parts, &body) {
+            Ok(accepted) => accepted,
             Err(error) => {
                 body::discard(&parts.headers, body, &self.limits);
                 return Err(error);
             }
         };
-        let peer = rate_limits.client_address(&parts);
+        let peer = self.gateway.rate_limits.client_address(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
@@ -151,13 +141,13 @@ impl Pipeline {
         let is_iri = parameter.starts_with("/api/");
         let mut request = Request {
             gateway: Arc::clone(&self.gateway),
+            violations: query::unknown_parameters(operation, &parts.uri),
             parts,
             operation,
             body,
             json: Value::Null,
             idempotency: None,
             parameter,
-            violations: query_violations,
             deadline,
         };
         let checked = request.read_json();
@@ -177,6 +167,23 @@ impl Pipeline {
             None => response,
         };
         Ok(response.map(Full::new))
+    }
+
+    /// The operation of a request, the parameter in its path and the negotiated media type, if the
+    /// handler does not choose it. Fails for a request that is rejected without its body.
+    fn accept(
+        &self,
+        request: &Parts,
+        body: &Incoming,
+    ) -> Result<(&'static Operation, String, Option<MediaType>), Error> {
+        self.gateway.rate_limits.check(request)?;
+        let (operation, parameter) = self.routes.find(request)?;
+        let is_negotiated = operation.returns.is_negotiated();
+        let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
+        let media_type = media_type.transpose()?;
+        etag::check_if_match(&request.headers)?;
+        check_token(operation, request, body)?;
+        Ok((operation, parameter, media_type))
     }
 
     /// Lists a path's methods. Requires no token: CORS preflight requests have none.

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, mem, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header::AUTHORIZATION, request::Parts};
+use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use proto::{Idempotency, iri};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -162,19 +162,13 @@ impl Request {
 /// The access token of a request, if it has one.
 pub(crate) fn authorization(headers: &HeaderMap) -> Result<Option<MetadataValue<Ascii>>, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => to_metadata(value)
-            .map(Some)
-            .ok_or_else(Error::malformed_token),
-        (Some(_), Some(_)) => Err(Error::malformed_token()),
-    }
-}
-
-fn to_metadata(value: &HeaderValue) -> Option<MetadataValue<Ascii>> {
-    let text = value.to_str().ok()?;
-    if text.len() > MAX_AUTHORIZATION {
-        return None;
-    }
-    MetadataValue::try_from(text).ok()
+    let text = match (values.next(), values.next()) {
+        (None, _) => return Ok(None),
+        (Some(value), None) => value.to_str().ok(),
+        (Some(_), Some(_)) => None,
+    };
+    let token = text
+        .filter(|text| text.len() <= MAX_AUTHORIZATION)
+        .and_then(|text| MetadataValue::try_from(text).ok());
+    token.map(Some).ok_or_else(Error::malformed_token)
 }

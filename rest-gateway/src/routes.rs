@@ -1,19 +1,16 @@
 //! Finds the operation of a request by its method and path.
 
-use std::{collections::BTreeMap, iter};
+use std::collections::BTreeMap;
 
-use http::{Method, Uri, request::Parts};
+use http::{Method, request::Parts};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
 use crate::{
     api_description::operations::{self, Operation},
-    body_reader::ViolationCollector,
     error::{Details, Error},
     error_codes as codes,
-    media_type::MediaType,
     metrics::PathNumber,
-    query,
 };
 
 /// Finds the operation of a request.
@@ -28,16 +25,6 @@ struct Path {
     number: PathNumber,
     template: &'static str,
     operations: Vec<&'static Operation>,
-}
-
-/// An operation that matches a request.
-pub(crate) struct RouteMatch {
-    pub(crate) operation: &'static Operation,
-    /// The decoded value of `{…}` in the path; empty if the path has none.
-    pub(crate) parameter: String,
-    /// The negotiated media type; none if the handler chooses it.
-    pub(crate) media_type: Option<MediaType>,
-    pub(crate) query_violations: ViolationCollector,
 }
 
 impl RouteTable {
@@ -76,9 +63,9 @@ impl RouteTable {
         Some((found.value.number, found.value.template))
     }
 
-    /// Fails with 404 for an unknown path, 405 for an unknown method and 406 for media types
-    /// that are not offered.
-    pub(crate) fn find(&self, request: &Parts) -> Result<RouteMatch, Error> {
+    /// The operation of a request, and the decoded value of `{…}` in its path, empty if the path has
+    /// none. Fails with 404 for an unknown path and 405 for an unknown method.
+    pub(crate) fn find(&self, request: &Parts) -> Result<(&'static Operation, String), Error> {
         let path = request.uri.path();
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
         let parameter = match found.params.iter().next() {
@@ -91,37 +78,17 @@ impl RouteTable {
         };
         let mut operations = found.value.operations.iter();
         let Some(operation) = operations.find(|operation| operation.method == method) else {
-            let allow = allow_header(found.value);
+            let allow = allow_header(&found.value.operations);
             let message = format!("the method must be one of {allow}");
             return Err(Error::new(&codes::METHOD_NOT_ALLOWED, message).with(Details::Allow(allow)));
         };
-        Ok(RouteMatch {
-            operation,
-            parameter,
-            media_type: if operation.returns.is_negotiated() {
-                Some(MediaType::of_resource(&request.headers)?)
-            } else {
-                None
-            },
-            query_violations: query_violations(operation, &request.uri),
-        })
+        Ok((operation, parameter))
     }
 
     /// The value of `Allow` for a path.
     pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        Ok(allow_header(found.value))
-    }
-}
-
-/// The unknown query parameters of a request for a resource. Documents and health checks ignore
-/// them, and so does the token endpoint (RFC 6749 §3.2).
-fn query_violations(operation: &Operation, uri: &Uri) -> ViolationCollector {
-    match uri.query() {
-        Some(query) if !operation.returns.is_fixed() => {
-            query::unknown_parameters(query, &operation.query_parameters())
-        }
-        _ => ViolationCollector::default(),
+        Ok(allow_header(&found.value.operations))
     }
 }
 
@@ -138,13 +105,13 @@ fn decode(raw: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-fn allow_header(path: &Path) -> String {
-    let methods = path.operations.iter().map(|operation| operation.method);
-    let methods = methods.flat_map(|method| match method {
-        "GET" => vec!["GET", "HEAD"],
-        other => vec![other],
+/// The value of `Allow` for a path with these operations.
+fn allow_header(operations: &[&Operation]) -> String {
+    let methods = operations.iter().map(|operation| match operation.method {
+        "GET" => "GET, HEAD",
+        other => other,
     });
-    let methods: Vec<_> = methods.chain(iter::once("OPTIONS")).collect();
+    let methods: Vec<_> = methods.chain(["OPTIONS"]).collect();
     methods.join(", ")
 }
 
