@@ -110,24 +110,20 @@ impl<S: AsyncRead + Unpin> Http1Guard<S> {
     /// Reads and discards what still arrives: a connection that is closed before is reset, and the
     /// client might not get the response.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
-            let lingering = self.lingering.get_or_insert_with(|| Lingering {
-                end: Box::pin(sleep(MAX_LINGERING)),
-                discarded: 0,
-            });
-            if lingering.discarded > MAX_DISCARDED || lingering.end.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(());
-            }
+        let Lingering { end, discarded } = self.lingering.get_or_insert_with(|| Lingering {
+            end: Box::pin(sleep(MAX_LINGERING)),
+            discarded: 0,
+        });
+        while *discarded <= MAX_DISCARDED && end.as_mut().poll(cx).is_pending() {
             self.buffer.clear();
-            match ready!(self.poll_fill(cx)) {
-                Ok(read @ 1..) => {
-                    if let Some(lingering) = &mut self.lingering {
-                        lingering.discarded += read;
-                    }
-                }
-                Ok(0) | Err(_) => return Poll::Ready(()),
+            self.buffer.reserve(READ_SIZE);
+            let connection = Pin::new(&mut self.connection);
+            match ready!(poll_read_buf(connection, cx, &mut self.buffer)) {
+                Ok(read @ 1..) => *discarded += read,
+                Ok(0) | Err(_) => break,
             }
         }
+        Poll::Ready(())
     }
 }
 
