@@ -84,36 +84,25 @@ pub(super) fn read(address: &Object<'_>, violations: &mut ViolationCollector) ->
 fn read_location(address: &Object<'_>, violations: &mut ViolationCollector) -> Option<LatLng> {
     const FIELD: &str = "lat_lng";
 
-    if let Some(value) = address.get("latLng") {
-        let numbers: Option<Vec<f64>> = value
-            .as_array()
-            .and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
-        let Some(&[latitude, longitude]) = numbers.as_deref() else {
-            violations.add(
-                address.path(FIELD),
-                "WRONG_TYPE",
-                "must be an array of two numbers, latitude then longitude",
-            );
-            return None;
+    let (point, requirement) = if let Some(value) = address.get("latLng") {
+        let numbers = value.as_array().map(Vec::as_slice);
+        let point = match numbers {
+            Some([latitude, longitude]) => latitude.as_f64().zip(longitude.as_f64()),
+            _ => None,
         };
-        return Some(LatLng {
-            latitude,
-            longitude,
-        });
-    }
-
-    let value = address.get("geo")?;
-    violations.add_alias(address.path(FIELD), "geo");
-    let number = |member: &str| value.get(member).and_then(Value::as_f64);
-    let (Some(latitude), Some(longitude)) = (number("latitude"), number("longitude")) else {
-        violations.add(
-            address.path(FIELD),
-            "WRONG_TYPE",
-            "must be an object with the numbers `latitude` and `longitude`",
-        );
-        return None;
+        let requirement = "must be an array of two numbers, latitude then longitude";
+        (point, requirement)
+    } else {
+        let value = address.get("geo")?;
+        violations.add_alias(address.path(FIELD), "geo");
+        let number = |member: &str| value.get(member).and_then(Value::as_f64);
+        let requirement = "must be an object with the numbers `latitude` and `longitude`";
+        (number("latitude").zip(number("longitude")), requirement)
     };
-    Some(LatLng {
+    if point.is_none() {
+        violations.add(address.path(FIELD), "WRONG_TYPE", requirement);
+    }
+    point.map(|(latitude, longitude)| LatLng {
         latitude,
         longitude,
     })
