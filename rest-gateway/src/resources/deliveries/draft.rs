@@ -71,28 +71,24 @@ fn read_address(
 /// Keeps invalid packages as defaults, so that the indexes in core's violations match the body.
 fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<Package> {
     let elements = task.array("packages", "packages", violations);
-    let mut packages = Vec::with_capacity(elements.len());
-    for (index, element) in elements.iter().enumerate() {
+    let packages = elements.iter().enumerate().map(|(index, element)| {
         let path = task.path(&format!("packages[{index}]"));
-        let package = Object::of(element, path, violations);
-        packages.push(match package {
-            Some(package) => {
-                // Absent and 0 are the same in the message.
-                if package.get("quantity").is_none() {
-                    let description = limits::QUANTITY.requirement();
-                    violations.add(package.path("quantity"), "REQUIRED", description);
-                }
-                Package {
-                    r#type: package.text("type", "type", violations).unwrap_or_default(),
-                    quantity: package
-                        .integer_in("quantity", &limits::QUANTITY, violations)
-                        .unwrap_or_default(),
-                }
-            }
-            None => Package::default(),
-        });
-    }
-    packages
+        let Some(package) = Object::of(element, path, violations) else {
+            return Package::default();
+        };
+        // Absent and 0 are the same in the message.
+        if package.get("quantity").is_none() {
+            let description = limits::QUANTITY.requirement();
+            violations.add(package.path("quantity"), "REQUIRED", description);
+        }
+        let r#type = package.text("type", "type", violations);
+        let quantity = package.integer_in("quantity", &limits::QUANTITY, violations);
+        Package {
+            r#type: r#type.unwrap_or_default(),
+            quantity: quantity.unwrap_or_default(),
+        }
+    });
+    packages.collect()
 }
 
 /// Reads an array of tags, or one string of tags separated by spaces.
@@ -103,18 +99,14 @@ fn read_tags(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<Stri
     match value {
         Value::String(tags) => tags.split_whitespace().map(str::to_owned).collect(),
         Value::Array(elements) => {
-            let mut tags = Vec::with_capacity(elements.len());
-            for (index, element) in elements.iter().enumerate() {
+            let tags = elements.iter().enumerate().map(|(index, element)| {
                 if !element.is_string() {
-                    violations.add_wrong_type(
-                        task.path(&format!("tags[{index}]")),
-                        "a string",
-                        element,
-                    );
+                    let path = task.path(&format!("tags[{index}]"));
+                    violations.add_wrong_type(path, "a string", element);
                 }
-                tags.push(element.as_str().unwrap_or_default().to_owned());
-            }
-            tags
+                element.as_str().unwrap_or_default().to_owned()
+            });
+            tags.collect()
         }
         other => {
             violations.add_wrong_type(task.path("tags"), "an array or a string", other);
