@@ -141,17 +141,12 @@ impl RestGateway {
         });
         loop {
             tokio::select! {
-                accepted = self.accept(&permits) => match accepted {
-                    Some(accepted) => serve(accepted),
-                    None => break,
-                },
+                accepted = self.accept(&permits) => serve(accepted),
                 () = &mut grace_end => break,
             }
         }
         // Connections in the kernel's backlog are still served.
-        while let Ok(Some(accepted)) =
-            tokio::time::timeout(Duration::ZERO, self.accept(&permits)).await
-        {
+        while let Ok(accepted) = tokio::time::timeout(Duration::ZERO, self.accept(&permits)).await {
             serve(accepted);
         }
         drop(self.listener);
@@ -170,11 +165,12 @@ impl RestGateway {
     }
 
     /// The next connection. Retries failed accepts.
-    async fn accept(&self, permits: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-        let permit = Arc::clone(permits).acquire_owned().await.ok()?;
+    async fn accept(&self, permits: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+        let permit = Arc::clone(permits).acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
         loop {
             match self.listener.accept().await {
-                Ok((stream, _)) => return Some((stream, permit)),
+                Ok((stream, _)) => return (stream, permit),
                 Err(error) => {
                     tracing::warn!(%error, "connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
