@@ -20,7 +20,7 @@ use crate::{
 /// The routes of health checks, which arrive every few seconds: neither traced nor logged.
 const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Responds to a request as the client receives the response. `error_response` logs failures.
+/// Measures and logs a response as the client receives it. `error_response` logs failures.
 pub(crate) async fn observe<B>(
     pipeline: &Pipeline,
     request: Request<Incoming>,

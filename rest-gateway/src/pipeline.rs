@@ -45,8 +45,8 @@ pub(crate) struct Pipeline {
     concurrency_limit: ConcurrencyLimit,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
-    /// The link that Hydra clients look for; none if the public URL is not a valid header value.
-    pub(crate) documentation_link: Option<HeaderValue>,
+    /// The link that Hydra clients look for.
+    pub(crate) documentation_link: HeaderValue,
 }
 
 impl Pipeline {
@@ -68,7 +68,7 @@ impl Pipeline {
             concurrency_limit: ConcurrencyLimit::new(config),
             request_timeout: config.request_timeout,
             metrics,
-            documentation_link: HeaderValue::from_str(&link).ok(),
+            documentation_link: HeaderValue::from_str(&link).expect("a URL is ASCII"),
         }
     }
 

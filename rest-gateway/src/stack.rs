@@ -41,9 +41,7 @@ pub(crate) async fn respond(
     let headers = response.headers_mut();
     headers.insert(&REQUEST_ID, request_id);
     // A client that knows any URL finds the documentation.
-    if let Some(link) = &pipeline.documentation_link {
-        headers.append(LINK, link.clone());
-    }
+    headers.append(LINK, pipeline.documentation_link.clone());
     if is_http1 && pipeline.gateway.draining.is_cancelled() {
         // Asks the client to reconnect.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
