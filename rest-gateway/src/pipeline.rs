@@ -182,7 +182,17 @@ impl Pipeline {
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
         let media_type = media_type.transpose()?;
         etag::check_if_match(&request.headers)?;
-        check_token(operation, request, body)?;
+        // Core checks every token that is not malformed, or missing although the request has a body.
+        if operation.requires_token()
+            && request::authorization(&request.headers)?.is_none()
+            && !body.is_end_stream()
+        {
+            // In core's words.
+            return Err(Error::new(
+                &codes::TOKEN_MISSING,
+                "an access token is required: send Authorization: Bearer <access_token>",
+            ));
+        }
         Ok((operation, parameter, media_type))
     }
 
@@ -201,22 +211,6 @@ impl Pipeline {
         headers.insert(ALLOW, allow);
         Ok(response)
     }
-}
-
-/// Fails if the token of an operation that requires one is malformed, or missing although the request
-/// has a body: the body is discarded. Core checks every other token.
-fn check_token(operation: &Operation, request: &Parts, body: &Incoming) -> Result<(), Error> {
-    if operation.requires_token()
-        && request::authorization(&request.headers)?.is_none()
-        && !body.is_end_stream()
-    {
-        // In core's words.
-        return Err(Error::new(
-            &codes::TOKEN_MISSING,
-            "an access token is required: send Authorization: Bearer <access_token>",
-        ));
-    }
-    Ok(())
 }
 
 /// Sets the negotiated `Content-Type`, and the `Vary` that negotiation requires.
