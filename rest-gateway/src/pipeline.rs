@@ -1,7 +1,7 @@
 //! The steps of a request: rate limit, route, check `If-Match`, check for a token, read the body,
 //! concurrency limit, run the handler, add the `ETag`. `OPTIONS` is answered before them.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -115,14 +115,14 @@ impl Pipeline {
             body::discard(&parts.headers, body, &self.limits);
             return self.respond_to_options(&parts);
         }
-        let (operation, parameter, media_type) = match self.accept(&parts, &body) {
+        let peer = self.gateway.rate_limits.client_address(&parts);
+        let (operation, parameter, media_type) = match self.accept(&parts, &body, peer) {
             Ok(accepted) => accepted,
             Err(error) => {
                 body::discard(&parts.headers, body, &self.limits);
                 return Err(error);
             }
         };
-        let peer = self.gateway.rate_limits.client_address(&parts);
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
@@ -175,8 +175,9 @@ impl Pipeline {
         &self,
         request: &Parts,
         body: &Incoming,
+        peer: IpAddr,
     ) -> Result<(&'static Operation, String, Option<MediaType>), Error> {
-        self.gateway.rate_limits.check(request)?;
+        self.gateway.rate_limits.check(request, peer)?;
         let (operation, parameter) = self.routes.find(request)?;
         let is_negotiated = operation.returns.is_negotiated();
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));

@@ -63,15 +63,14 @@ impl RateLimits {
         }
     }
 
-    /// Counts a request; fails if its quota is exhausted.
-    pub(crate) fn check(&self, request: &Parts) -> Result<(), Error> {
+    /// Counts a request from an address; fails if its quota is exhausted.
+    pub(crate) fn check(&self, request: &Parts, address: IpAddr) -> Result<(), Error> {
         let path = request.uri.path();
         if path == "/oauth2/token" {
-            let address = self.client_address(request);
             return self.enforce(self.token_addresses.check(address), request);
         }
         if path == "/api" || path.starts_with("/api/") {
-            let key = self.quota_key(request);
+            let key = self.quota_key(request, address);
             if let QuotaKey::Client(client) = &key {
                 tracing::Span::current().record("client.key", &**client);
             }
@@ -90,15 +89,12 @@ impl RateLimits {
         self.enforce(self.token_credentials.check(key), request)
     }
 
-    fn quota_key(&self, request: &Parts) -> QuotaKey {
+    fn quota_key(&self, request: &Parts, address: IpAddr) -> QuotaKey {
         request
             .headers
             .get(AUTHORIZATION)
             .and_then(|value| self.token_clients.find(value.as_bytes()))
-            .map_or_else(
-                || QuotaKey::Address(self.client_address(request)),
-                QuotaKey::Client,
-            )
+            .map_or(QuotaKey::Address(address), QuotaKey::Client)
     }
 
     /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
