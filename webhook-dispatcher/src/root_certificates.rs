@@ -19,6 +19,6 @@ pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> Result<RootCertStore, Config
 
 /// TLS settings that verify receivers against the certificate authorities.
 pub(crate) fn client_config(roots: RootCertStore) -> Result<ClientConfig, ConfigError> {
-    let builder = tls::client(roots).map_err(tls::Error::Setup)?;
+    let builder = tls::client(roots).map_err(tls::setup_error)?;
     Ok(builder.with_no_client_auth())
 }

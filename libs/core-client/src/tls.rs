@@ -33,7 +33,7 @@ fn client_config(
     } else {
         tls::authorities(authorities)?
     };
-    let builder = tls::client(roots).map_err(tls::Error::Setup)?;
+    let builder = tls::client(roots).map_err(tls::setup_error)?;
     let mut config = match identity {
         Some((certificate, key)) => builder
             .with_client_auth_cert(tls::certificates(certificate)?, tls::private_key(key)?)

@@ -1,7 +1,13 @@
-//! A value read from files and read again when they change: certificates and secrets are renewed
-//! while programs run.
+//! A value read from files and read again when they change: certificates and secrets are renewed, and
+//! addresses replaced, while programs run.
 
-use std::{error::Error, fs, os::unix::fs::MetadataExt as _, path::PathBuf, sync::Arc};
+use std::{
+    error::Error,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::tls;
 use parking_lot::Mutex;
@@ -20,9 +26,9 @@ struct State<T> {
 }
 
 /// Inode, size and time of last change, which differ after a file is written or replaced.
-type FileVersion = (u64, u64, i64, i64);
+pub type FileVersion = (u64, u64, i64, i64);
 
-impl<T, E: Error + 'static> Reloading<T, E> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Reloading<T, E> {
     /// Loads the initial value.
     pub fn open(
         paths: Vec<PathBuf>,
@@ -30,15 +36,25 @@ impl<T, E: Error + 'static> Reloading<T, E> {
     ) -> Result<Self, E> {
         // Taken before reading, so that a change in between causes another load.
         let attempted_versions = versions(&paths);
-        let value = Arc::new(load()?);
-        Ok(Self {
+        let reloading = Self::starting_with(load()?, paths, load);
+        reloading.state.lock().attempted_versions = attempted_versions;
+        Ok(reloading)
+    }
+
+    /// Starts with a value that is used until one of the files exists.
+    pub fn starting_with(
+        value: T,
+        paths: Vec<PathBuf>,
+        load: impl Fn() -> Result<T, E> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State {
+                value: Arc::new(value),
+                attempted_versions: vec![None; paths.len()],
+            }),
             paths,
             load: Box::new(load),
-            state: Mutex::new(State {
-                value,
-                attempted_versions,
-            }),
-        })
+        }
     }
 
     /// The value of the current files; the previous value if they cannot be loaded.
@@ -52,23 +68,27 @@ impl<T, E: Error + 'static> Reloading<T, E> {
                     tracing::info!(files = ?self.paths, "files reloaded");
                     state.value = Arc::new(value);
                 }
-                Err(error) => tracing::warn!(
-                    error = &error as &dyn Error,
-                    "cannot reload files, the previous ones stay in use"
-                ),
+                Err(error) => {
+                    let error: Box<dyn Error + Send + Sync> = error.into();
+                    tracing::warn!(
+                        error = &*error as &dyn Error,
+                        "cannot reload files, the previous ones stay in use"
+                    );
+                }
             }
         }
         Arc::clone(&state.value)
     }
 }
 
-/// The version of each file; `None` if it does not exist.
 fn versions(paths: &[PathBuf]) -> Vec<Option<FileVersion>> {
-    let version = |path: &PathBuf| {
-        let file = fs::metadata(path).ok()?;
-        Some((file.ino(), file.size(), file.ctime(), file.ctime_nsec()))
-    };
-    paths.iter().map(version).collect()
+    paths.iter().map(|path| version(path)).collect()
+}
+
+/// The version of a file; `None` if it does not exist.
+pub fn version(path: &Path) -> Option<FileVersion> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.ino(), file.size(), file.ctime(), file.ctime_nsec()))
 }
 
 impl<T, E> std::fmt::Debug for Reloading<T, E> {
@@ -81,18 +101,13 @@ impl<T, E> std::fmt::Debug for Reloading<T, E> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     /// The length of a file's text, if it is even.
     fn even_length(path: &Path) -> Result<usize, tls::Error> {
-        let wrong = || tls::Error::NotPem {
-            path: path.to_owned(),
-            expected: "an even length",
-        };
-        let length = fs::read(path).map_err(|_| wrong())?.len();
-        (length % 2 == 0).then_some(length).ok_or_else(wrong)
+        let length = fs::read(path)?.len();
+        anyhow::ensure!(length % 2 == 0, "{length} is odd");
+        Ok(length)
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Reads certificates, private keys and certificate authorities from PEM files.
 
 use std::{
-    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use anyhow::{Context as _, anyhow};
 use rustls::{
     ClientConfig, ConfigBuilder, InconsistentKeys, RootCertStore,
     client::WantsClientCert,
@@ -15,38 +15,8 @@ use rustls::{
 
 use crate::secret_file;
 
-/// Why TLS cannot be set up from the files.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot read {path}")]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{path} is not a PEM file: {expected} between BEGIN and END lines is required")]
-    NotPem {
-        path: PathBuf,
-        expected: &'static str,
-    },
-    #[error(transparent)]
-    Secret(#[from] secret_file::Error),
-    #[error("{path} contains an unusable certificate")]
-    Certificate {
-        path: PathBuf,
-        source: rustls::Error,
-    },
-    #[error(
-        "key {key} does not match certificate {certificate}: use a key and certificate of the same pair"
-    )]
-    Mismatch { key: PathBuf, certificate: PathBuf },
-    #[error("key {key} or certificate {certificate} is unusable")]
-    Identity {
-        key: PathBuf,
-        certificate: PathBuf,
-        source: rustls::Error,
-    },
-    #[error("TLS cannot be set up")]
-    Setup(#[source] rustls::Error),
-    #[error("verification of client certificates cannot be set up")]
-    Verifier(#[from] rustls::server::VerifierBuilderError),
-}
+/// Why TLS cannot be set up from the files, for the operator.
+pub type Error = anyhow::Error;
 
 /// The cryptography implementation of all TLS connections.
 pub fn provider() -> Arc<CryptoProvider> {
@@ -56,10 +26,9 @@ pub fn provider() -> Arc<CryptoProvider> {
 /// Reads a certificate chain, in the order of the file.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let failed = |error| match error {
-        pem::Error::Io(source) => Error::Read {
-            path: path.to_owned(),
-            source,
-        },
+        pem::Error::Io(source) => {
+            anyhow!(source).context(format!("cannot read {}", path.display()))
+        }
         _ => not_pem(path, "a certificate"),
     };
     let certificates = CertificateDer::pem_file_iter(path)
@@ -84,10 +53,7 @@ pub fn authorities(paths: &[PathBuf]) -> Result<RootCertStore, Error> {
         for certificate in certificates(path)? {
             roots
                 .add(certificate)
-                .map_err(|source| Error::Certificate {
-                    path: path.clone(),
-                    source,
-                })?;
+                .with_context(|| format!("{} contains an unusable certificate", path.display()))?;
         }
     }
     Ok(roots)
@@ -113,24 +79,25 @@ pub fn client(
     Ok(builder.with_root_certificates(authorities))
 }
 
+/// The error of a configuration that rustls rejects.
+pub fn setup_error(source: rustls::Error) -> Error {
+    anyhow!(source).context("TLS cannot be set up")
+}
+
 /// The error for a key and a certificate that rustls rejects together.
 pub fn identity_error(key: &Path, certificate: &Path, source: rustls::Error) -> Error {
-    let (key, certificate) = (key.to_owned(), certificate.to_owned());
+    let (key, certificate) = (key.display(), certificate.display());
     match source {
-        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            Error::Mismatch { key, certificate }
-        }
-        source => Error::Identity {
-            key,
-            certificate,
-            source,
-        },
+        rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => anyhow!(
+            "key {key} does not match certificate {certificate}: use a key and certificate of the same pair"
+        ),
+        source => anyhow!(source).context(format!(
+            "key {key} or certificate {certificate} is unusable"
+        )),
     }
 }
 
-fn not_pem(path: &Path, expected: &'static str) -> Error {
-    Error::NotPem {
-        path: path.to_owned(),
-        expected,
-    }
+fn not_pem(path: &Path, expected: &str) -> Error {
+    let path = path.display();
+    anyhow!("{path} is not a PEM file: {expected} between BEGIN and END lines is required")
 }

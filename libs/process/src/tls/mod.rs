@@ -7,7 +7,7 @@ mod server;
 
 pub use expiry::{EXPIRY_NOTICE, not_after, register_expiry, warn_of_expiry_daily};
 pub use files::{
-    Error, authorities, certificates, client, identity_error, private_key, provider,
+    Error, authorities, certificates, client, identity_error, private_key, provider, setup_error,
     system_authorities,
 };
 pub use server::{Server, ServerFiles};

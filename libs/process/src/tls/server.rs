@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, slice, sync::Arc};
 
+use anyhow::Context as _;
 use rustls::{ServerConfig, server::WebPkiClientVerifier};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Error, authorities, certificates, identity_error, private_key, provider};
+use super::{Error, authorities, certificates, identity_error, private_key, provider, setup_error};
 use crate::reloading::Reloading;
 
 /// The files of a listener.
@@ -39,11 +40,13 @@ fn server(files: &ServerFiles, protocols: &[&str]) -> Result<ServerConfig, Error
     let provider = provider();
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(Error::Setup)?;
+        .map_err(setup_error)?;
     let builder = match &files.client_ca {
         Some(path) => {
             let roots = Arc::new(authorities(slice::from_ref(path))?);
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build()?;
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
+                .build()
+                .context("verification of client certificates cannot be set up")?;
             builder.with_client_cert_verifier(verifier)
         }
         None => builder.with_no_client_auth(),
