@@ -83,9 +83,7 @@ fn geocoder(
     let mut protocols = Vec::new();
     for spec in &config.geocoding.geocoders {
         match spec {
-            GeocoderSpec::Gazetteer => {
-                chain.push(Box::new(Arc::clone(gazetteer)));
-            }
+            GeocoderSpec::Gazetteer => chain.push(Box::new(Arc::clone(gazetteer))),
             GeocoderSpec::None => {}
             GeocoderSpec::Http(spec) => {
                 let language = &config.platform.locale;

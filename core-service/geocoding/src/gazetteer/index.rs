@@ -6,12 +6,8 @@ use std::{
 };
 
 use domain::address::LatLng;
-use moka::sync::Cache;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
-use sha2::{Digest, Sha256};
-
-use crate::{GeocodeResult, Query};
 
 use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
 
@@ -24,8 +20,6 @@ pub(super) struct Index {
     /// All read the same file, even after another file replaces it at its path.
     connections: Vec<Mutex<Connection>>,
     next_connection: AtomicUsize,
-    /// The addresses found by searches, by a hash of the query: a text is personal data.
-    found: Cache<[u8; 32], GeocodeResult>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,8 +66,6 @@ pub(super) struct KnownHouse {
 }
 
 const MAX_CONNECTIONS: usize = 8;
-/// A few megabytes.
-const MAX_CACHED: u64 = 10_000;
 const PRAGMAS: &str =
     "PRAGMA cache_size = -4096; PRAGMA mmap_size = 1073741824; PRAGMA query_only = ON;";
 
@@ -97,18 +89,6 @@ const LOWER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude 
     WHERE street = ?1 AND number < ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number DESC, suffix DESC LIMIT 1";
 const UPPER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number > ?2 AND (number % 2 = ?2 % 2 OR ?3) ORDER BY number, suffix LIMIT 1";
-
-/// A hash of all that the result depends on.
-fn key(query: &Query) -> [u8; 32] {
-    let Query {
-        text,
-        country,
-        near,
-        required,
-        store_id: _,
-    } = query;
-    Sha256::digest(format!("{:?}", (text, country, near, required))).into()
-}
 
 impl Index {
     pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
@@ -143,21 +123,7 @@ impl Index {
             countries,
             connections: connections.into_iter().map(Mutex::new).collect(),
             next_connection: AtomicUsize::new(0),
-            found: Cache::new(MAX_CACHED),
         })
-    }
-
-    /// Caches the result of a search if it is an address. Partial matches are large, and clients
-    /// can cause any number of them.
-    pub(super) fn cache_result(&self, query: &Query, result: &GeocodeResult) {
-        if matches!(result, GeocodeResult::Found(_)) {
-            self.found.insert(key(query), result.clone());
-        }
-    }
-
-    /// The result of an earlier search.
-    pub(super) fn cached_result(&self, query: &Query) -> Option<GeocodeResult> {
-        self.found.get(&key(query))
     }
 
     /// Reserves a connection for a search.

@@ -16,14 +16,14 @@ mod search;
 mod tests;
 
 use std::{
-    fs, io,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use parking_lot::Mutex;
+use moka::sync::Cache;
+use process::reloading::{self, Reloading};
+use sha2::{Digest, Sha256};
 
 use super::{Error, GeocodeResult, Geocoder, Query};
 pub use import::{Import, ImportError, ImportStats};
@@ -33,23 +33,18 @@ pub use index::OpenError;
 /// Demo data: well-known addresses of Paris, an extract of the French address database (BAN).
 const PARIS: &[u8] = include_bytes!("../paris.csv");
 
+/// A few megabytes.
+const MAX_CACHED: u64 = 10_000;
+
 /// The addresses of the current index file.
 pub struct Gazetteer {
     path: PathBuf,
-    current: Mutex<CurrentIndex>,
-}
-
-#[derive(Default)]
-struct CurrentIndex {
-    /// The file at the path at the last check.
-    last_seen: Option<FileIdentity>,
     /// The last index that could be opened.
-    index: Option<Arc<Index>>,
+    index: Reloading<Option<Index>, OpenError>,
+    /// The addresses found by searches, by a hash of the query and the file: a text is personal
+    /// data.
+    found: Cache<[u8; 32], GeocodeResult>,
 }
-
-/// Distinguishes a file from its replacement: device, inode, time of the last change in seconds and
-/// nanoseconds, size.
-type FileIdentity = (u64, u64, i64, i64, u64);
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +58,13 @@ pub enum SearchError {
 impl Gazetteer {
     /// The index at a path; the file may not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let file = path.clone();
+        let open = move || open(&file).map(Some);
         Self {
-            path: path.into(),
-            current: Mutex::default(),
+            index: Reloading::starting_with(None, vec![path.clone()], open),
+            path,
+            found: Cache::new(MAX_CACHED),
         }
     }
 
@@ -90,75 +89,55 @@ impl Gazetteer {
 
     /// Fails if there is no usable index. Blocks on file reads.
     pub fn check(&self) -> Result<(), SearchError> {
-        self.usable_index().map(|_| ())
-    }
-
-    fn usable_index(&self) -> Result<Arc<Index>, SearchError> {
-        self.index()
-            .ok_or_else(|| SearchError::NoIndex(self.path.clone()))
+        match &*self.index.current() {
+            Some(_) => Ok(()),
+            None => Err(SearchError::NoIndex(self.path.clone())),
+        }
     }
 
     /// Searches for an address, and caches it if it is found. Blocks on file reads: do not call
     /// from async code.
     pub fn search(&self, query: &Query) -> Result<GeocodeResult, SearchError> {
-        let index = self.usable_index()?;
-        let result = search_index(&index, query)?;
-        index.cache_result(query, &result);
+        let key = self.cache_key(query);
+        let index = self.index.current();
+        let index = index.as_ref().as_ref();
+        let index = index.ok_or_else(|| SearchError::NoIndex(self.path.clone()))?;
+        let result = search_index(index, query)?;
+        // Partial matches are large, and clients can cause any number of them.
+        if let (Some(key), GeocodeResult::Found(_)) = (key, &result) {
+            self.found.insert(key, result.clone());
+        }
         Ok(result)
     }
 
-    /// The address that an earlier search of the current index found. Does not block: `None` also
-    /// while an index is opened.
+    /// The address that an earlier search of the current file found. Does not block.
     fn cached_result(&self, query: &Query) -> Option<GeocodeResult> {
-        let file = identity(&self.path).ok();
-        let index = {
-            let current = self.current.try_lock()?;
-            let is_current = file.is_some() && current.last_seen == file;
-            current.index.clone().filter(|_| is_current)
-        };
-        index?.cached_result(query)
+        self.found.get(&self.cache_key(query)?)
     }
 
-    /// The current index. If a new file can't be opened, the previous index stays in use.
-    fn index(&self) -> Option<Arc<Index>> {
-        let mut current = self.current.lock();
-        let found = identity(&self.path).ok();
-        if found.is_some() && found != current.last_seen {
-            match self.open() {
-                Ok((identity, index)) => {
-                    *current = CurrentIndex {
-                        last_seen: Some(identity),
-                        index: Some(Arc::new(index)),
-                    };
-                }
-                Err(error) => {
-                    let error = &error as &(dyn std::error::Error + 'static);
-                    tracing::error!(error, path = %self.path.display(), "cannot open the address index");
-                    current.last_seen = found;
-                }
-            }
-        }
-        current.index.clone()
-    }
-
-    /// Opens the file at the path. Retries if it is replaced meanwhile.
-    fn open(&self) -> Result<(FileIdentity, Index), OpenError> {
-        const ATTEMPTS: usize = 5;
-        for _ in 0..ATTEMPTS {
-            let before = identity(&self.path)?;
-            let index = Index::open(&self.path);
-            if identity(&self.path)? == before {
-                return Ok((before, index?));
-            }
-        }
-        Err(io::Error::other("the file was replaced during every attempt").into())
+    /// A hash of all that a result depends on; `None` without a file.
+    fn cache_key(&self, query: &Query) -> Option<[u8; 32]> {
+        let Query {
+            text,
+            country,
+            near,
+            required,
+            store_id: _,
+        } = query;
+        let file = reloading::version(&self.path)?;
+        Some(Sha256::digest(format!("{:?}", (file, text, country, near, required))).into())
     }
 }
 
-fn identity(path: &Path) -> io::Result<FileIdentity> {
-    let file = fs::metadata(path)?;
-    let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
-    Ok((file.dev(), file.ino(), seconds, nanoseconds, file.size()))
+/// Opens the file at a path, again if it was replaced meanwhile: all connections read the same file.
+fn open(path: &Path) -> Result<Index, OpenError> {
+    loop {
+        let version = reloading::version(path);
+        let index = Index::open(path);
+        if reloading::version(path) == version {
+            return index;
+        }
+    }
 }
 
 fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {
@@ -187,15 +166,15 @@ fn rank(result: &GeocodeResult) -> (u8, f64) {
     }
 }
 
-/// Runs the searches on blocking threads. Caches the addresses found in the current index, because
-/// shops send the same texts again and again.
+/// Runs searches on blocking threads, except those for addresses that are cached: shops send the same
+/// texts again and again.
 impl Geocoder for Arc<Gazetteer> {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
         async move {
             if let Some(result) = self.cached_result(query) {
                 return Ok(result);
             }
-            let (gazetteer, query) = (Self::clone(self), query.clone());
+            let (gazetteer, query) = (Arc::clone(self), query.clone());
             let searched = tokio::task::spawn_blocking(move || gazetteer.search(&query)).await;
             searched
                 .map_err(|error| Error::Unavailable(Box::new(error)))?
