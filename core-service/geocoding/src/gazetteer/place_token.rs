@@ -7,10 +7,9 @@ pub(super) fn locality(id: i64) -> String {
     format!("l{id}")
 }
 
-/// `None` for an empty postcode.
-pub(super) fn postcode(postcode: &str) -> Option<String> {
-    let code = normalize_postcode(postcode);
-    (!code.is_empty()).then(|| format!("p{code}"))
+/// Of a normalized postcode.
+pub(super) fn postcode(code: &str) -> String {
+    format!("p{code}")
 }
 
 pub(super) fn cell(number: i64) -> String {

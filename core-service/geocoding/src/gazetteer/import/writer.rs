@@ -1,7 +1,7 @@
 //! Writes a new index, address by address.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
+    collections::{BTreeMap, HashMap, hash_map::Entry},
     path::Path,
 };
 
@@ -22,20 +22,10 @@ pub(super) struct Writer {
     connection: Connection,
     /// Ids of localities by country and normalized name.
     localities: HashMap<(String, String), i64>,
-    /// A cache of `localities` and `streets` by the names in the data, so that each name is
-    /// normalized only once.
-    cached_localities: HashMap<(String, String), CachedLocality>,
     /// Streets by locality and normalized name.
     streets: HashMap<(i64, String), Street>,
-    postcodes: BTreeSet<(String, i64)>,
-    /// Normalized names of localities, with the number of localities of each name.
-    locality_keys: BTreeMap<String, u64>,
-}
-
-/// A locality with its streets by their names in the data.
-struct CachedLocality {
-    id: i64,
-    streets: HashMap<String, Street>,
+    /// The country, the town and the street of the last address, as in the data, and that street.
+    last: Option<([String; 3], Street)>,
 }
 
 #[derive(Clone)]
@@ -53,7 +43,7 @@ const INSERT_STREET: &str =
 const INSERT_NAME: &str = "INSERT INTO names (id, street, words) VALUES (?1, ?2, ?3)";
 const INSERT_INDEXED_NAME: &str =
     "INSERT INTO names_index (rowid, words, place) VALUES (?1, ?2, ?3)";
-const INSERT_POSTCODE: &str = "INSERT INTO postcodes VALUES (?1, ?2)";
+const INSERT_POSTCODE: &str = "INSERT OR IGNORE INTO postcodes VALUES (?1, ?2)";
 const INSERT_DICTIONARY: &str = "INSERT INTO dictionaries VALUES (?1, ?2)";
 const STREETS: &str = "SELECT streets.id, locality, streets.name, postcode, country FROM streets
     JOIN localities ON localities.id = locality ORDER BY streets.id";
@@ -74,10 +64,8 @@ impl Writer {
         Ok(Self {
             connection,
             localities: HashMap::new(),
-            cached_localities: HashMap::new(),
             streets: HashMap::new(),
-            postcodes: BTreeSet::new(),
-            locality_keys: BTreeMap::new(),
+            last: None,
         })
     }
 
@@ -105,34 +93,16 @@ impl Writer {
 
     fn street(&mut self, address: &FileAddress<'_>) -> rusqlite::Result<Street> {
         // Normalization is slow, and consecutive addresses are mostly in the same street.
-        let name_in_data = (address.country.to_owned(), address.town.to_owned());
-        if let Some(cached) = self.cached_localities.get(&name_in_data)
-            && let Some(street) = cached.streets.get(address.street)
+        let names = [address.country, address.town, address.street];
+        if let Some((last_names, street)) = &self.last
+            && *last_names == names
         {
-            if street.postcode != address.postcode {
-                self.postcodes
-                    .insert((normalize_postcode(address.postcode), cached.id));
-            }
             return Ok(street.clone());
         }
         let country = Country::of(address.country);
-        let locality = match self.cached_localities.get(&name_in_data) {
-            Some(cached) => cached.id,
-            None => self.locality(address, country)?,
-        };
-        self.postcodes
-            .insert((normalize_postcode(address.postcode), locality));
+        let locality = self.locality(address, country)?;
         let street = self.insert_street(address, locality, country)?;
-        let cached = self
-            .cached_localities
-            .entry(name_in_data)
-            .or_insert_with(|| CachedLocality {
-                id: locality,
-                streets: HashMap::new(),
-            });
-        cached
-            .streets
-            .insert(address.street.to_owned(), street.clone());
+        self.last = Some((names.map(str::to_owned), street.clone()));
         Ok(street)
     }
 
@@ -148,7 +118,6 @@ impl Writer {
         self.connection
             .prepare_cached(INSERT_LOCALITY)?
             .execute(params![next_id, key, name, address.country])?;
-        *self.locality_keys.entry(key).or_default() += 1;
         Ok(*entry.insert(next_id))
     }
 
@@ -177,19 +146,15 @@ impl Writer {
     /// Builds the search structures and closes the file.
     pub(super) fn finish(self) -> Result<(), ImportError> {
         let connection = self.connection;
-        let mut insert = connection.prepare(INSERT_POSTCODE)?;
-        for (code, locality) in self.postcodes.iter().filter(|(code, _)| !code.is_empty()) {
-            insert.execute(params![code, locality])?;
-        }
-        drop(insert);
         let words = index_names(&connection)?;
         connection.execute(SET_LOCALITY_POINTS, [])?;
+        let mut localities = BTreeMap::<String, u64>::new();
+        for (_, key) in self.localities.into_keys() {
+            *localities.entry(key).or_default() += 1;
+        }
         let mut insert = connection.prepare(INSERT_DICTIONARY)?;
         insert.execute(params!["words", Dictionary::encode(&words)?])?;
-        insert.execute(params![
-            "localities",
-            Dictionary::encode(&self.locality_keys)?
-        ])?;
+        insert.execute(params!["localities", Dictionary::encode(&localities)?])?;
         drop(insert);
         schema::create_indexes(&connection)?;
         connection.execute_batch("COMMIT")?;
@@ -198,12 +163,14 @@ impl Writer {
     }
 }
 
-/// Indexes the names of all streets and sets their points; returns the frequency of each word.
+/// Indexes the names and postcodes of all streets and sets their points; returns the frequency of each
+/// word.
 fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64>> {
     let mut streets = connection.prepare(STREETS)?;
     let mut middle_house = connection.prepare(MIDDLE_HOUSE)?;
     let mut postcodes = connection.prepare(POSTCODES)?;
     let mut set_point = connection.prepare(SET_STREET_POINT)?;
+    let mut insert_postcode = connection.prepare(INSERT_POSTCODE)?;
     let mut insert_name = connection.prepare(INSERT_NAME)?;
     let mut insert_indexed_name = connection.prepare(INSERT_INDEXED_NAME)?;
     let mut words = BTreeMap::<String, u64>::new();
@@ -223,10 +190,13 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         ];
         let point = point::from_units(latitude, longitude);
         place.extend(point.map(|point| place_token::cell(point::cell(point))));
-        place.extend(place_token::postcode(&postcode));
         let other_postcodes = postcodes.query_map([id], |row| row.get::<_, String>(0))?;
-        for postcode in other_postcodes {
-            place.extend(place_token::postcode(&postcode?));
+        for postcode in std::iter::once(Ok(postcode)).chain(other_postcodes) {
+            let code = normalize_postcode(&postcode?);
+            if !code.is_empty() {
+                insert_postcode.execute(params![code, locality])?;
+                place.push(place_token::postcode(&code));
+            }
         }
         let place = place.join(" ");
         // `Parvis Notre-Dame - Place Jean-Paul II` is also known by its first part.

@@ -131,7 +131,7 @@ impl Search<'_> {
                 let localities = self.parsed.towns.iter().flat_map(|town| &town.localities);
                 let postcodes = self.parsed.postcodes.iter();
                 let postcodes = postcodes.filter(|postcode| !postcode.localities.is_empty());
-                let postcodes = postcodes.filter_map(|known| place_token::postcode(&known.code));
+                let postcodes = postcodes.map(|known| place_token::postcode(&known.code));
                 localities
                     .map(|locality| place_token::locality(locality.id))
                     .chain(postcodes)

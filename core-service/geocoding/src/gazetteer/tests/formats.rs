@@ -130,6 +130,28 @@ fn a_gzip_file_is_decompressed() {
 }
 
 #[test]
+fn the_addresses_of_a_street_need_not_follow_each_other() {
+    let gazetteer = gazetteer_of(
+        "FR",
+        "lon,lat,number,street,city,postcode\n\
+         2.331,48.871,1,Rue Alpha,Paris,75001\n\
+         2.341,48.861,1,Rue Beta,Paris,75003\n\
+         2.332,48.872,3,Rue Alpha,Paris,75002\n\
+         2.342,48.862,3,Rue Beta,Paris,75003\n",
+    );
+
+    for text in [
+        "1 rue Alpha, 75001 Paris",
+        "3 rue Alpha, 75002 Paris",
+        "3 rue Beta, 75003 Paris",
+        // Between two houses of one street.
+        "2 rue Alpha, Paris",
+    ] {
+        found(&gazetteer, text);
+    }
+}
+
+#[test]
 fn an_invalid_file_is_rejected_and_keeps_the_index() {
     let paris = paris();
     for (file, expected) in [
