@@ -301,7 +301,8 @@ pub fn egress(settings: &Settings) -> anyhow::Result<Policy> {
     if settings.has_demo_permissions() {
         policy.allow_http = true;
         for network in LOOPBACK {
-            policy.allowed_networks.push(network.parse()?);
+            let network = network.parse().map_err(anyhow::Error::msg)?;
+            policy.allowed_networks.push(network);
         }
     }
     Ok(policy)

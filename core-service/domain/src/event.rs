@@ -60,10 +60,7 @@ mod tests {
             assert_eq!((event.as_str(), text.parse()), (text, Ok(event)));
         }
         assert_eq!(
-            "delivery.lost"
-                .parse::<EventName>()
-                .unwrap_err()
-                .to_string(),
+            "delivery.lost".parse::<EventName>().unwrap_err(),
             "there is no event \"delivery.lost\"; the events are \
              delivery.completed, delivery.picked, delivery.cancelled"
         );

@@ -14,7 +14,7 @@ pub mod event;
 pub mod event_log;
 pub mod id;
 pub mod money;
-pub mod named_enum;
+mod named_enum;
 pub mod notification;
 pub mod notification_state;
 pub mod price_list;

@@ -1,24 +1,9 @@
 //! Enums whose values have names, in the database and in the API.
 
-/// A name that no value has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {kind} {name:?}; the {kind}s are {known}")]
-pub struct UnknownName {
-    kind: &'static str,
-    name: String,
-    known: String,
-}
-
-impl UnknownName {
-    const MAX_CHARACTERS: usize = 64;
-
-    pub(crate) fn new(kind: &'static str, name: &str, known: String) -> Self {
-        Self {
-            kind,
-            name: name.chars().take(Self::MAX_CHARACTERS).collect(),
-            known,
-        }
-    }
+/// The error for a name that no value has.
+pub(crate) fn unknown_name(kind: &str, name: &str, known: &str) -> String {
+    let name: String = name.chars().take(64).collect();
+    format!("there is no {kind} {name:?}; the {kind}s are {known}")
 }
 
 /// Defines an enum with [`std::str::FromStr`] and `as_str`. Its kind and the separator of its names
@@ -47,13 +32,13 @@ macro_rules! named_enum {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::named_enum::UnknownName;
+            type Err = String;
 
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
+            fn from_str(text: &str) -> Result<Self, String> {
                 let mut all = Self::ALL.into_iter();
                 all.find(|value| value.as_str() == text).ok_or_else(|| {
                     let known = Self::ALL.map(Self::as_str).join($separator);
-                    $crate::named_enum::UnknownName::new($kind, text, known)
+                    $crate::named_enum::unknown_name($kind, text, &known)
                 })
             }
         }

@@ -28,7 +28,7 @@ mod tests {
             assert_eq!((state.as_str(), text.parse()), (text, Ok(state)));
         }
         assert_eq!(
-            "lost".parse::<State>().unwrap_err().to_string(),
+            "lost".parse::<State>().unwrap_err(),
             "there is no state \"lost\"; the states are \
              pending, failed, delivered, exhausted, cancelled"
         );

@@ -30,10 +30,6 @@ impl Store {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Country(String);
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a country; give two letters (ISO 3166-1), such as FR")]
-pub struct UnknownCountry(String);
-
 impl Country {
     pub fn as_str(&self) -> &str {
         &self.0
@@ -41,39 +37,40 @@ impl Country {
 }
 
 impl std::str::FromStr for Country {
-    type Err = UnknownCountry;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let code = text.to_ascii_uppercase();
         if code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) {
             Ok(Self(code))
         } else {
-            Err(UnknownCountry(text.chars().take(64).collect()))
+            let expected = "a country; give two letters (ISO 3166-1), such as FR";
+            Err(is_not(text, expected))
         }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a time zone; give an IANA name, such as Europe/Paris")]
-pub struct UnknownTimeZone(String);
-
 /// Parses an IANA time zone name.
-pub fn parse_time_zone(name: &str) -> Result<TimeZone, UnknownTimeZone> {
-    let unknown = || UnknownTimeZone(name.chars().take(64).collect());
+pub fn parse_time_zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name)
         .ok()
         .filter(|zone| zone.iana_name().is_some())
-        .ok_or_else(unknown)
+        .ok_or_else(|| is_not(name, "a time zone; give an IANA name, such as Europe/Paris"))
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a currency; give three letters (ISO 4217), such as EUR")]
-pub struct UnknownCurrency(String);
-
 /// Parses an ISO 4217 code, in any case.
-pub fn parse_currency(code: &str) -> Result<Currency, UnknownCurrency> {
-    Currency::from_code(&code.to_ascii_uppercase())
-        .ok_or_else(|| UnknownCurrency(code.chars().take(64).collect()))
+pub fn parse_currency(code: &str) -> Result<Currency, String> {
+    Currency::from_code(&code.to_ascii_uppercase()).ok_or_else(|| {
+        is_not(
+            code,
+            "a currency; give three letters (ISO 4217), such as EUR",
+        )
+    })
+}
+
+fn is_not(text: &str, expected: &str) -> String {
+    let text: String = text.chars().take(64).collect();
+    format!("{text:?} is not {expected}")
 }
 
 #[cfg(test)]
@@ -84,8 +81,9 @@ mod tests {
     fn a_country_has_two_letters() {
         assert_eq!("fr".parse(), Ok(Country("FR".to_owned())));
         for wrong in ["FRA", "F1", "", "é"] {
-            let expected = Err(UnknownCountry(wrong.to_owned()));
-            assert_eq!(wrong.parse::<Country>(), expected);
+            let expected =
+                format!("{wrong:?} is not a country; give two letters (ISO 3166-1), such as FR");
+            assert_eq!(wrong.parse::<Country>(), Err(expected));
         }
     }
 

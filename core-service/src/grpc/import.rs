@@ -102,9 +102,9 @@ where
     fn begin(&mut self, message: proto::ImportAddressesRequest) -> Result<(), Error> {
         if let Some(name) = message.file_name {
             let country = match message.country_code {
-                Some(code) => code.parse::<Country>().map_err(|error| {
-                    Error::invalid("country_code", "UNKNOWN_COUNTRY", error.to_string())
-                })?,
+                Some(code) => code
+                    .parse::<Country>()
+                    .map_err(|error| Error::invalid("country_code", "UNKNOWN_COUNTRY", error))?,
                 None => self.country.clone(),
             };
             self.next = Some((name, country));

@@ -5,5 +5,5 @@ mod network;
 mod policy;
 mod routable;
 
-pub use network::{Network, NetworkError};
+pub use network::Network;
 pub use policy::{Denied, MAX_URL_LENGTH, Policy, UrlError, host_and_port};

@@ -28,22 +28,6 @@ pub struct Options {
     pub bias: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidOption {
-    #[error(
-        "{0:?} is not a geocoder option; the options are rate, timeout, concurrency, country, language and bias"
-    )]
-    Unknown(String),
-    #[error("the geocoder option {0} is given twice")]
-    Twice(String),
-    #[error("{value:?} is not a valid {name} for a geocoder; give {expected}")]
-    Value {
-        name: String,
-        value: String,
-        expected: &'static str,
-    },
-}
-
 impl Options {
     /// Nominatim's public server permits one request a second.
     fn default_for(protocol: Protocol) -> Self {
@@ -62,23 +46,21 @@ impl Options {
     }
 
     /// Parses a URL's fragment: `name=value`, joined by `&`.
-    pub(crate) fn parse(protocol: Protocol, fragment: &str) -> Result<Self, InvalidOption> {
+    pub(crate) fn parse(protocol: Protocol, fragment: &str) -> Result<Self, String> {
         let mut options = Self::default_for(protocol);
         let mut seen = BTreeSet::new();
         for (name, value) in form_urlencoded::parse(fragment.as_bytes()) {
             if !seen.insert(name.clone()) {
-                return Err(InvalidOption::Twice(name.into_owned()));
+                return Err(format!("the geocoder option {name} is given twice"));
             }
             options.set(&name, &value)?;
         }
         Ok(options)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), InvalidOption> {
-        let invalid = |expected| InvalidOption::Value {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            expected,
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let invalid = |expected: &str| {
+            format!("{value:?} is not a valid {name} for a geocoder; give {expected}")
         };
         match name {
             "rate" => {
@@ -115,7 +97,12 @@ impl Options {
                     _ => return Err(invalid("yes or no")),
                 };
             }
-            _ => return Err(InvalidOption::Unknown(name.chars().take(30).collect())),
+            _ => {
+                let start: String = name.chars().take(30).collect();
+                return Err(format!(
+                    "{start:?} is not a geocoder option; the options are rate, timeout, concurrency, country, language and bias"
+                ));
+            }
         }
         Ok(())
     }
@@ -192,7 +179,7 @@ mod tests {
             ("rate", "\"\" is not a valid rate"),
         ] {
             let error = Options::parse(Protocol::Photon, invalid).unwrap_err();
-            assert!(error.to_string().contains(expected), "{invalid}: {error}");
+            assert!(error.contains(expected), "{invalid}: {error}");
         }
     }
 }

@@ -22,19 +22,9 @@ pub enum ImportError {
         line: u64,
         source: io::Error,
     },
-    #[error("{name} {source}")]
-    Format { name: String, source: FormatError },
+    /// The format of a file is not supported.
+    #[error("{0}")]
+    Format(String),
     #[error("no address imported: {0}")]
     NoAddressImported(ImportStats),
-}
-
-/// Why the format of a file is not supported.
-#[derive(Debug, thiserror::Error)]
-pub enum FormatError {
-    #[error("is empty")]
-    Empty,
-    #[error(
-        "is neither GeoJSON lines nor CSV with the columns of the French BAN (numero, rep, nom_voie, code_postal, nom_commune, lon, lat) or of OpenAddresses (LON, LAT, NUMBER, STREET, CITY, POSTCODE): the column {0} is missing"
-    )]
-    MissingColumn(&'static str),
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
-    error::{FormatError, ImportError},
+    error::ImportError,
     import_stats::{ImportStats, SkipReason},
 };
 
@@ -66,7 +66,7 @@ pub(super) fn read(
         add,
     };
     match first {
-        None => Err(reader.format_error(FormatError::Empty)),
+        None => Err(ImportError::Format(format!("{name} is empty"))),
         Some(b'{') => reader.geojson(file),
         Some(_) => reader.csv(file),
     }
@@ -204,13 +204,14 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
         let column = |name: &str| headers.iter().position(|header| header == name);
         // The name of a column in `OpenAddresses`, and in the BAN.
         let either = |name, name_in_ban| column(name).or_else(|| column(name_in_ban));
-        let required =
-            |name, name_in_ban| either(name, name_in_ban).ok_or(FormatError::MissingColumn(name));
-        let format_error = |error| self.format_error(error);
-        let longitude = required("lon", "lon").map_err(format_error)?;
-        let latitude = required("lat", "lat").map_err(format_error)?;
-        let street = required("street", "nom_voie").map_err(format_error)?;
-        let number = required("number", "numero").map_err(format_error)?;
+        let required = |name, name_in_ban| {
+            let missing = || missing_column(self.name, name);
+            either(name, name_in_ban).ok_or_else(missing)
+        };
+        let longitude = required("lon", "lon")?;
+        let latitude = required("lat", "lat")?;
+        let street = required("street", "nom_voie")?;
+        let number = required("number", "numero")?;
         let suffix = column("rep");
         let postcode = either("postcode", "code_postal");
         let city = either("city", "nom_commune");
@@ -270,13 +271,6 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
         Ok(())
     }
 
-    fn format_error(&self, source: FormatError) -> ImportError {
-        ImportError::Format {
-            name: self.name.to_owned(),
-            source,
-        }
-    }
-
     fn read_error(&self, line: u64, source: io::Error) -> ImportError {
         ImportError::Read {
             name: self.name.to_owned(),
@@ -284,6 +278,12 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
             source,
         }
     }
+}
+
+fn missing_column(file: &str, column: &str) -> ImportError {
+    ImportError::Format(format!(
+        "{file} is neither GeoJSON lines nor CSV with the columns of the French BAN (numero, rep, nom_voie, code_postal, nom_commune, lon, lat) or of OpenAddresses (LON, LAT, NUMBER, STREET, CITY, POSTCODE): the column {column} is missing"
+    ))
 }
 
 fn parse_address<'a>(
