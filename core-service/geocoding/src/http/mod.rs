@@ -16,10 +16,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use domain::store::Country;
 use futures_util::{FutureExt, future::BoxFuture};
-use governor::{
-    DefaultDirectRateLimiter, Quota, RateLimiter,
-    clock::{Clock as _, DefaultClock},
-};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use http::StatusCode;
 use process::logs::error_chain;
 use tokio::{
@@ -57,17 +54,7 @@ const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 const MAX_RATE_LIMIT_WAIT: Duration = Duration::from_secs(2);
 
 /// Why a query failed.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("rate limit exceeded")]
-    RateLimited,
-    #[error(transparent)]
-    Upstream(#[from] upstream::Error),
-    #[error("rejected with status {0}")]
-    Rejected(StatusCode),
-    #[error("invalid response")]
-    InvalidResponse(#[from] serde_json::Error),
-}
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl HttpGeocoder {
     /// `language` (BCP 47) is the default language of results, `name` is for metrics. Fails if TLS
@@ -194,14 +181,15 @@ impl HttpGeocoder {
             | StatusCode::UNPROCESSABLE_ENTITY => {
                 return Ok(Vec::new());
             }
-            status => return Err(Failure::Rejected(status)),
+            status => return Err(format!("rejected with status {status}").into()),
         }
-        Ok(match self.spec.protocol {
-            Protocol::Nominatim => nominatim::places(&response.body)?,
-            Protocol::Photon => photon::places(&response.body)?,
-            Protocol::Addok => addok::places(&response.body)?,
-            Protocol::Pelias => pelias::places(&response.body)?,
-        })
+        let places = match self.spec.protocol {
+            Protocol::Nominatim => nominatim::places(&response.body),
+            Protocol::Photon => photon::places(&response.body),
+            Protocol::Addok => addok::places(&response.body),
+            Protocol::Pelias => pelias::places(&response.body),
+        };
+        places.map_err(|error| format!("invalid response: {error}").into())
     }
 
     /// Waits until the rate limit permits a request: stores take turns.
@@ -209,10 +197,7 @@ impl HttpGeocoder {
         let permitted = async {
             let _turn_in_store = queue.rate_limit.lock().await;
             let _turn = self.rate_limit_turn.lock().await;
-            let clock = DefaultClock::default();
-            while let Err(not_until) = self.rate_limiter.check() {
-                tokio::time::sleep(not_until.wait_time_from(clock.now())).await;
-            }
+            self.rate_limiter.until_ready().await;
         };
         // Leaves half of the timeout for the request.
         timeout(
@@ -220,7 +205,7 @@ impl HttpGeocoder {
             permitted,
         )
         .await
-        .map_err(|_| Failure::RateLimited)
+        .map_err(|_| "rate limit exceeded".into())
     }
 
     fn url(&self, request: &GeocodeRequest) -> Url {
@@ -246,7 +231,7 @@ impl Geocoder for HttpGeocoder {
                         "{} ({}): {}",
                         self.spec.protocol.name(),
                         self.spec.base_url.host_str().unwrap_or_default(),
-                        error_chain(&failure)
+                        error_chain(&*failure)
                     )
                     .into(),
                 )

@@ -157,7 +157,10 @@ async fn requests_stay_within_the_rate_limit() {
     let results = join_all((0..5).map(|_| geocoder.search(&query))).await;
 
     // A request waits for the rate limiter for at most half of the timeout.
-    let is_rate_limited = |result: &&Result<_, _>| matches!(result, Err(Failure::RateLimited));
+    let is_rate_limited = |result: &&Result<_, Failure>| {
+        let failure = result.as_ref().err();
+        failure.is_some_and(|failure| failure.to_string() == "rate limit exceeded")
+    };
     let rate_limited = results.iter().filter(is_rate_limited).count();
     let sent = server.targets().len();
     assert_eq!(sent + rate_limited, 5, "{results:?}");
