@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -171,22 +171,16 @@ fn request(uri: &Uri) -> Request<Empty<Bytes>> {
 }
 
 async fn read_body(response: http::Response<Incoming>, max_bytes: usize) -> Result<Bytes, Error> {
-    let mut body = response.into_body();
+    let body = response.into_body();
     let declared = body.size_hint().lower();
     if usize::try_from(declared).map_or(true, |declared| declared > max_bytes) {
         return Err(Error::ResponseTooLarge(max_bytes));
     }
-    let mut read = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Error::IncompleteResponse)?.into_data() else {
-            continue;
-        };
-        if data.len() > max_bytes - read.len() {
-            return Err(Error::ResponseTooLarge(max_bytes));
-        }
-        read.extend_from_slice(&data);
+    match Limited::new(body, max_bytes).collect().await {
+        Ok(read) => Ok(read.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Error::ResponseTooLarge(max_bytes)),
+        Err(error) => Err(Error::IncompleteResponse(error)),
     }
-    Ok(read.freeze())
 }
 
 /// Parses a timeout that an operator configures: `2s`, `500ms`, at most 20 s.

@@ -20,7 +20,7 @@ pub enum Error {
     #[error("no response")]
     NoResponse(#[source] legacy::Error),
     #[error("the response is incomplete")]
-    IncompleteResponse(#[source] hyper::Error),
+    IncompleteResponse(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the response is longer than {0} bytes")]
     ResponseTooLarge(usize),
     #[error("the response status is {status}")]
