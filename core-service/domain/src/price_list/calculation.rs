@@ -58,9 +58,9 @@ pub struct RuleOutcome {
 pub(super) struct Calculator<'a> {
     pub(super) strategy: Strategy,
     pub(super) totals: &'a Totals,
-    pub(super) delivery_scope: &'a Context<'a, 'a>,
-    /// The CEL scopes of pickup and dropoff; empty if the list has no task rules.
-    pub(super) task_scopes: Vec<Context<'a, 'a>>,
+    /// The CEL scopes of the rules for the delivery, and for pickup and dropoff.
+    pub(super) delivery: Context<'a, 'a>,
+    pub(super) tasks: [Context<'a, 'a>; 2],
     pub(super) subtotal: Option<i64>,
     /// Why the remaining rules are skipped; `None` while rules are applied.
     pub(super) skip_reason: Option<SkipReason>,
@@ -135,17 +135,14 @@ impl Calculator<'_> {
         let when = &rule.condition_text;
         let failed = |error: EvaluationError| format!("can't evaluate {when}: {error}");
         if rule.target == Target::Delivery {
-            let matches = rule
-                .condition
-                .evaluate(self.delivery_scope)
-                .map_err(failed)?;
+            let matches = rule.condition.evaluate(&self.delivery).map_err(failed)?;
             return matches
                 .then(|| (1, format!("{when} is true")))
                 .ok_or_else(|| format!("{when} is false"));
         }
         let mut matched = Vec::new();
         let mut failure = None;
-        for (scope, name) in self.task_scopes.iter().zip(["the pickup", "the dropoff"]) {
+        for (scope, name) in self.tasks.iter().zip(["the pickup", "the dropoff"]) {
             match rule.condition.evaluate(scope) {
                 Ok(true) => matched.push(name),
                 Ok(false) => {}

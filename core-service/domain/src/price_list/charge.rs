@@ -3,9 +3,10 @@
 use toml::{Spanned, de::DeValue};
 
 use super::{
-    definition::{Fields, Measure, Strategy},
+    definition::{Measure, Strategy},
     totals::Totals,
 };
+use crate::definition::Fields;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Charge {
@@ -195,6 +196,7 @@ impl Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::read_toml;
 
     fn step(measure: Measure, amount: i64, every: i64, above: i64) -> Charge {
         Charge::Step {
@@ -208,9 +210,11 @@ mod tests {
     #[test]
     fn a_fixed_price_of_one_rule_may_be_zero_but_not_negative() {
         let fixed = |amount, strategy| {
-            let (text, mut mistakes) = (format!("price = {amount}"), Vec::new());
-            let mut rule = Fields::of_definition(&text, &mut mistakes).unwrap();
-            Charge::read(&mut rule, strategy, |_| true) == Some(Charge::Fixed(amount))
+            let text = format!("price = {amount}");
+            let read = read_toml(&text, 1, |mut rule| {
+                Charge::read(&mut rule, strategy, |_| true)
+            });
+            read == Ok(Charge::Fixed(amount))
         };
         assert!(fixed(0, Strategy::First) && fixed(-1, Strategy::Sum));
         assert!(!fixed(-1, Strategy::First));

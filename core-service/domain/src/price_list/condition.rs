@@ -5,10 +5,7 @@ use cel::{
     common::ast::{Expr, IdedExpr},
 };
 
-use super::{
-    check::{Checker, ConditionError, KnownNames},
-    sample_inputs::SampleInputs,
-};
+use super::check::{Checker, ConditionError, KnownNames};
 
 /// A checked condition: all names are known, and its value for the sample deliveries is
 /// boolean.
@@ -46,7 +43,7 @@ impl Condition {
         text: &str,
         env: &Env,
         names: KnownNames<'_>,
-        sample_inputs: &SampleInputs<'_>,
+        sample_scopes: &[Context<'_, '_>],
     ) -> Result<Self, Vec<ConditionError>> {
         check_text(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
@@ -65,7 +62,7 @@ impl Condition {
         };
         checker.check_expression(&mut expression);
         if checker.errors.is_empty() {
-            sample_inputs.with_scopes(|scopes| checker.check_is_boolean(&expression, scopes));
+            checker.check_is_boolean(&expression, sample_scopes);
         }
         if checker.errors.is_empty() {
             Ok(Self(expression))

@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Zoned};
 
 use super::{
     calculation::{Calculation, Calculator, Rule},
-    definition::{Strategy, Target},
+    definition::Strategy,
     totals::Totals,
-    variables::Variables,
+    variables::{Scope, Variables},
 };
 use crate::{
     delivery::DeliveryPlan,
@@ -56,17 +56,18 @@ impl PriceList {
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
         let totals = Totals::of(plan, &self.volumes);
         let variables = Variables::new(plan, &totals, store, now);
-        let delivery = variables.scope(&self.functions);
-        // Most lists have no task rules; they need no task scopes.
-        let has_task_rules = self.rules.iter().any(|rule| rule.target == Target::Task);
-        let kinds = [TaskKind::Pickup, TaskKind::Dropoff];
-        let kinds = kinds.into_iter().filter(|_| has_task_rules);
-        let tasks: Vec<_> = kinds.map(|kind| variables.task_variable(kind)).collect();
+        let scopes = [None, Some(TaskKind::Pickup), Some(TaskKind::Dropoff)].map(|task| Scope {
+            variables: &variables,
+            task,
+        });
+        let [delivery, pickup, dropoff] = scopes
+            .each_ref()
+            .map(|scope| scope.context(&self.functions));
         let calculator = Calculator {
             strategy: self.strategy,
             totals: &totals,
-            delivery_scope: &delivery,
-            task_scopes: tasks.iter().map(|task| task.scope(&delivery)).collect(),
+            delivery,
+            tasks: [pickup, dropoff],
             subtotal: None,
             skip_reason: None,
         };

@@ -2,11 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::Range,
     sync::Arc,
 };
 
-use cel::Env;
+use cel::{Context, Env};
 use iso_currency::Currency;
 use jiff::SignedDuration;
 use toml::{Spanned, de::DeValue};
@@ -16,14 +15,22 @@ use super::{
     charge::Charge,
     check::KnownNames,
     condition::Condition,
-    definition::{Fields, Strategy, Target},
+    definition::{Strategy, Target},
     functions,
     list::PriceList,
-    sample_inputs::SampleInputs,
+    sample_inputs::{SampleInput, sample_inputs},
+    variables::Scope,
     warnings,
 };
-use crate::{definition::Mistake, money::TaxRate, zone::Zones};
+use crate::{
+    definition::{Fields, Mistake, read_toml},
+    money::TaxRate,
+    task::TaskKind,
+    zone::Zones,
+};
 
+/// The maximum number of reported mistakes, so that the error response is short.
+const MAX_MISTAKES: usize = 100;
 const MAX_RULES: usize = 500;
 /// Maximum length of a definition in bytes.
 const MAX_LENGTH: usize = 1024 * 1024;
@@ -60,7 +67,11 @@ impl PriceList {
         }
         let parsed = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            let parsing = thread.spawn_scoped(scope, || price_list(store_currency, text, zones));
+            let parsing = thread.spawn_scoped(scope, || {
+                read_toml(text, MAX_MISTAKES, |fields| {
+                    read_list(fields, store_currency, zones)
+                })
+            });
             parsing.map(|parsing| {
                 parsing
                     .join()
@@ -74,24 +85,6 @@ impl PriceList {
     }
 }
 
-fn price_list(
-    store_currency: Option<Currency>,
-    text: &str,
-    zones: &Zones,
-) -> Result<PriceList, Vec<Mistake>> {
-    let mut mistakes = Vec::new();
-    let list = Fields::of_definition(text, &mut mistakes)
-        .and_then(|fields| read_list(fields, store_currency, zones));
-    match list {
-        Some(list) if mistakes.is_empty() => Ok(list),
-        _ => {
-            mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-            Err(mistakes)
-        }
-    }
-}
-
-/// Reads the whole definition, even after a mistake, to report all of them.
 fn read_list(
     mut fields: Fields<'_, '_>,
     store_currency: Option<Currency>,
@@ -110,12 +103,19 @@ fn read_list(
     let env = Arc::new(Env::default().with_stdlib());
     let functions = functions::context(&env, zones);
     let rules = {
+        let samples = sample_inputs(packages.as_ref(), &volumes);
+        let variables = samples.each_ref().map(SampleInput::variables);
+        // Task rules have all variables of delivery rules too.
+        let task = Some(TaskKind::Dropoff);
+        let scopes = variables
+            .each_ref()
+            .map(|variables| Scope { variables, task });
         let reader = RuleReader {
             env: &env,
             zones,
             strategy,
             is_package: &|kind| packages.as_ref().is_some_and(|types| types.contains(kind)),
-            sample_inputs: SampleInputs::new(&functions, packages.as_ref(), &volumes),
+            sample_scopes: &scopes.each_ref().map(|scope| scope.context(&functions)),
         };
         reader.rules(&mut fields)
     };
@@ -224,8 +224,8 @@ struct RuleReader<'a> {
     zones: &'a Zones,
     strategy: Strategy,
     is_package: &'a dyn Fn(&str) -> bool,
-    /// The deliveries with which each condition is evaluated, to check it.
-    sample_inputs: SampleInputs<'a>,
+    /// Those of the deliveries with which each condition is evaluated, to check it.
+    sample_scopes: &'a [Context<'a, 'a>],
 }
 
 impl RuleReader<'_> {
@@ -285,12 +285,12 @@ impl RuleReader<'_> {
             is_package: self.is_package,
             is_zone: &|zone| self.zones.has(zone),
         };
-        let errors = match Condition::parse(when.get_ref(), self.env, names, &self.sample_inputs) {
+        let errors = match Condition::parse(when.get_ref(), self.env, names, self.sample_scopes) {
             Ok(condition) => return Some(condition),
             Err(errors) => errors,
         };
         for error in errors {
-            let span = source_span(fields.text, when.span(), &error.span);
+            let span = fields.span_in_string(when.span(), when.get_ref(), error.span.start);
             fields.mistake(span, error.message);
         }
         None
@@ -308,18 +308,4 @@ fn condition_text(text: &str) -> String {
 
 fn is_valid_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH
-}
-
-/// The span in the definition of a part of a TOML string, given the span of the string literal.
-/// Starts exactly in strings without escapes; the whole literal for others.
-fn source_span(text: &str, literal: Range<usize>, part: &Range<usize>) -> Range<usize> {
-    let raw = &text[literal.clone()];
-    let triple = raw.starts_with("\"\"\"") || raw.starts_with("'''");
-    let is_plain = raw.starts_with('\'') || !raw.contains('\\');
-    if !is_plain || raw.contains('\r') {
-        return literal;
-    }
-    let first_newline = usize::from(triple && raw[3..].starts_with('\n'));
-    let start = literal.start + if triple { 3 } else { 1 } + first_newline;
-    start + part.start..literal.end
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cel::Context;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use uuid::Uuid;
 
@@ -11,55 +10,31 @@ use crate::{
     address::{Address, LatLng},
     delivery::{DeliveryPlan, DistanceSource, Route},
     id::AddressId,
-    task::{Package, TaskKind, TaskPlan, TimeWindow},
+    task::{Package, TaskPlan, TimeWindow},
 };
 
-/// A delivery with every optional value that conditions can read, and one with none.
-pub(super) struct SampleInputs<'a> {
-    functions: &'a Context<'static, 'static>,
-    deliveries: [SampleInput; 2],
-}
-
-struct SampleInput {
+pub(super) struct SampleInput {
     plan: DeliveryPlan,
     totals: Totals,
     now: Zoned,
 }
 
-impl<'a> SampleInputs<'a> {
-    pub(super) fn new(
-        functions: &'a Context<'static, 'static>,
-        packages: Option<&BTreeSet<String>>,
-        volumes: &BTreeMap<String, i64>,
-    ) -> Self {
-        let packages = packages.into_iter().flatten().map(|kind| Package {
-            kind: kind.clone(),
-            quantity: 1,
-        });
-        let mut full = SampleInput::new(
-            plan(Some(1), packages.collect(), Some("placeholder")),
-            volumes,
-        );
-        full.totals.volume = Some(1);
-        let minimal = SampleInput::new(plan(None, Vec::new(), None), volumes);
-        Self {
-            functions,
-            deliveries: [full, minimal],
-        }
-    }
-
-    /// Calls `check` with the CEL scopes (variables and functions) of task rules, one per
-    /// sample. They contain all variables of delivery rules, so that these can be checked with them
-    /// too.
-    pub(super) fn with_scopes(&self, check: impl FnOnce(&[Context<'_, '_>])) {
-        let variables = self.deliveries.each_ref().map(SampleInput::variables);
-        let variables = variables.each_ref();
-        let delivery_scopes = variables.map(|variables| variables.scope(self.functions));
-        let tasks = variables.map(|variables| variables.task_variable(TaskKind::Dropoff));
-        let tasks = tasks.iter().zip(&delivery_scopes);
-        let scopes: Vec<_> = tasks.map(|(task, delivery)| task.scope(delivery)).collect();
-        check(&scopes);
-    }
+/// A delivery with every optional value that conditions can read, and one with none.
+pub(super) fn sample_inputs(
+    packages: Option<&BTreeSet<String>>,
+    volumes: &BTreeMap<String, i64>,
+) -> [SampleInput; 2] {
+    let packages = packages.into_iter().flatten().map(|kind| Package {
+        kind: kind.clone(),
+        quantity: 1,
+    });
+    let plan_of_all = plan(Some(1), packages.collect(), Some("placeholder"));
+    let mut full = SampleInput::new(plan_of_all, volumes);
+    full.totals.volume = Some(1);
+    [
+        full,
+        SampleInput::new(plan(None, Vec::new(), None), volumes),
+    ]
 }
 
 impl SampleInput {
@@ -71,7 +46,7 @@ impl SampleInput {
         }
     }
 
-    fn variables(&self) -> Variables<'_> {
+    pub(super) fn variables(&self) -> Variables<'_> {
         Variables::new(&self.plan, &self.totals, "placeholder", &self.now)
     }
 }

@@ -63,8 +63,11 @@ pub(super) struct Variables<'a> {
     tags: OnceLock<CelList<'a>>,
 }
 
-/// The variable [`TASK`].
-pub(super) struct TaskVariable<'a>(&'a CelMap<'a>);
+/// The variables of a rule: those of a delivery and, in task rules, [`TASK`].
+pub(super) struct Scope<'a, 'v> {
+    pub(super) variables: &'v Variables<'a>,
+    pub(super) task: Option<TaskKind>,
+}
 
 type Value<'a> = Box<dyn Val + 'a>;
 
@@ -92,18 +95,6 @@ impl<'a> Variables<'a> {
             packages: OnceLock::new(),
             tags: OnceLock::new(),
         }
-    }
-
-    /// A scope with these variables.
-    pub(super) fn scope<'b>(&'b self, functions: &'b Context<'b, 'b>) -> Context<'b, 'b> {
-        let mut scope = functions.new_inner_scope();
-        scope.set_variable_resolver(self);
-        scope
-    }
-
-    /// The variable [`TASK`] for one of the tasks.
-    pub(super) fn task_variable(&self, kind: TaskKind) -> TaskVariable<'_> {
-        TaskVariable(self.task(kind))
     }
 
     fn task(&self, kind: TaskKind) -> &CelMap<'a> {
@@ -135,38 +126,34 @@ impl<'a> Variables<'a> {
     }
 }
 
-impl VariableResolver for Variables<'_> {
+impl Scope<'_, '_> {
+    /// The functions with these variables.
+    pub(super) fn context<'b>(&'b self, functions: &'b Context<'b, 'b>) -> Context<'b, 'b> {
+        let mut context = functions.new_inner_scope();
+        context.set_variable_resolver(self);
+        context
+    }
+}
+
+impl VariableResolver for Scope<'_, '_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let variables = self.variables;
         let value: &dyn Val = match variable {
-            "distance" => &self.distance,
-            "duration" => &self.duration,
-            "weight" => self.weight.as_ref()?,
-            "volume" => self.volume.as_ref()?,
-            "packages" => self.packages(),
-            "pickup" => self.task(TaskKind::Pickup),
-            "dropoff" => self.task(TaskKind::Dropoff),
-            "time_slot" => &self.time_slot,
-            "tags" => self.tags(),
-            "store" => &self.store,
-            NOW => &*self.now,
+            "distance" => &variables.distance,
+            "duration" => &variables.duration,
+            "weight" => variables.weight.as_ref()?,
+            "volume" => variables.volume.as_ref()?,
+            "packages" => variables.packages(),
+            "pickup" => variables.task(TaskKind::Pickup),
+            "dropoff" => variables.task(TaskKind::Dropoff),
+            TASK => variables.task(self.task?),
+            "time_slot" => &variables.time_slot,
+            "tags" => variables.tags(),
+            "store" => &variables.store,
+            NOW => &*variables.now,
             _ => return None,
         };
         Some(CowVal::Borrowed(value))
-    }
-}
-
-impl TaskVariable<'_> {
-    /// A scope with this variable inside the scope of a delivery.
-    pub(super) fn scope<'b>(&'b self, delivery: &'b Context<'b, 'b>) -> Context<'b, 'b> {
-        let mut scope = delivery.new_inner_scope();
-        scope.set_variable_resolver(self);
-        scope
-    }
-}
-
-impl VariableResolver for TaskVariable<'_> {
-    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
-        (variable == TASK).then_some(CowVal::Borrowed(self.0))
     }
 }
 

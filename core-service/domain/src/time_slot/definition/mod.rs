@@ -9,17 +9,14 @@ use std::{
 };
 
 use jiff::civil::Date;
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::{Spanned, de::DeValue};
 
 use super::{
     TimeSlot,
     calendar::Calendar,
     opening_hours_entry::{Hours, OpeningHoursEntry},
 };
-use crate::definition::Mistake;
+use crate::definition::{Fields, Mistake, read_toml};
 
 const MAX_BYTES: usize = 32 * 1024;
 const MAX_OPENING_HOURS: usize = 32;
@@ -39,51 +36,26 @@ impl TimeSlot {
             let message = format!("a definition has at most {MAX_BYTES} bytes");
             return Err(vec![Mistake::at(definition, 0..0, message)]);
         }
-        let (document, errors) = DeTable::parse_recoverable(definition);
-        if !errors.is_empty() {
-            return Err(errors
+        read_toml(definition, MAX_MISTAKES, |mut fields| {
+            let spans: BTreeMap<_, _> = fields
+                .table
                 .iter()
-                .take(MAX_MISTAKES)
-                .map(|error| Mistake::of_toml(definition, error))
-                .collect());
-        }
-
-        let table = document.into_inner();
-        let spans: BTreeMap<_, _> = table
-            .iter()
-            .map(|(key, value)| (key.get_ref().to_string(), value.span()))
-            .collect();
-        let mut reader = Reader {
-            text: definition,
-            table,
-            mistakes: Vec::new(),
-        };
-        reader.required_keys();
-        let time_slot = reader.time_slot(country);
-        reader.unknown_keys();
-        for (key, message) in time_slot.iter().flat_map(consistency::inconsistencies) {
-            let span = spans.get(key).cloned().unwrap_or_default();
-            reader.mistake(span, format!("{key}: {message}"));
-        }
-
-        let mut mistakes = reader.mistakes;
-        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-        mistakes.truncate(MAX_MISTAKES);
-        match time_slot {
-            Some(time_slot) if mistakes.is_empty() => Ok(time_slot),
-            _ => Err(mistakes),
-        }
+                .map(|(key, value)| (key.get_ref().to_string(), value.span()))
+                .collect();
+            fields.required_keys();
+            let time_slot = fields.time_slot(country);
+            fields.unknown_keys();
+            for (key, message) in time_slot.iter().flat_map(consistency::inconsistencies) {
+                let span = spans.get(key).cloned().unwrap_or_default();
+                fields.mistake(span, format!("{key}: {message}"));
+            }
+            time_slot
+        })
     }
 }
 
-/// Removes the known keys from the table one by one; the remaining keys are unknown.
-struct Reader<'t> {
-    text: &'t str,
-    table: DeTable<'t>,
-    mistakes: Vec<Mistake>,
-}
-
-impl<'t> Reader<'t> {
+/// Each reader removes its key from the table; the remaining keys are unknown.
+impl<'t> Fields<'_, 't> {
     /// Records a mistake for every field that cannot be parsed.
     fn time_slot(&mut self, country: &str) -> Option<TimeSlot> {
         let calendar = Calendar::of(country);
@@ -152,8 +124,8 @@ impl<'t> Reader<'t> {
             .filter_map(|entry| {
                 let span = entry.span();
                 let DeValue::String(text) = entry.into_inner() else {
-                    self.mistake(span, "opening_hours: write text, \"Mo-Fr 09:00-12:00\"");
-                    return None;
+                    let message = "opening_hours: write text, \"Mo-Fr 09:00-12:00\"";
+                    return self.reject(span, message);
                 };
                 self.opening_hours_entry(&text, span, calendar, slot_minutes)
             })
@@ -171,9 +143,8 @@ impl<'t> Reader<'t> {
         let entry = match OpeningHoursEntry::parse(text, calendar) {
             Ok(entry) => entry,
             Err(error) => {
-                let place = self.span_within(&span, text, error.offset);
-                self.mistake(place, format!("opening_hours: {}", error.message));
-                return None;
+                let place = self.span_in_string(span, text, error.offset);
+                return self.reject(place, format!("opening_hours: {}", error.message));
             }
         };
         let week = jiff::civil::date(2001, 1, 1)..jiff::civil::date(2001, 1, 8);
@@ -192,8 +163,7 @@ impl<'t> Reader<'t> {
         } else {
             return Some(entry);
         };
-        self.mistake(span, format!("opening_hours: {message}"));
-        None
+        self.reject(span, format!("opening_hours: {message}"))
     }
 
     fn closed(&mut self) -> Vec<RangeInclusive<Date>> {
@@ -266,8 +236,7 @@ impl<'t> Reader<'t> {
         let value = self.table.remove(key)?;
         let span = value.span();
         let DeValue::Array(array) = value.into_inner() else {
-            self.mistake(span, format!("{key}: write a list, [\"…\", \"…\"]"));
-            return None;
+            return self.reject(span, format!("{key}: write a list, [\"…\", \"…\"]"));
         };
         if !count.contains(&array.len()) {
             let (least, most) = (count.start(), count.end());
@@ -275,25 +244,9 @@ impl<'t> Reader<'t> {
                 "{key}: write {least} to {most} entries, not {}",
                 array.len()
             );
-            self.mistake(span, message);
-            return None;
+            return self.reject(span, message);
         }
         Some(array.into_iter().collect())
-    }
-
-    /// The span of an offset within a string value; the whole value if it is written with escapes.
-    fn span_within(&self, span: &Range<usize>, value: &str, offset: usize) -> Range<usize> {
-        let first = span.start + 1;
-        let written = self.text.get(first..span.end.saturating_sub(1));
-        if written == Some(value) {
-            first + offset..span.end
-        } else {
-            span.clone()
-        }
-    }
-
-    fn mistake(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.mistakes.push(Mistake::at(self.text, span, message));
     }
 }
 

@@ -1,6 +1,11 @@
-//! Mistakes in definitions that operators write (time slots, price lists, zones), with positions.
+//! Definitions that operators write (time slots, price lists, zones), and their mistakes with
+//! positions.
+
+mod fields;
 
 use std::ops::Range;
+
+pub(crate) use fields::{Fields, read_toml};
 
 /// A mistake at a position of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
