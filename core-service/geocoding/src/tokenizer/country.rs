@@ -7,9 +7,9 @@ use super::languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, Language, SPANIS
 /// A country's languages and the formats of its addresses and numbers.
 pub(crate) struct Country {
     /// ISO 3166-1 alpha-2.
-    code: &'static str,
+    pub(super) code: &'static str,
     /// Its names in the languages of the platform and its own, normalized as by [`super::key`].
-    names: &'static [&'static str],
+    pub(super) names: &'static [&'static str],
     languages: &'static [&'static LazyLock<Language>],
     /// `24 Rue de la Paix` rather than `Hauptstraße 24`.
     number_first: bool,
@@ -39,7 +39,7 @@ macro_rules! countries {
     (postcode_last) => { false };
 }
 
-static COUNTRIES: &[Country] = countries! {
+pub(super) static COUNTRIES: &[Country] = countries! {
     "AT" ["austria", "osterreich", "autriche", "oostenrijk", "at"], [&GERMAN], number_last, postcode_first, Some(4), 3;
     "BE" ["belgium", "belgie", "belgique", "belgien", "belgica", "belgio", "be"], [&FRENCH, &DUTCH], number_last, postcode_first, Some(4), 4;
     "CA" ["canada", "kanada", "ca"], [&ENGLISH, &FRENCH], number_first, postcode_last, None, 5;
@@ -228,33 +228,5 @@ impl Country {
 
     fn any_language(&self, matches: impl Fn(&Language) -> bool) -> bool {
         self.languages.iter().any(|language| matches(language))
-    }
-
-    #[cfg(test)]
-    pub(super) fn code(&self) -> &'static str {
-        self.code
-    }
-
-    #[cfg(test)]
-    pub(super) fn all() -> &'static [Self] {
-        COUNTRIES
-    }
-
-    #[cfg(test)]
-    pub(super) fn names(&self) -> &'static [&'static str] {
-        self.names
-    }
-
-    #[cfg(test)]
-    pub(super) fn languages() -> [(&'static Self, &'static Language); 6] {
-        let of = |code| Self::of(code);
-        [
-            (of("FR"), &FRENCH),
-            (of("GB"), &ENGLISH),
-            (of("DE"), &GERMAN),
-            (of("NL"), &DUTCH),
-            (of("ES"), &SPANISH),
-            (of("IT"), &ITALIAN),
-        ]
     }
 }

@@ -1,6 +1,10 @@
 //! Normalization of addresses.
 
-use super::*;
+use super::{
+    country::COUNTRIES,
+    languages::{DUTCH, ENGLISH, FRENCH, GERMAN, ITALIAN, SPANISH},
+    *,
+};
 
 fn texts(text: &str, country: &str) -> Vec<String> {
     tokenize(text, Country::of(country))
@@ -69,7 +73,15 @@ fn a_long_text_is_truncated() {
 
 #[test]
 fn the_tables_of_languages_are_normalized() {
-    for (country, language) in Country::languages() {
+    for (code, language) in [
+        ("FR", &FRENCH),
+        ("GB", &ENGLISH),
+        ("DE", &GERMAN),
+        ("NL", &DUTCH),
+        ("ES", &SPANISH),
+        ("IT", &ITALIAN),
+    ] {
+        let country = Country::of(code);
         let synonyms = language.synonyms.iter().map(|group| &group[0]);
         let lists = [
             &language.street_types,
@@ -78,15 +90,15 @@ fn the_tables_of_languages_are_normalized() {
             &language.number_suffixes,
         ];
         for word in lists.into_iter().flatten().chain(synonyms) {
-            assert_eq!(country.expand(&fold(word)), *word, "{}", country.code());
+            assert_eq!(country.expand(&fold(word)), *word, "{}", country.code);
         }
         for region in &language.regions {
-            assert_eq!(key(region, country), **region, "{}", country.code());
+            assert_eq!(key(region, country), **region, "{}", country.code);
         }
     }
-    for country in Country::all() {
-        for name in country.names() {
-            assert_eq!(key(name, country), *name, "{}", country.code());
+    for country in COUNTRIES {
+        for name in country.names {
+            assert_eq!(key(name, country), *name, "{}", country.code);
         }
     }
 }
@@ -173,7 +185,7 @@ fn a_country_has_names_in_every_language_of_the_platform() {
             );
         }
     }
-    assert_eq!(Country::all().len(), 13);
+    assert_eq!(COUNTRIES.len(), 13);
 }
 
 #[test]
