@@ -313,7 +313,7 @@ fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery
     houses
 }
 
-fn recognized(parsed: &ParsedQuery, range: &Range<usize>, role: Role) -> Reason {
+pub(super) fn recognized(parsed: &ParsedQuery, range: &Range<usize>, role: Role) -> Reason {
     Reason::Recognized {
         words: parsed.original(range),
         role,

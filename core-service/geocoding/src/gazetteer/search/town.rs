@@ -2,10 +2,11 @@
 
 use super::{
     Search,
+    match_locality::recognized,
     parsed_query::{ParsedPostcode, ParsedTown},
 };
 use crate::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason, Role,
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Role,
     gazetteer::index::{Locality, Street},
     tokenizer::is_same_name,
 };
@@ -41,10 +42,7 @@ impl Search<'_> {
         let Some(locality) = locality else {
             return Ok(GeocodeResult::NotFound);
         };
-        let reason = town.map(|town| Reason::Recognized {
-            words: self.parsed.original(&town.words),
-            role: Role::Locality,
-        });
+        let reason = town.map(|town| recognized(&self.parsed, &town.words, Role::Locality));
         let found = GeocodeMatch {
             formatted: locality.name.clone(),
             postal_code: postcode
