@@ -1,22 +1,31 @@
 //! The limit of open files and sockets of this process.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// Reserved for everything but client connections: listeners, cores, databases, files.
 const RESERVED: u64 = 128;
 
 /// Raises the soft limit to the hard limit and returns it.
 pub fn raise_limit() -> u64 {
-    match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(limit) => limit,
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let limit = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => maximum,
         Err(error) => {
             tracing::warn!(%error, "cannot raise the limit of open files");
-            rlimit::Resource::NOFILE.get_soft().unwrap_or(u64::MAX)
+            current
         }
-    }
+    };
+    limit.unwrap_or(u64::MAX)
 }
 
-/// The hard limit of this process; `None` if it cannot be read.
-pub fn hard_limit() -> Option<u64> {
-    rlimit::Resource::NOFILE.get_hard().ok()
+/// The hard limit of this process.
+pub fn hard_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile).maximum;
+    limit.unwrap_or(u64::MAX)
 }
 
 /// Warns if the limit is too low for the client connections that a setting allows.
@@ -41,11 +50,12 @@ mod tests {
 
     #[test]
     fn the_soft_limit_is_raised_to_the_hard_limit() {
-        let (_, hard) = rlimit::Resource::NOFILE.get().unwrap();
+        let hard = hard_limit();
 
         let limit = raise_limit();
 
-        assert_eq!(rlimit::Resource::NOFILE.get_soft().unwrap(), limit);
+        let soft = getrlimit(Resource::Nofile).current;
+        assert_eq!(soft.unwrap_or(u64::MAX), limit);
         assert_eq!(limit, hard);
     }
 
