@@ -28,7 +28,7 @@ impl AddressFlags {
     }
 }
 
-fn parse_lat_lng(text: &str) -> Result<LatLng, String> {
+pub(crate) fn parse_lat_lng(text: &str) -> Result<LatLng, String> {
     let parse = |number: &str| number.trim().parse::<f64>().ok();
     text.split_once(',')
         .and_then(|(latitude, longitude)| Some((parse(latitude)?, parse(longitude)?)))

@@ -83,13 +83,10 @@ pub(crate) fn one(json: bool, view: &View) -> anyhow::Result<()> {
         return document(view);
     }
     let fields = view.text.iter().filter(|(_, value)| !value.is_empty());
-    let width = fields.clone().map(|(name, _)| name.len()).max();
-    let width = width.unwrap_or(0);
-    let mut out = io::stdout().lock();
-    for (name, value) in fields {
-        writeln!(out, "{name:width$}  {value}")?;
-    }
-    Ok(())
+    let rows: Vec<_> = fields
+        .map(|(name, value)| vec![name.clone(), value.clone()])
+        .collect();
+    text(&table(&rows))
 }
 
 /// Prints a table of results, which have the same fields.

@@ -3,6 +3,8 @@
 use proto::{Circle, LatLng, ServiceArea, service_area::Area};
 use serde_json::{Value, json};
 
+use crate::cli::address::parse_lat_lng;
+
 /// `center` is latitude and longitude; null: the store's address.
 pub(super) fn json(area: &Area) -> Value {
     match area {
@@ -50,14 +52,7 @@ pub(crate) fn parse(text: &str) -> Result<ServiceArea, String> {
 
 fn parse_circle(text: &str) -> Option<Circle> {
     let (center, distance) = match text.rsplit_once(',') {
-        Some((center, distance)) => {
-            let (latitude, longitude) = center.split_once(',')?;
-            let center = LatLng {
-                latitude: latitude.trim().parse().ok()?,
-                longitude: longitude.trim().parse().ok()?,
-            };
-            (Some(center), distance)
-        }
+        Some((center, distance)) => (Some(parse_lat_lng(center).ok()?), distance),
         None => (None, text),
     };
     let radius_meters = parse_meters(distance.trim()).filter(|meters| *meters > 0)?;
