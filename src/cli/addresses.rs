@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::cli::{
     access::CoreCommand,
-    errors::reply,
+    errors::call_error,
     id,
     output::{self, View, non_empty},
 };
@@ -72,7 +72,8 @@ impl CoreCommand<Command> {
                     .await;
                 // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
-                print_import(json, reply(imported)?)
+                let imported = imported.map_err(|status| call_error(&status))?;
+                print_import(json, imported.into_inner())
             }
             Command::Search {
                 text,
@@ -85,10 +86,7 @@ impl CoreCommand<Command> {
                     store,
                     country_code: country,
                 };
-                let searched = AddressesClient::new(core.channel)
-                    .search_addresses(request)
-                    .await;
-                print_search(json, reply(searched)?)
+                print_search(json, core.call(request).await?)
             }
         }
     }

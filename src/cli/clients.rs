@@ -6,13 +6,12 @@ use clap::Subcommand;
 use process::duration;
 use proto::{
     CreateApiClientRequest, DisableApiClientRequest, ListApiClientsRequest,
-    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient, iri::Collection,
+    RotateApiClientSecretRequest, iri::Collection,
 };
 
 use crate::cli::{
     access::CoreCommand,
     address::AddressFlags,
-    errors::reply,
     id,
     output::{self, View, instant, non_empty},
 };
@@ -62,7 +61,6 @@ pub(crate) enum Command {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let clients = || ApiClientsClient::new(core.channel.clone());
         let json = self.access.json;
 
         let client = match self.command {
@@ -79,15 +77,12 @@ impl CoreCommand<Command> {
                     default_address: address.draft(),
                     idempotency: None,
                 };
-                core.write(message, async |message| {
-                    clients().create_api_client(message).await
-                })
-                .await
+                core.write(message).await
             }
             Command::List { store } => {
                 let store = store.unwrap_or_default();
                 let request = ListApiClientsRequest { store };
-                let listed = reply(clients().list_api_clients(request).await)?;
+                let listed = core.call(request).await?;
                 return output::many(json, listed.api_clients.into_iter().map(view));
             }
             Command::Disable { id } => {
@@ -95,11 +90,7 @@ impl CoreCommand<Command> {
                     name: id,
                     idempotency: None,
                 };
-                let disabled = core
-                    .write(message, async |message| {
-                        clients().disable_api_client(message).await
-                    })
-                    .await?;
+                let disabled = core.write(message).await?;
                 let webhooks = disabled.disabled_webhooks;
                 let client = view(disabled)
                     .json("disabled_webhooks", webhooks)
@@ -113,10 +104,7 @@ impl CoreCommand<Command> {
                         .map(|overlap| u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX)),
                     idempotency: None,
                 };
-                core.write(message, async |message| {
-                    clients().rotate_api_client_secret(message).await
-                })
-                .await
+                core.write(message).await
             }
         };
         output::one(json, &view(client?))

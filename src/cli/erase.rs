@@ -7,12 +7,10 @@ use proto::{
     EraseDeliveriesRequest,
     erase_deliveries_request::Selection,
     iri::{self, Collection},
-    personal_data_client::PersonalDataClient,
 };
 
 use crate::cli::{
     access::Access,
-    errors::reply,
     id,
     output::{self, View},
 };
@@ -46,7 +44,6 @@ struct SelectionArgs {
 impl Erase {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let mut client = PersonalDataClient::new(core.channel);
         let SelectionArgs {
             delivery,
             telephone,
@@ -64,7 +61,7 @@ impl Erase {
                 dry_run: self.dry_run,
                 page_token,
             };
-            let response = reply(client.erase_deliveries(request).await)?;
+            let response = core.call(request).await?;
             erased.extend(response.deliveries);
             page_token = response.next_page_token;
             if page_token.is_empty() {

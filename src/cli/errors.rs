@@ -4,44 +4,16 @@ use std::path::Path;
 
 use core_client::{is_caused_by, is_from_core};
 use rest_gateway::ViolationCollector;
-use tonic::{Code, Response, Status, TimeoutExpired};
+use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::StatusExt;
-
-/// The message of a response, or the error of its request.
-pub(crate) fn reply<T>(response: Result<Response<T>, Status>) -> anyhow::Result<T> {
-    let response = response.map_err(|status| call_error(&status))?;
-    Ok(response.into_inner())
-}
 
 /// The error of a request: its violations, one per line, or its message.
 pub(crate) fn call_error(status: &Status) -> anyhow::Error {
-    let violations = violations(status, |field, description| match field {
+    explained(status, |field, description| match field {
         // The description names the file.
         "content" => description.to_owned(),
         _ => format!("{}: {description}", flag(field)),
-    });
-    match status.code() {
-        _ if !violations.is_empty() => anyhow::anyhow!(violations.join("\n")),
-        Code::Unavailable if !is_from_core(status) => {
-            anyhow::anyhow!("core is unavailable: {}", status.message())
-        }
-        Code::Cancelled if is_caused_by::<TimeoutExpired>(status) => {
-            anyhow::anyhow!("core did not respond in time: try again, or call another core")
-        }
-        // tonic's; core's has details.
-        Code::OutOfRange if status.details().is_empty() => {
-            anyhow::anyhow!(
-                "the request is larger than the 4 MiB that core accepts: shorten the file"
-            )
-        }
-        Code::PermissionDenied => {
-            anyhow::anyhow!(
-                "the operator's client has no permission: {}",
-                status.message()
-            )
-        }
-        _ => anyhow::anyhow!(status.message().to_owned()),
-    }
+    })
 }
 
 /// The flag of a request's field; the field itself if it has none.
@@ -88,23 +60,29 @@ pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
     })
 }
 
-/// The violations as lines, or the error of the request.
+/// The violations as lines, or the message of the request's error.
 fn explained(status: &Status, line: impl Fn(&str, &str) -> String) -> anyhow::Error {
-    let violations = violations(status, line);
-    if violations.is_empty() {
-        return call_error(status);
-    }
-    anyhow::anyhow!(violations.join("\n"))
-}
-
-fn violations(status: &Status, line: impl Fn(&str, &str) -> String) -> Vec<String> {
-    status
-        .get_details_bad_request()
-        .map(|bad_request| bad_request.field_violations)
-        .unwrap_or_default()
+    let violations = status.get_details_bad_request();
+    let violations = violations.map(|bad_request| bad_request.field_violations);
+    let lines: Vec<_> = violations
         .iter()
+        .flatten()
         .map(|violation| line(&violation.field, &violation.description))
-        .collect()
+        .collect();
+    let message = status.message();
+    anyhow::anyhow!(match status.code() {
+        _ if !lines.is_empty() => lines.join("\n"),
+        Code::Unavailable if !is_from_core(status) => format!("core is unavailable: {message}"),
+        Code::Cancelled if is_caused_by::<TimeoutExpired>(status) => {
+            "core did not respond in time: try again, or call another core".to_owned()
+        }
+        // tonic's; core's has details.
+        Code::OutOfRange if status.details().is_empty() => {
+            "the request is larger than the 4 MiB that core accepts: shorten the file".to_owned()
+        }
+        Code::PermissionDenied => format!("the operator's client has no permission: {message}"),
+        _ => message.to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ mod rotate_master;
 use clap::{Args, Subcommand};
 use proto::{
     ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
-    revoke_signing_keys_request::Keys, signing_key, signing_keys_client::SigningKeysClient,
+    revoke_signing_keys_request::Keys, signing_key,
 };
 
 use crate::cli::{
     access::CoreCommand,
-    errors::reply,
     id,
     output::{self, View, instant},
 };
@@ -53,17 +52,12 @@ pub(crate) struct Revoked {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let keys = || SigningKeysClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
             Command::Rotate => {
                 let message = RotateSigningKeyRequest { idempotency: None };
-                let created = core
-                    .write(message, async |message| {
-                        keys().rotate_signing_key(message).await
-                    })
-                    .await?;
+                let created = core.write(message).await?;
                 output::one(json, &view(&created))
             }
             Command::Revoke(revoked) => {
@@ -72,16 +66,12 @@ impl CoreCommand<Command> {
                     keys: Some(keys_to_revoke),
                     idempotency: None,
                 };
-                let remaining = core
-                    .write(message, async |message| {
-                        keys().revoke_signing_keys(message).await
-                    })
-                    .await?;
+                let remaining = core.write(message).await?;
                 output::many(json, remaining.signing_keys.iter().map(view))
             }
             Command::RotateMaster => rotate_master::run(core, json).await,
             Command::List => {
-                let listed = reply(keys().list_signing_keys(ListSigningKeysRequest {}).await)?;
+                let listed = core.call(ListSigningKeysRequest {}).await?;
                 output::many(json, listed.signing_keys.iter().map(view))
             }
         }

@@ -5,6 +5,7 @@ mod access;
 mod address;
 mod addresses;
 mod backup;
+mod calls;
 mod clients;
 mod definition;
 mod doctor;

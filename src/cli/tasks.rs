@@ -5,12 +5,10 @@ use proto::{
     CompleteTaskRequest, GetTaskRequest,
     iri::{self, Collection},
     task::{Kind, Status},
-    tasks_client::TasksClient,
 };
 
 use crate::cli::{
     access::CoreCommand,
-    errors::reply,
     id,
     output::{self, View},
 };
@@ -34,15 +32,12 @@ pub(crate) enum Command {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("tasks:all").await?;
-        let mut tasks = TasksClient::new(core.channel.clone());
 
         let task = match self.command {
-            Command::Complete { iri: name } => {
-                tasks.complete_task(CompleteTaskRequest { name }).await
-            }
-            Command::Show { iri: name } => tasks.get_task(GetTaskRequest { name }).await,
+            Command::Complete { iri: name } => core.call(CompleteTaskRequest { name }).await?,
+            Command::Show { iri: name } => core.call(GetTaskRequest { name }).await?,
         };
-        output::one(self.access.json, &view(reply(task)?))
+        output::one(self.access.json, &view(task))
     }
 }
 

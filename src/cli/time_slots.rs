@@ -1,15 +1,12 @@
 //! `delivery time-slots`: the time slots that stores offer.
 
 use clap::Subcommand;
-use proto::{
-    ApplyTimeSlotRequest, CheckTimeSlotRequest, GetDefaultTimeSlotRequest, TimeSlot, iri,
-    time_slots_client::TimeSlotsClient,
-};
+use proto::{ApplyTimeSlotRequest, CheckTimeSlotRequest, GetDefaultTimeSlotRequest, TimeSlot, iri};
 
 use crate::cli::{
     access::CoreCommand,
     definition::{self, Apply, Check, StoreFlag},
-    errors::{definition_error, reply},
+    errors::definition_error,
     id,
     output::{self, View},
 };
@@ -56,7 +53,6 @@ store's time zone.";
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let time_slots = || TimeSlotsClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
@@ -67,24 +63,19 @@ impl CoreCommand<Command> {
                     idempotency: None,
                 };
                 let explain = |status: &_| definition_error(&file, status);
-                let applied = core
-                    .write_explained(message, explain, async |message| {
-                        time_slots().apply_time_slot(message).await
-                    })
-                    .await?;
+                let applied = core.write_explained(message, explain).await?;
                 print(json, applied)
             }
             Command::Check(Check { file }) => {
                 let definition = definition::read(&file)?;
                 let request = CheckTimeSlotRequest { definition };
-                let checked = time_slots().check_time_slot(request).await;
-                checked.map_err(|status| definition_error(&file, &status))?;
+                let explain = |status: &_| definition_error(&file, status);
+                core.call_explained(request, explain).await?;
                 definition::print_valid(json, &file, &[])
             }
             Command::Show(StoreFlag { store }) => {
                 let request = GetDefaultTimeSlotRequest { store };
-                let found = reply(time_slots().get_default_time_slot(request).await)?;
-                print(json, found)
+                print(json, core.call(request).await?)
             }
         }
     }

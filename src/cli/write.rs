@@ -3,80 +3,40 @@
 
 use std::{error::Error as _, time::Duration};
 
-use prost::Message;
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
-use tonic::{Code, Response, Status};
+use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::cli::{access::Core, errors::call_error};
+use crate::cli::{access::Core, calls::Write, errors::call_error};
 
 /// How long to wait before the second attempt.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A request that can have an idempotency key.
-pub(crate) trait Write: Message + Clone {
-    fn set_idempotency(&mut self, idempotency: Idempotency);
-}
-
-macro_rules! writes {
-    ($($request:ident),+ $(,)?) => {$(
-        impl Write for proto::$request {
-            fn set_idempotency(&mut self, idempotency: Idempotency) {
-                self.idempotency = Some(idempotency);
-            }
-        }
-    )+};
-}
-
-writes!(
-    ApplyPriceListRequest,
-    ApplyTimeSlotRequest,
-    ApplyZonesRequest,
-    ConfirmWebhookSecretRequest,
-    CreateApiClientRequest,
-    CreateStoreRequest,
-    DisableApiClientRequest,
-    DisableWebhookRequest,
-    EnableWebhookRequest,
-    RecoverWebhookRequest,
-    ResendWebhookNotificationRequest,
-    RotateApiClientSecretRequest,
-    RotateSigningKeyRequest,
-    RevokeSigningKeysRequest,
-    RotateWebhookSecretRequest,
-    UpdateStoreRequest,
-);
-
 impl Core {
     /// Like [`Core::write_explained`], with the errors of [`call_error`].
-    pub(crate) async fn write<M: Write, R>(
-        &self,
-        message: M,
-        call: impl AsyncFn(M) -> Result<Response<R>, Status>,
-    ) -> anyhow::Result<R> {
-        self.write_explained(message, call_error, call).await
+    pub(crate) async fn write<W: Write>(&self, message: W) -> anyhow::Result<W::Response> {
+        self.write_explained(message, call_error).await
     }
 
     /// Executes a write, and a second time with the same idempotency key if its outcome is unknown.
     /// If it still is, the error has the command that repeats the write; any other error is
     /// explained by `explain`.
-    pub(crate) async fn write_explained<M: Write, R>(
+    pub(crate) async fn write_explained<W: Write>(
         &self,
-        mut message: M,
+        mut message: W,
         explain: impl Fn(&Status) -> anyhow::Error,
-        call: impl AsyncFn(M) -> Result<Response<R>, Status>,
-    ) -> anyhow::Result<R> {
+    ) -> anyhow::Result<W::Response> {
         message.set_idempotency(Idempotency {
             key: self.idempotency_key.clone(),
             request_hash: Sha256::digest(message.encode_to_vec()).to_vec(),
         });
-        let mut response = call(message.clone()).await;
+        let mut response = message.clone().send(self.channel.clone()).await;
         // An error of the second attempt says nothing about the first.
         let is_unknown = response.as_ref().is_err_and(is_outcome_unknown);
         if is_unknown {
             tokio::time::sleep(RETRY_DELAY).await;
-            response = call(message).await;
+            response = message.send(self.channel.clone()).await;
         }
         match response {
             Ok(response) => {

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use proto::{
-    ApplyZonesRequest, CheckZonesRequest, GetZonesRequest, Zone, ZoneSet, zones_client::ZonesClient,
-};
+use proto::{ApplyZonesRequest, CheckZonesRequest, GetZonesRequest, Zone, ZoneSet};
 
 use crate::cli::{
     access::CoreCommand,
     definition,
-    errors::{definition_error, reply},
+    errors::definition_error,
     output::{self, View},
 };
 
@@ -42,7 +40,6 @@ pub(crate) struct File {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let zones = || ZonesClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
@@ -52,28 +49,24 @@ impl CoreCommand<Command> {
                     idempotency: None,
                 };
                 let explain = |status: &_| definition_error(&file, status);
-                let applied = core
-                    .write_explained(message, explain, async |message| {
-                        zones().apply_zones(message).await
-                    })
-                    .await?;
+                let applied = core.write_explained(message, explain).await?;
                 output::many(json, applied.zones.into_iter().map(view))
             }
             Command::Check(File { file }) => {
                 let definition = definition::read(&file)?;
                 let request = CheckZonesRequest { definition };
-                let checked = zones().check_zones(request).await;
-                checked.map_err(|status| definition_error(&file, &status))?;
+                let explain = |status: &_| definition_error(&file, status);
+                core.call_explained(request, explain).await?;
                 definition::print_valid(json, &file, &[])
             }
             Command::List => {
                 let request = GetZonesRequest { display_name: None };
-                let found = reply(zones().get_zones(request).await)?;
+                let found = core.call(request).await?;
                 output::many(json, found.zones.into_iter().map(view))
             }
             Command::Show { name } => {
                 let request = GetZonesRequest { display_name: name };
-                print(json, reply(zones().get_zones(request).await)?)
+                print(json, core.call(request).await?)
             }
         }
     }

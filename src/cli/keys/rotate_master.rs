@@ -1,13 +1,10 @@
 //! `delivery keys rotate-master`: encrypts all stored secrets with the current master key.
 
 use anyhow::{bail, ensure};
-use proto::{
-    ReencryptSecretsRequest, ReencryptSecretsResponse, master_keys_client::MasterKeysClient,
-};
+use proto::{ReencryptSecretsRequest, ReencryptSecretsResponse};
 
 use crate::cli::{
-    access::{Channel, Core},
-    errors::reply,
+    access::Core,
     output::{self, View},
 };
 
@@ -30,11 +27,10 @@ struct Rotated {
 }
 
 pub(super) async fn run(core: Core, json: bool) -> anyhow::Result<()> {
-    let mut client = MasterKeysClient::new(core.channel);
     let mut rotated = Rotated::default();
     for _ in 0..MAX_PASSES {
         let before = rotated.total();
-        pass(&mut client, &mut rotated).await?;
+        pass(&core, &mut rotated).await?;
         if rotated.total() == before {
             output::one(json, &rotated.view())?;
             if rotated.unused_keys.is_empty() {
@@ -52,12 +48,12 @@ pub(super) async fn run(core: Core, json: bool) -> anyhow::Result<()> {
 }
 
 /// Examines all secrets once.
-async fn pass(client: &mut MasterKeysClient<Channel>, rotated: &mut Rotated) -> anyhow::Result<()> {
+async fn pass(core: &Core, rotated: &mut Rotated) -> anyhow::Result<()> {
     let mut page_token = String::new();
     for calls in 1_usize.. {
         // Without an idempotency key: repeating it changes nothing.
         let request = ReencryptSecretsRequest { page_token };
-        let response = reply(client.reencrypt_secrets(request).await)?;
+        let response = core.call(request).await?;
         page_token = rotated.add(response)?;
         if page_token.is_empty() {
             break;

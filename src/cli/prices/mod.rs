@@ -9,14 +9,14 @@ use clap::Subcommand;
 use process::number;
 use proto::{
     ApplyPriceListRequest, CheckPriceListRequest, ExplainPriceRequest, GetPriceListRequest,
-    ListPriceListsRequest, PriceList, price_lists_client::PriceListsClient,
+    ListPriceListsRequest, PriceList,
 };
 use rest_gateway::{ViolationCollector, read_delivery_draft};
 
 use crate::cli::{
     access::CoreCommand,
     definition::{self, Apply, Check, StoreFlag},
-    errors::{definition_error, payload_error, reply},
+    errors::{definition_error, payload_error},
     id,
     output::{self, View},
 };
@@ -82,7 +82,6 @@ At most 500 rules, and 4096 bytes per condition.";
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let price_lists = || PriceListsClient::new(core.channel.clone());
         let json = self.access.json;
 
         match self.command {
@@ -93,29 +92,25 @@ impl CoreCommand<Command> {
                     idempotency: None,
                 };
                 let explain = |status: &_| definition_error(&file, status);
-                let applied = core
-                    .write_explained(message, explain, async |message| {
-                        price_lists().apply_price_list(message).await
-                    })
-                    .await?;
+                let applied = core.write_explained(message, explain).await?;
                 definition::warn(&file, &applied.warnings);
                 print(json, applied)
             }
             Command::Check(Check { file }) => {
                 let definition = definition::read(&file)?;
                 let request = CheckPriceListRequest { definition };
-                let checked = price_lists().check_price_list(request).await;
-                let checked = checked.map_err(|status| definition_error(&file, &status))?;
-                definition::print_valid(json, &file, &checked.into_inner().warnings)
+                let explain = |status: &_| definition_error(&file, status);
+                let checked = core.call_explained(request, explain).await?;
+                definition::print_valid(json, &file, &checked.warnings)
             }
             Command::Show { store, version } => {
                 let store = store.store;
                 let request = GetPriceListRequest { store, version };
-                print(json, reply(price_lists().get_price_list(request).await)?)
+                print(json, core.call(request).await?)
             }
             Command::History(StoreFlag { store }) => {
                 let request = ListPriceListsRequest { store };
-                let listed = reply(price_lists().list_price_lists(request).await)?;
+                let listed = core.call(request).await?;
                 output::many(json, listed.price_lists.iter().map(view))
             }
             Command::Explain { store, payload } => {
@@ -128,9 +123,8 @@ impl CoreCommand<Command> {
                     delivery: Some(delivery),
                     violations: collector.to_proto(),
                 };
-                let explained = price_lists().explain_price(request).await;
-                let explained = explained.map_err(|status| payload_error(&collector, &status))?;
-                explanation::print(json, explained.into_inner())
+                let explain = |status: &_| payload_error(&collector, status);
+                explanation::print(json, core.call_explained(request, explain).await?)
             }
         }
     }

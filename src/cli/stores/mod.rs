@@ -7,13 +7,11 @@ use proto::{
     CreateStoreRequest, GetStoreRequest, LatLng, ListStoresRequest, ServiceArea,
     UpdateStoreRequest,
     iri::{self, Collection},
-    stores_client::StoresClient,
 };
 
 use crate::cli::{
     access::CoreCommand,
     address::AddressFlags,
-    errors::reply,
     id,
     output::{self, View, instant},
 };
@@ -82,7 +80,6 @@ pub(crate) struct RegionFlags {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let stores = || StoresClient::new(core.channel.clone());
         let json = self.access.json;
 
         let store = match self.command {
@@ -100,18 +97,13 @@ impl CoreCommand<Command> {
                     service_area: region.service_area,
                     idempotency: None,
                 };
-                core.write(message, async |message| {
-                    stores().create_store(message).await
-                })
-                .await?
+                core.write(message).await?
             }
             Command::List => {
-                let listed = reply(stores().list_stores(ListStoresRequest {}).await)?;
+                let listed = core.call(ListStoresRequest {}).await?;
                 return output::many(json, listed.stores.into_iter().map(view));
             }
-            Command::Show { id: name } => {
-                reply(stores().get_store(GetStoreRequest { name }).await)?
-            }
+            Command::Show { id: name } => core.call(GetStoreRequest { name }).await?,
             Command::Set { id, changes } => {
                 let message = UpdateStoreRequest {
                     name: id,
@@ -123,10 +115,7 @@ impl CoreCommand<Command> {
                     service_area: changes.region.service_area,
                     idempotency: None,
                 };
-                core.write(message, async |message| {
-                    stores().update_store(message).await
-                })
-                .await?
+                core.write(message).await?
             }
         };
         output::one(json, &view(store))

@@ -9,10 +9,10 @@ use proto::{
     ConfirmWebhookSecretRequest, DisableWebhookRequest, EnableWebhookRequest,
     ListWebhookNotificationsRequest, ListWebhooksRequest, RecoverWebhookRequest,
     ResendWebhookNotificationRequest, RotateWebhookSecretRequest, TestWebhookRequest,
-    iri::Collection, webhooks_client::WebhooksClient,
+    iri::Collection,
 };
 
-use crate::cli::{access::CoreCommand, errors::reply, id, output};
+use crate::cli::{access::CoreCommand, id, output};
 
 mod test_send;
 mod views;
@@ -84,13 +84,12 @@ pub(crate) enum Command {
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let core = self.access.connect("admin").await?;
-        let webhooks = || WebhooksClient::new(core.channel.clone());
         let json = self.access.json;
 
         let webhook = match self.command {
             Command::List { store } => {
                 let request = ListWebhooksRequest { store };
-                let listed = reply(webhooks().list_webhooks(request).await)?;
+                let listed = core.call(request).await?;
                 return output::many(json, listed.webhooks.into_iter().map(views::webhook));
             }
             Command::Attempts { id, states, limit } => {
@@ -101,18 +100,14 @@ impl CoreCommand<Command> {
                     with_attempts: true,
                     ..ListWebhookNotificationsRequest::default()
                 };
-                let listed = reply(webhooks().list_webhook_notifications(request).await)?;
+                let listed = core.call(request).await?;
                 let notifications = listed.notifications.iter();
                 return output::many(json, notifications.map(views::notification));
             }
             Command::Resend { id: name } => {
                 let idempotency = None;
                 let message = ResendWebhookNotificationRequest { name, idempotency };
-                let sent = core
-                    .write(message, async |message| {
-                        webhooks().resend_webhook_notification(message).await
-                    })
-                    .await?;
+                let sent = core.write(message).await?;
                 return output::one(json, &views::notification(&sent));
             }
             Command::Recover { id, since } => {
@@ -125,16 +120,12 @@ impl CoreCommand<Command> {
                     violations: Vec::new(),
                     idempotency: None,
                 };
-                let recovery = core
-                    .write(message, async |message| {
-                        webhooks().recover_webhook(message).await
-                    })
-                    .await?;
+                let recovery = core.write(message).await?;
                 return output::one(json, &views::recovery(&recovery));
             }
             Command::Test { id: name } => {
                 let request = TestWebhookRequest { name };
-                let tested = reply(webhooks().test_webhook(request).await)?;
+                let tested = core.call(request).await?;
                 return test_send::print(json, tested);
             }
             Command::RotateSecret { id, overlap } => {
@@ -145,34 +136,22 @@ impl CoreCommand<Command> {
                     violations: Vec::new(),
                     idempotency: None,
                 };
-                core.write(message, async |message| {
-                    webhooks().rotate_webhook_secret(message).await
-                })
-                .await
+                core.write(message).await
             }
             Command::ConfirmSecret { id: name } => {
                 let idempotency = None;
                 let message = ConfirmWebhookSecretRequest { name, idempotency };
-                core.write(message, async |message| {
-                    webhooks().confirm_webhook_secret(message).await
-                })
-                .await
+                core.write(message).await
             }
             Command::Enable { id: name } => {
                 let idempotency = None;
                 let message = EnableWebhookRequest { name, idempotency };
-                core.write(message, async |message| {
-                    webhooks().enable_webhook(message).await
-                })
-                .await
+                core.write(message).await
             }
             Command::Disable { id: name } => {
                 let idempotency = None;
                 let message = DisableWebhookRequest { name, idempotency };
-                core.write(message, async |message| {
-                    webhooks().disable_webhook(message).await
-                })
-                .await
+                core.write(message).await
             }
         };
         output::one(json, &views::webhook(webhook?))
