@@ -72,6 +72,7 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Reloading<T, E> {
                     let error: Box<dyn Error + Send + Sync> = error.into();
                     tracing::warn!(
                         error = &*error as &dyn Error,
+                        files = ?self.paths,
                         "cannot reload files, the previous ones stay in use"
                     );
                 }
