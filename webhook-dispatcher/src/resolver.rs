@@ -3,12 +3,15 @@
 
 use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc, time::Duration};
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared, WeakShared},
+};
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use tokio::{
     net::lookup_host,
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
@@ -32,8 +35,8 @@ type LookupFn = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>
 /// The result of a lookup, shared by its callers.
 type LookupResult = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 
-/// A lookup in progress, to which any number of callers subscribe.
-type SharedLookup = Arc<watch::Sender<Option<LookupResult>>>;
+/// A lookup that its callers share.
+type Lookup = BoxFuture<'static, LookupResult>;
 
 /// Resolves host names.
 #[derive(Clone)]
@@ -47,16 +50,9 @@ struct Inner {
     new_permits: Arc<Semaphore>,
     slow_permits: Arc<Semaphore>,
     /// The lookups that run or wait for a permit: one for each name.
-    pending: Mutex<HashMap<String, SharedLookup>>,
+    pending: Mutex<HashMap<String, WeakShared<Lookup>>>,
     /// Whether the last lookup of a name was slow.
     was_slow: Cache<String, bool>,
-}
-
-/// One lookup, from its request to its result. Its drop removes it from the state, even in a panic.
-struct PendingLookup {
-    resolver: Resolver,
-    name: String,
-    shared: SharedLookup,
 }
 
 impl Resolver {
@@ -102,30 +98,49 @@ impl Resolver {
         if let Ok(addr) = host.parse() {
             return Ok(vec![addr]);
         }
-        let mut result = self.join(host.to_ascii_lowercase());
-        match result.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(Ok(addrs))) => Ok(addrs.to_vec()),
-            Ok(Some(Err(error))) => Err(io::Error::new(error.kind(), Arc::clone(error))),
-            Ok(None) | Err(_) => Err(io::Error::other("the lookup panicked")),
+        match self.join(host.to_ascii_lowercase()).await {
+            Ok(addrs) => Ok(addrs.to_vec()),
+            Err(error) => Err(io::Error::new(error.kind(), error)),
         }
     }
 
-    /// Subscribes to the pending lookup of a name, or starts one.
-    fn join(&self, name: String) -> watch::Receiver<Option<LookupResult>> {
+    /// Joins the pending lookup of a name, or begins one.
+    fn join(&self, name: String) -> Shared<Lookup> {
         let mut pending = self.0.pending.lock();
-        if let Some(pending) = pending.get(&name) {
-            return pending.subscribe();
+        pending.retain(|_, lookup| lookup.upgrade().is_some());
+        if let Some(lookup) = pending.get(&name).and_then(WeakShared::upgrade) {
+            return lookup;
         }
-        let (shared, result) = watch::channel(None);
-        let shared = Arc::new(shared);
-        pending.insert(name.clone(), Arc::clone(&shared));
-        let lookup = PendingLookup {
-            resolver: self.clone(),
-            name,
-            shared,
-        };
-        tokio::spawn(lookup.run());
-        result
+        let lookup = self.clone().run(name.clone()).boxed().shared();
+        pending.extend(lookup.downgrade().map(|lookup| (name, lookup)));
+        lookup
+    }
+
+    /// Waits for the permits until the last caller is cancelled. From then on the lookup cannot be
+    /// cancelled: it runs in a task, and stays pending for later callers until it ends.
+    async fn run(self, name: String) -> LookupResult {
+        let permits = self.acquire_permits(&name).await;
+        let own = self
+            .0
+            .pending
+            .lock()
+            .get(&name)
+            .and_then(WeakShared::upgrade);
+        let lookup = tokio::spawn(async move {
+            let _held = (permits, own);
+            let mut lookup = (self.0.look_up)(name.clone());
+            let in_time = timeout(self.0.slow_latency, &mut lookup).await;
+            self.0.was_slow.insert(name.clone(), in_time.is_err());
+            let result = match in_time {
+                Ok(result) => result,
+                Err(_) => lookup.await,
+            };
+            self.0.pending.lock().remove(&name);
+            result.map(Arc::from).map_err(Arc::new)
+        });
+        lookup
+            .await
+            .unwrap_or_else(|error| Err(Arc::new(io::Error::other(error))))
     }
 
     /// Acquires the permits for a lookup, first come, first served.
@@ -144,54 +159,6 @@ impl Resolver {
             None => None,
         };
         [class_permit, acquire(&self.0.all_permits).await]
-    }
-}
-
-impl PendingLookup {
-    async fn run(self) {
-        let resolver = &self.resolver.0;
-        let mut permits = std::pin::pin!(self.resolver.acquire_permits(&self.name));
-        // Held until the lookup ends, even if it is abandoned: it still occupies a thread.
-        let _permits = loop {
-            tokio::select! {
-                permits = &mut permits => break permits,
-                () = self.shared.closed() => if self.remove_if_abandoned() {
-                    return;
-                },
-            }
-        };
-        let mut lookup = (resolver.look_up)(self.name.clone());
-        let in_time = timeout(resolver.slow_latency, &mut lookup).await;
-        resolver
-            .was_slow
-            .insert(self.name.clone(), in_time.is_err());
-        let result = match in_time {
-            Ok(result) => result,
-            Err(_) => lookup.await,
-        };
-        let result = result.map(Arc::from).map_err(Arc::new);
-        self.shared.send_replace(Some(result));
-    }
-
-    /// Removes the lookup if it has no callers, so that none can join it. Returns whether it did.
-    fn remove_if_abandoned(&self) -> bool {
-        let mut pending = self.resolver.0.pending.lock();
-        let is_abandoned = self.shared.receiver_count() == 0;
-        if is_abandoned {
-            pending.remove(&self.name);
-        }
-        is_abandoned
-    }
-}
-
-impl Drop for PendingLookup {
-    fn drop(&mut self) {
-        let mut pending = self.resolver.0.pending.lock();
-        // If this lookup was abandoned, the name may have a new one.
-        let is_own = |shared: &SharedLookup| Arc::ptr_eq(shared, &self.shared);
-        if pending.get(&self.name).is_some_and(is_own) {
-            pending.remove(&self.name);
-        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 use super::*;
 
