@@ -70,7 +70,7 @@ async fn main() -> std::process::ExitCode {
         None => arguments.config.logs,
     };
     // Hides the messages about migrations that are already applied.
-    logs::to_stderr("info,sea_orm_migration=warn,sqlx=warn", logs);
+    logs::to_stderr("info,sqlx=warn", logs);
     logs::exit_code("core-service: ", run(arguments).await)
 }
 

@@ -1,8 +1,8 @@
 //! Whether this program can use a database's schema, and which migrations it lacks.
 
-use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
 
-use crate::{Migrator, MigratorTrait, Pool, explain_pooler};
+use crate::{MIGRATIONS, TABLE, explain_pooler};
 
 /// Why a database cannot be migrated, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -33,37 +33,34 @@ impl From<DbErr> for Unusable {
 }
 
 /// The names of the migrations to be applied. Fails if the database accepts no writes, or if this
-/// program cannot use its schema.
-pub async fn check(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
-    if connection.get_database_backend() == DbBackend::Postgres {
+/// program cannot use its schema. Changes nothing.
+pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<&'static str>, Unusable> {
+    let backend = connection.get_database_backend();
+    if backend == DbBackend::Postgres {
         check_writable(connection).await?;
     }
-    Migrator::install(connection).await?;
-    pending(connection).await
-}
-
-/// The names of the migrations to be applied. Fails if this program cannot use the schema, or if
-/// none has been applied yet. Changes nothing.
-pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<String>, Unusable> {
-    // Not by `Migrator`, which would create its table.
-    let table = Migrator::migration_table_name().to_string();
-    let select = format!("SELECT version FROM {table} ORDER BY version");
-    let statement = Statement::from_string(connection.get_database_backend(), select);
-    let rows = connection.query_all_raw(statement).await?.into_iter();
-    let applied = rows
-        .map(|row| row.try_get_by_index(0))
-        .collect::<Result<Vec<String>, _>>()?;
+    let mut applied = Vec::new();
+    if !is_empty(connection).await? {
+        let select = format!("SELECT version FROM {TABLE} ORDER BY version");
+        let statement = Statement::from_string(backend, select);
+        for row in connection.query_all_raw(statement).await? {
+            applied.push(row.try_get_by_index(0)?);
+        }
+    }
     pending_after(&applied)
 }
 
 /// The migrations that have not been applied. Fails if others have been, unless they only add and
 /// none is missing: then this program is older than the schema, and ignores the additions.
-fn pending_after(applied: &[String]) -> Result<Vec<String>, Unusable> {
-    let known = Migrator::migrations().into_iter();
-    let known: Vec<_> = known.map(|migration| migration.name().to_owned()).collect();
-    let mut unknown = applied.iter().filter(|name| !known.contains(name));
-    let pending = known.iter().filter(|name| !applied.contains(name));
-    let pending: Vec<_> = pending.cloned().collect();
+fn pending_after(applied: &[String]) -> Result<Vec<&'static str>, Unusable> {
+    let known = MIGRATIONS.map(|migration| migration.name);
+    let pending = known.into_iter();
+    let pending: Vec<_> = pending
+        .filter(|name| applied.iter().all(|applied| applied != name))
+        .collect();
+    let mut unknown = applied
+        .iter()
+        .filter(|name| !known.contains(&name.as_str()));
     match unknown.find(|name| !pending.is_empty() || !only_adds(name)) {
         Some(unknown) => Err(Unusable::Newer(unknown.clone())),
         None => Ok(pending),
@@ -76,9 +73,15 @@ fn only_adds(name: &str) -> bool {
 }
 
 /// Whether no migration has been applied to the database yet.
-pub async fn is_empty(pool: &Pool) -> Result<bool, DbErr> {
-    let table = Migrator::migration_table_name().to_string();
-    Ok(!pool.has_table(&table).await?)
+pub async fn is_empty(connection: &impl ConnectionTrait) -> Result<bool, DbErr> {
+    let backend = connection.get_database_backend();
+    let select = match backend {
+        DbBackend::Postgres => format!("SELECT to_regclass('{TABLE}') IS NULL"),
+        _ => format!("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}')"),
+    };
+    let statement = Statement::from_string(backend, select);
+    let row = connection.query_one_raw(statement).await?;
+    row.map_or(Ok(true), |row| row.try_get_by_index(0))
 }
 
 /// Fails if a `PostgreSQL` accepts no writes.

@@ -3,7 +3,7 @@
 
 use std::{io, str::FromStr as _};
 
-use sea_orm_migration::sea_orm::{
+use sea_orm::{
     DbErr, RuntimeErr,
     sqlx::{self, postgres::PgConnectOptions},
 };

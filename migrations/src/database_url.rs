@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use sea_orm_migration::sea_orm::sqlx::{
+use sea_orm::sqlx::{
     postgres::{PgConnectOptions, PgSslMode},
     sqlite::SqliteConnectOptions,
 };

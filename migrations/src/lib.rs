@@ -11,41 +11,87 @@
 //!   its release cannot be rolled back. It only removes what the previous release no longer uses
 //!   (expand/contract), because cores of that release serve until they are replaced.
 //!
-//! Conventions: both engines have the same tables. Instants are `BIGINT` microseconds since
-//! 1970 (comparable and exact on both); ids are UUIDs; JSON is `jsonb` on `PostgreSQL`, text on
-//! `SQLite`. Every table of a store's data has `store_id` first in its primary key.
+//! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`apply_next`] replaces the names
+//! of types. Instants are `bigint` microseconds since 1970 (comparable and exact on both); ids are
+//! UUIDs; JSON is `jsonb` on `PostgreSQL`, text on `SQLite`. Every table of a store's data has
+//! `store_id` first in its primary key.
 
-mod columns;
 mod compatibility;
 mod connect_error;
 mod database_url;
 mod m0001_initial_schema;
 mod m0002_add_traceparent;
-mod pool;
+mod pooler;
 
-pub use compatibility::{Unusable, check, check_writable, is_empty, pending};
+use process::clock::Clock;
+use sea_orm::{ConnectionTrait, DbBackend, DbErr};
+
+pub use compatibility::{Unusable, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
     DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
 };
-pub use pool::{Pool, explain_pooler, without_prepared_statements};
-pub use sea_orm_migration::MigratorTrait;
-use sea_orm_migration::{MigrationTrait, async_trait};
+pub use pooler::{explain_pooler, without_prepared_statements};
 
-/// Each migration is one transaction with its record, over SQLite too: after a crash in it, the next
-/// start applies it again.
-const IN_TRANSACTION: Option<bool> = Some(true);
+/// A migration, recorded under its name.
+struct Migration {
+    name: &'static str,
+    statements: &'static [&'static str],
+}
 
 /// All migrations, in order.
-#[derive(Clone, Copy, Debug)]
-pub struct Migrator;
+const MIGRATIONS: [Migration; 2] = [
+    m0001_initial_schema::MIGRATION,
+    m0002_add_traceparent::MIGRATION,
+];
 
-#[async_trait::async_trait]
-impl MigratorTrait for Migrator {
-    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![
-            Box::new(m0001_initial_schema::Migration),
-            Box::new(m0002_add_traceparent::Migration),
-        ]
+/// The table of the applied migrations.
+const TABLE: &str = "seaql_migrations";
+
+/// Applies the first pending migration and records it, in the caller's transaction: after a crash in
+/// it, the next start applies it again. Returns its name; `None` if none is pending. Fails if the
+/// database accepts no writes, or if this program cannot use its schema.
+pub async fn apply_next(
+    transaction: &impl ConnectionTrait,
+) -> Result<Option<&'static str>, Unusable> {
+    let pending = pending(transaction).await?;
+    let Some(migration) = MIGRATIONS
+        .iter()
+        .find(|migration| pending.contains(&migration.name))
+    else {
+        return Ok(None);
+    };
+    if transaction.get_database_backend() == DbBackend::Postgres {
+        // While a statement waits for its lock, as during a dump, all statements about the table wait
+        // for it: those of running cores too.
+        let statement = "SET LOCAL lock_timeout = '2s'";
+        transaction.execute_unprepared(statement).await?;
     }
+    if is_empty(transaction).await? {
+        let columns = "version varchar NOT NULL PRIMARY KEY, applied_at bigint NOT NULL";
+        execute(transaction, &format!("CREATE TABLE {TABLE} ({columns})")).await?;
+    }
+    for statement in migration.statements {
+        execute(transaction, statement).await?;
+    }
+    let (name, now) = (migration.name, Clock::system().now().as_second());
+    let record = format!("INSERT INTO {TABLE} (version, applied_at) VALUES ('{name}', {now})");
+    execute(transaction, &record).await?;
+    Ok(Some(name))
+}
+
+async fn execute(transaction: &impl ConnectionTrait, statement: &str) -> Result<(), DbErr> {
+    let mut statement = statement.to_owned();
+    if transaction.get_database_backend() == DbBackend::Sqlite {
+        for (postgres, sqlite) in [
+            (" bigint", " integer"),
+            (" bytea", " blob"),
+            (" jsonb", " jsonb_text"),
+            (" uuid", " uuid_text"),
+        ] {
+            statement = statement.replace(postgres, sqlite);
+        }
+    }
+    transaction.execute_unprepared(&statement).await?;
+    Ok(())
 }

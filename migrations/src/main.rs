@@ -3,9 +3,12 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use migrations::{DatabaseServerVerification, Pool, Unusable};
+use migrations::{DatabaseServerVerification, Unusable};
 use process::{command_line, logs, secret_file, version::version};
-use sea_orm_migration::sea_orm::ConnectOptions;
+use sea_orm::{
+    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DatabaseTransaction,
+    TransactionTrait as _,
+};
 
 #[global_allocator]
 static ALLOCATOR: process::Allocator = process::Allocator;
@@ -65,23 +68,39 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     migrations::create_sqlite_file(&url);
     let mut options = ConnectOptions::new(&url);
     options.sqlx_logging(false);
-    let connected = Pool::connect(options).await;
+    let connected = Database::connect(options).await;
     let database = connected.map_err(|error| {
         migrations::explain_connect_error(&url, &error)
             .map_or_else(|| error.into(), anyhow::Error::msg)
     })?;
-    let pending = migrations::check(&database).await?;
-    for migration in &pending {
-        eprintln!("{migration}");
-    }
     if arguments.dry_run {
+        let pending = migrations::pending(&begin(&database, &url).await?).await?;
+        for migration in &pending {
+            eprintln!("{migration}");
+        }
         eprintln!("{} to apply", pending.len());
         return Ok(());
     }
-    // `Migrator` refuses migrations that it does not know.
-    if !pending.is_empty() {
-        database.migrate().await.map_err(Unusable::from)?;
+    let mut applied = 0;
+    loop {
+        let transaction = begin(&database, &url).await?;
+        let Some(migration) = migrations::apply_next(&transaction).await? else {
+            break;
+        };
+        transaction.commit().await.map_err(Unusable::from)?;
+        eprintln!("{migration}");
+        applied += 1;
     }
-    eprintln!("{} applied", pending.len());
+    eprintln!("{applied} applied");
     Ok(())
+}
+
+async fn begin(database: &DatabaseConnection, url: &str) -> Result<DatabaseTransaction, Unusable> {
+    let transaction = database.begin().await?;
+    if migrations::without_prepared_statements(url) {
+        // The driver names a statement even if it does not keep it. The session may have one of that
+        // name, by another client or an earlier transaction.
+        transaction.execute_unprepared("DEALLOCATE ALL").await?;
+    }
+    Ok(transaction)
 }

@@ -1,14 +1,14 @@
 //! Backups of an `SQLite` database: consistent copies, taken while it is in use.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 use sea_orm::{
-    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
+    ConnectionTrait as _,
     sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
-use super::{Error, generation::Generation, rows};
+use super::{Error, Session, connect::Target, generation::Generation, rows};
 
 /// The description of a backup, stored in its table `backup`.
 #[derive(Clone, Debug)]
@@ -46,41 +46,29 @@ const COUNTS: [(&str, &str); 6] = [
 
 /// Copies a database into an empty file, as it is at one instant. The database may be in use.
 pub async fn copy(database: &Path, target: &Path, description: &Description) -> Result<(), Error> {
-    let source = connect(database, |sqlite| sqlite).await?;
+    let source = open_file(options(database)).await?;
     let copied = copy_from(&source, database, target).await;
     source.close().await?;
     copied?;
 
-    let copy = connect(target, |sqlite| {
-        sqlite.journal_mode(SqliteJournalMode::Delete)
-    })
-    .await?;
+    let copy = open_file(options(target).journal_mode(SqliteJournalMode::Delete)).await?;
     let written = write_description(&copy, description).await;
     copy.close().await?;
     written
 }
 
-async fn copy_from(
-    source: &DatabaseConnection,
-    database: &Path,
-    target: &Path,
-) -> Result<(), Error> {
+async fn copy_from(source: &Session, database: &Path, target: &Path) -> Result<(), Error> {
     Generation::beside(database)
         .reject_incomplete_copy(source)
         .await?;
     let target = target
         .to_str()
         .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
-    let statement =
-        Statement::from_sql_and_values(DbBackend::Sqlite, "VACUUM INTO ?", [target.into()]);
-    source.execute_raw(statement).await?;
+    rows::execute(source, "VACUUM INTO $1", [target.into()]).await?;
     Ok(())
 }
 
-async fn write_description(
-    copy: &DatabaseConnection,
-    description: &Description,
-) -> Result<(), Error> {
+async fn write_description(copy: &Session, description: &Description) -> Result<(), Error> {
     Generation::end(copy).await?;
     let create = "CREATE TABLE backup (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID";
     copy.execute_unprepared(create).await?;
@@ -91,10 +79,8 @@ async fn write_description(
     ];
     for (name, value) in rows {
         let Some(value) = value else { continue };
-        let insert = "INSERT INTO backup (name, value) VALUES (?, ?)";
-        let values = [name.into(), value.into()];
-        let statement = Statement::from_sql_and_values(DbBackend::Sqlite, insert, values);
-        copy.execute_raw(statement).await?;
+        let insert = "INSERT INTO backup (name, value) VALUES ($1, $2)";
+        rows::execute(copy, insert, [name.into(), value.into()]).await?;
     }
     Ok(())
 }
@@ -102,20 +88,20 @@ async fn write_description(
 /// Reads a backup without changing it. Fails if its pages or indexes are inconsistent, or if its
 /// schema is newer than this program.
 pub async fn inspect(backup: &Path) -> Result<Contents, Error> {
-    let connection = connect(backup, |sqlite| sqlite.read_only(true).immutable(true)).await?;
+    let connection = open_file(options(backup).read_only(true).immutable(true)).await?;
     let contents = read(&connection).await;
     connection.close().await?;
     contents
 }
 
-async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
+async fn read(backup: &Session) -> Result<Contents, Error> {
     let found: String = rows::value(backup, "PRAGMA integrity_check(1)").await?;
     if found != "ok" {
         return Err(Error::Misconfigured(format!(
             "the backup is not consistent: {found}"
         )));
     }
-    migrations::check(backup).await?;
+    migrations::pending(backup).await?;
     let mut counts = Vec::new();
     for (name, rows) in COUNTS {
         let count = rows::value(backup, &format!("SELECT count(*) FROM {rows}")).await?;
@@ -140,12 +126,8 @@ async fn read(backup: &DatabaseConnection) -> Result<Contents, Error> {
 /// Turns a copy of a backup into a database that can be started under the name `database`: removes
 /// the description, and writes the file that detects copies without the write-ahead log.
 pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
-    let connection = connect(copy, |sqlite| {
-        sqlite
-            .journal_mode(SqliteJournalMode::Delete)
-            .pragma("secure_delete", "ON")
-    })
-    .await?;
+    let options = options(copy).journal_mode(SqliteJournalMode::Delete);
+    let connection = open_file(options.pragma("secure_delete", "ON")).await?;
     let removed = connection.execute_unprepared("DROP TABLE backup").await;
     let written = Generation::beside(database).write_file(&connection).await;
     connection.close().await?;
@@ -153,23 +135,19 @@ pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
     written
 }
 
-pub(super) async fn connect(
-    file: &Path,
-    with: impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + Send + Sync + 'static,
-) -> Result<DatabaseConnection, Error> {
-    let path: PathBuf = file.to_owned();
-    // Replaced by the path, which may contain characters with a meaning in URLs.
-    let mut options = ConnectOptions::new("sqlite://file");
-    options.max_connections(1).sqlx_logging(false);
-    options.map_sqlx_sqlite_opts(move |sqlite| with(sqlite.filename(&path)));
-    let connected = Database::connect(options).await;
-    connected.map_err(|error| Error::from(error).explained(&format!("sqlite://{}", file.display())))
+fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(file)
+}
+
+/// Opens a file of `SQLite`.
+pub(super) async fn open_file(options: SqliteConnectOptions) -> Result<Session, Error> {
+    let url = format!("sqlite://{}", options.get_filename().display());
+    let session = Target::sqlite(options).session().await;
+    session.map_err(|error| error.explained(&url))
 }
 
 /// A value of the description.
-async fn value(backup: &DatabaseConnection, name: &str) -> Result<Option<String>, Error> {
-    let select = "SELECT value FROM backup WHERE name = ?";
-    let statement = Statement::from_sql_and_values(DbBackend::Sqlite, select, [name.into()]);
-    let row = backup.query_one_raw(statement).await?;
-    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
+async fn value(backup: &Session, name: &str) -> Result<Option<String>, Error> {
+    let select = "SELECT value FROM backup WHERE name = $1";
+    rows::find_value(backup, select, [name.into()]).await
 }

@@ -1,18 +1,15 @@
 //! Opens a database: its connections and pragmas, and the check of its settings.
 
-use std::{str::FromStr as _, sync::Arc, time::Duration};
+use std::{str::FromStr as _, time::Duration};
 
 use futures_util::future::BoxFuture;
-use migrations::{Pool, without_prepared_statements};
+use migrations::without_prepared_statements;
 use sea_orm::{
-    ConnectOptions, DatabaseConnection, DbBackend, DbErr, RuntimeErr,
+    DbBackend,
     sqlx::{
-        self, ConnectOptions as _, Connection as _,
+        self, AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _,
         postgres::{PgConnectOptions, PgConnection},
-        sqlite::{
-            SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions,
-            SqliteSynchronous,
-        },
+        sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous},
     },
 };
 
@@ -20,8 +17,7 @@ use super::{
     Error,
     connections::ACQUIRE_TIMEOUT,
     metrics::Metrics,
-    rows,
-    session::{Connection, Driver, Session},
+    session::{Connection, Driver, Session, connect_error, query_error},
 };
 
 /// The capacity of a connection's cache of prepared statements: more than the program uses.
@@ -34,13 +30,18 @@ const ROW_BUFFER: usize = 512;
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
 
-/// A database, and how connections to it are opened.
+/// A database: how connections to it are opened, and the metrics of all of them.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
-    Postgres {
-        options: Box<PgConnectOptions>,
-        without_prepared_statements: bool,
-    },
+pub(super) struct Target {
+    options: Options,
+    /// Whether a connection keeps its prepared statements after the transaction.
+    pub(super) keeps_statements: bool,
+    pub(super) metrics: Metrics,
+}
+
+#[derive(Clone, Debug)]
+enum Options {
+    Postgres(Box<PgConnectOptions>),
     Sqlite(Box<SqliteConnectOptions>),
 }
 
@@ -50,14 +51,15 @@ impl Target {
             let options = SqliteConnectOptions::from_str(url).map_err(unavailable)?;
             Ok(Self::sqlite(configured(options)))
         } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-            let without_prepared_statements = without_prepared_statements(url);
+            let keeps_statements = !without_prepared_statements(url);
             let mut options = PgConnectOptions::from_str(url).map_err(unavailable)?;
-            if !without_prepared_statements {
+            if keeps_statements {
                 options = options.statement_cache_capacity(STATEMENT_CACHE);
             }
-            Ok(Self::Postgres {
-                options: Box::new(options.disable_statement_logging()),
-                without_prepared_statements,
+            Ok(Self {
+                options: Options::Postgres(Box::new(options.disable_statement_logging())),
+                keeps_statements,
+                metrics: Metrics::new(DbBackend::Postgres),
             })
         } else {
             Err(Error::Misconfigured(
@@ -67,48 +69,39 @@ impl Target {
     }
 
     pub(super) fn sqlite(options: SqliteConnectOptions) -> Self {
-        Self::Sqlite(Box::new(options.disable_statement_logging()))
-    }
-
-    pub(super) fn backend(&self) -> DbBackend {
-        match self {
-            Self::Postgres { .. } => DbBackend::Postgres,
-            Self::Sqlite(_) => DbBackend::Sqlite,
+        Self {
+            options: Options::Sqlite(Box::new(options.disable_statement_logging())),
+            keeps_statements: true,
+            metrics: Metrics::new(DbBackend::Sqlite),
         }
     }
 
-    /// Whether a statement is prepared for its transaction only.
-    pub(super) fn is_without_prepared_statements(&self) -> bool {
-        match self {
-            Self::Postgres {
-                without_prepared_statements,
-                ..
-            } => *without_prepared_statements,
-            Self::Sqlite(_) => false,
+    pub(super) fn backend(&self) -> DbBackend {
+        match self.options {
+            Options::Postgres(_) => DbBackend::Postgres,
+            Options::Sqlite(_) => DbBackend::Sqlite,
         }
     }
 
     /// Opens a connection. Boxed: the drivers' futures are larger than all that uses a connection.
-    pub(super) fn connect<'a>(
-        &'a self,
-        metrics: &'a Metrics,
-    ) -> BoxFuture<'a, Result<Connection, sqlx::Error>> {
+    pub(super) fn connect(&self) -> BoxFuture<'_, Result<Connection, sqlx::Error>> {
         Box::pin(async {
-            let driver = match self {
-                Self::Postgres { options, .. } => {
+            let driver = match &self.options {
+                Options::Postgres(options) => {
                     Driver::Postgres(PgConnection::connect_with(options).await?)
                 }
-                Self::Sqlite(options) => {
+                Options::Sqlite(options) => {
                     Driver::Sqlite(SqliteConnection::connect_with(options).await?)
                 }
             };
-            Ok(Connection::new(driver, metrics.clone()))
+            let metrics = self.metrics.clone();
+            Ok(Connection::new(driver, self.keeps_statements, metrics))
         })
     }
 
-    /// A connection for writes to an `SQLite` file.
-    pub(super) async fn session(&self, metrics: &Metrics) -> Result<Session, Error> {
-        let connection = self.connect(metrics).await.map_err(unavailable)?;
+    /// A connection for transactions that run one after the other.
+    pub(super) async fn session(&self) -> Result<Session, Error> {
+        let connection = self.connect().await.map_err(unavailable)?;
         Ok(Session::new(connection))
     }
 }
@@ -129,69 +122,49 @@ fn configured(options: SqliteConnectOptions) -> SqliteConnectOptions {
         .row_buffer_size(ROW_BUFFER)
 }
 
-/// Opens a database with one connection, for its migrations. Creates the file of an `SQLite` URL.
-pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
+/// Opens a database. Creates the file of an `SQLite` URL; fails at a `PostgreSQL` server that is not
+/// reachable or loses commits.
+pub(super) async fn open(url: &str) -> Result<Target, Error> {
     let target = Target::of(url)?;
-    let pool = match &target {
-        Target::Postgres { .. } => open_postgres(url).await?,
-        Target::Sqlite(options) => {
-            migrations::create_sqlite_file(url);
-            let pool = SqlitePoolOptions::new().max_connections(1);
-            let pool = pool.connect_with((**options).clone()).await;
-            DatabaseConnection::from(pool.map_err(unavailable)?).into()
+    match &target.options {
+        Options::Postgres(_) => {
+            let probe = tokio::time::timeout(ACQUIRE_TIMEOUT, probe(url, target.keeps_statements));
+            probe.await.unwrap_or_else(|_| {
+                let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
+                Err(unavailable(error.into()))
+            })?;
         }
-    };
-    Ok((target, pool))
-}
-
-async fn open_postgres(url: &str) -> Result<Pool, Error> {
-    // A pool would retry until its timeout, and hide the cause.
-    tokio::time::timeout(ACQUIRE_TIMEOUT, probe(url))
-        .await
-        .unwrap_or_else(|_| {
-            let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            Err(unavailable(error.into()))
-        })?;
-    let mut options = ConnectOptions::new(url);
-    options
-        .max_connections(1)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_timeout(ACQUIRE_TIMEOUT)
-        .sqlx_logging(false);
-    let pool = Pool::connect(options).await?;
-    for (setting, wanted) in [("fsync", "on"), ("synchronous_commit", "on")] {
-        require_setting(&pool, setting, wanted).await?;
+        Options::Sqlite(_) => migrations::create_sqlite_file(url),
     }
-    Ok(pool)
+    Ok(target)
 }
 
 /// Connects once, and prepares a statement. The driver numbers the statements of each connection from
-/// 1: if a pooler then gives the same session to the first connection of [`Pool`], the name of its first
-/// statement exists already, and the start fails instead of a request under load.
-async fn probe(url: &str) -> Result<(), Error> {
+/// 1: if a pooler then gives the same session to the next connection, the name of its first statement
+/// exists already, and the start fails instead of a request under load.
+///
+/// Fails if the server acknowledges a commit before it is on disk.
+async fn probe(url: &str, keeps_statements: bool) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await.map_err(unavailable)?;
-    if !without_prepared_statements(url) {
+    if keeps_statements {
         let prepared = sqlx::query("SELECT 1").execute(&mut connection).await;
-        prepared.map_err(|error| DbErr::Query(RuntimeErr::SqlxError(Arc::new(error))))?;
+        prepared.map_err(query_error)?;
+    }
+    for setting in ["fsync", "synchronous_commit"] {
+        let show = sqlx::raw_sql(AssertSqlSafe(format!("SHOW {setting}")));
+        let row = show.fetch_one(&mut connection).await.map_err(query_error)?;
+        let found: String = row.try_get(0).map_err(query_error)?;
+        if found != "on" && !found.starts_with("remote_") {
+            return Err(Error::Misconfigured(format!(
+                "PostgreSQL runs with {setting} = {found}: acknowledged deliveries could be lost; set {setting} = on"
+            )));
+        }
     }
     Ok(())
 }
 
 fn unavailable(error: sqlx::Error) -> Error {
-    Error::Unavailable(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))
-}
-
-/// Fails unless a setting has the required value: with another one, the server acknowledges a
-/// commit before it is on disk.
-async fn require_setting(pool: &Pool, setting: &str, wanted: &str) -> Result<(), Error> {
-    let select = format!("SELECT current_setting('{setting}')");
-    let found: String = rows::value(pool, &select).await?;
-    if found == wanted || (setting == "synchronous_commit" && found.starts_with("remote_")) {
-        return Ok(());
-    }
-    Err(Error::Misconfigured(format!(
-        "PostgreSQL runs with {setting} = {found}: acknowledged deliveries could be lost; set {setting} = {wanted}"
-    )))
+    Error::Unavailable(connect_error(error))
 }
 
 #[cfg(test)]
@@ -297,13 +270,13 @@ mod tests {
 
     #[test]
     fn prepared_statements_are_kept_unless_the_url_has_none() {
-        for (query, without, capacity) in [
-            ("", false, STATEMENT_CACHE),
-            ("?statement-cache-capacity=0", true, 0),
+        for (query, keeps, capacity) in [
+            ("", true, STATEMENT_CACHE),
+            ("?statement-cache-capacity=0", false, 0),
         ] {
             let target = Target::of(&format!("postgres://localhost/delivery{query}")).unwrap();
 
-            assert_eq!(target.is_without_prepared_statements(), without, "{query}");
+            assert_eq!(target.keeps_statements, keeps, "{query}");
             let shown = format!("{target:?}");
             let expected = format!("statement_cache_capacity: {capacity},");
             assert!(shown.contains(&expected), "{shown}");

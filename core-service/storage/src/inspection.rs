@@ -2,15 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use migrations::Pool;
-use sea_orm::{
-    ConnectionTrait as _, DatabaseConnection, DbBackend, Statement,
-    sqlx::sqlite::SqliteConnectOptions,
-};
+use sea_orm::{ConnectionTrait as _, DbBackend, Statement, sqlx::sqlite::SqliteConnectOptions};
 
 use super::{
-    Error, HealthCheck, backup::connect, connect::Target, connections::Connections,
-    generation::Generation, metrics::Metrics, rows, storage,
+    Error, HealthCheck, Session, backup::open_file, connect::Target, connections::Connections,
+    generation::Generation, rows, storage,
 };
 
 const CONNECTIONS: u32 = 2;
@@ -18,7 +14,6 @@ const CONNECTIONS: u32 = 2;
 /// An open database.
 #[derive(Debug)]
 pub struct Inspection {
-    connection: Pool,
     reader: Connections,
     /// With `SQLite`.
     file: Option<PathBuf>,
@@ -41,24 +36,19 @@ impl Inspection {
     /// reachable, loses commits or accepts no writes.
     pub async fn open(url: &str) -> Result<Option<Self>, Error> {
         let file = migrations::sqlite_file(url);
-        let (target, connection) = match &file {
+        let target = match &file {
             Some(file) if matches!(file.try_exists(), Ok(false)) => return Ok(None),
             Some(file) => {
-                let options = read_only(file)(SqliteConnectOptions::new().filename(file));
-                (Target::sqlite(options), connect_sqlite(file).await?.into())
+                open_read_only(file).await?.close().await?;
+                Target::sqlite(read_only(file))
             }
             None => storage::open(url).await?,
         };
-        let backend = target.backend();
-        if backend == DbBackend::Postgres {
-            migrations::check_writable(&connection).await?;
+        let reader = Connections::new(target, CONNECTIONS);
+        if reader.get_database_backend() == DbBackend::Postgres {
+            migrations::check_writable(&reader).await?;
         }
-        let reader = Connections::new(target, CONNECTIONS, Metrics::new(backend));
-        Ok(Some(Self {
-            connection,
-            reader,
-            file,
-        }))
+        Ok(Some(Self { reader, file }))
     }
 
     pub fn reader(&self) -> &Connections {
@@ -72,16 +62,16 @@ impl Inspection {
 
     /// The engine and its version: `PostgreSQL 17.2`.
     pub async fn version(&self) -> Result<String, Error> {
-        let select = match self.connection.get_database_backend() {
+        let select = match self.reader.get_database_backend() {
             DbBackend::Postgres => "SELECT 'PostgreSQL ' || current_setting('server_version')",
             _ => "SELECT 'SQLite ' || sqlite_version()",
         };
-        rows::value(&self.connection, select).await
+        rows::value(&self.reader, select).await
     }
 
     /// `None` with `SQLite`.
     pub async fn server(&self) -> Result<Option<Server>, Error> {
-        if self.connection.get_database_backend() != DbBackend::Postgres {
+        if self.reader.get_database_backend() != DbBackend::Postgres {
             return Ok(None);
         }
         let select = "SELECT current_setting('server_version_num')::int,
@@ -96,7 +86,7 @@ impl Inspection {
             NOT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
                 AND coalesce(NOT inet_server_addr() <<= ANY ('{127.0.0.0/8,::1/128}'::inet[]), false)";
         let statement = Statement::from_string(DbBackend::Postgres, select);
-        let Some(row) = self.connection.query_one_raw(statement).await? else {
+        let Some(row) = self.reader.query_one_raw(statement).await? else {
             return Ok(None);
         };
         Ok(Some(Server {
@@ -109,11 +99,11 @@ impl Inspection {
 
     /// The migrations that have not been applied; `None` if none has. Fails if the schema is newer
     /// than this program.
-    pub async fn pending_migrations(&self) -> Result<Option<Vec<String>>, Error> {
-        if migrations::is_empty(&self.connection).await? {
+    pub async fn pending_migrations(&self) -> Result<Option<Vec<&'static str>>, Error> {
+        if migrations::is_empty(&self.reader).await? {
             return Ok(None);
         }
-        Ok(Some(migrations::pending(&self.connection).await?))
+        Ok(Some(migrations::pending(&self.reader).await?))
     }
 
     /// The file of `SQLite`; fails if it lacks changes that were acknowledged, or its pages or indexes
@@ -137,7 +127,7 @@ impl Inspection {
 
 async fn check_file(file: &Path) -> Result<(), Error> {
     // On a connection of its own: the other checks need not wait.
-    let connection = connect_sqlite(file).await?;
+    let connection = open_read_only(file).await?;
     let generation = Generation::beside(file);
     generation.reject_incomplete_copy(&connection).await?;
     // Virtual tables have no pages.
@@ -165,14 +155,14 @@ fn is_unused(file: &Path) -> bool {
     !Path::new(&log).exists()
 }
 
-async fn connect_sqlite(file: &Path) -> Result<DatabaseConnection, Error> {
-    connect(file, read_only(file)).await
+async fn open_read_only(file: &Path) -> Result<Session, Error> {
+    open_file(read_only(file)).await
 }
 
-fn read_only(file: &Path) -> impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + use<> {
+fn read_only(file: &Path) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new().filename(file);
     // SQLite would create a log even to read.
-    let is_unused = is_unused(file);
-    move |sqlite| sqlite.read_only(true).immutable(is_unused)
+    options.read_only(true).immutable(is_unused(file))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait, EntityTrait, QuerySelect as _, QueryTrait as _, Select,
-    Statement, TryGetable, sea_query::Expr,
+    Statement, TryGetable, Value, sea_query::Expr,
 };
 
 use super::Error;
@@ -60,14 +60,33 @@ pub(super) async fn update<A: ActiveModelTrait>(
     Ok(())
 }
 
+/// Executes a statement with parameters (`$1` …). Returns how many rows it changed.
+pub(super) async fn execute(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+    parameters: impl IntoIterator<Item = Value>,
+) -> Result<u64, Error> {
+    let backend = connection.get_database_backend();
+    let statement = Statement::from_sql_and_values(backend, sql, parameters);
+    Ok(connection.execute_raw(statement).await?.rows_affected())
+}
+
 /// The first column of the first row that a statement returns, or the default if there is none.
 pub(super) async fn value<T: TryGetable + Default>(
     connection: &impl ConnectionTrait,
     sql: &str,
 ) -> Result<T, Error> {
-    let statement = Statement::from_string(connection.get_database_backend(), sql);
-    Ok(match connection.query_one_raw(statement).await? {
-        Some(row) => row.try_get_by_index(0)?,
-        None => T::default(),
-    })
+    Ok(find_value(connection, sql, []).await?.unwrap_or_default())
+}
+
+/// The first column of the first row that a statement with parameters (`$1` …) returns.
+pub(super) async fn find_value<T: TryGetable>(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+    parameters: impl IntoIterator<Item = Value>,
+) -> Result<Option<T>, Error> {
+    let backend = connection.get_database_backend();
+    let statement = Statement::from_sql_and_values(backend, sql, parameters);
+    let row = connection.query_one_raw(statement).await?;
+    Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
 }

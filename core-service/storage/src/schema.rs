@@ -1,13 +1,17 @@
 //! Migrates the schema to this version at startup.
 
-use migrations::{Pool, Unusable};
+use migrations::Unusable;
 
-use super::Error;
+use super::{Error, Session};
 
 /// Fails if no schema has been created in the database, so that a core does not migrate one that
 /// was named by mistake.
-pub(super) async fn require(pool: &Pool) -> Result<(), Error> {
-    if migrations::is_empty(pool).await? {
+pub(super) async fn require(session: &Session) -> Result<(), Error> {
+    // In a transaction: see `Target::keeps_statements`.
+    session.begin().await?;
+    let is_empty = migrations::is_empty(session).await;
+    session.roll_back().await?;
+    if is_empty? {
         return Err(not_bootstrapped());
     }
     Ok(())
@@ -19,24 +23,33 @@ pub(super) fn not_bootstrapped() -> Error {
 
 /// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
 /// find nothing to apply when they retry.
-pub(super) async fn migrate(pool: &Pool) -> Result<(), Error> {
+pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
     let mut tries = 1;
     loop {
-        let applied = match migrations::check(pool).await {
-            // Without a call of `Migrator`, which fails for migrations that it does not know.
-            Ok(pending) if pending.is_empty() => Ok(()),
-            Ok(_) => pool.migrate().await.map_err(Error::from),
-            Err(unusable) => Err(unusable.into()),
-        };
-        match applied {
-            Ok(()) => return Ok(()),
-            Err(error @ Error::Misconfigured(_)) => return Err(error),
-            Err(_) if tries < 5 => {
+        match apply_pending(session).await {
+            Err(error) if tries < 5 && !matches!(error, Error::Misconfigured(_)) => {
                 // Up to 128 ms.
                 tokio::time::sleep(super::error::jitter(7)).await;
                 tries += 1;
             }
-            Err(error) => return Err(error),
+            result => return result,
+        }
+    }
+}
+
+/// Applies the pending migrations, each in a transaction.
+async fn apply_pending(session: &Session) -> Result<(), Error> {
+    loop {
+        session.begin().await?;
+        let applied = match migrations::apply_next(session).await {
+            Ok(Some(_)) => session.commit().await.map(|()| true).map_err(Error::from),
+            Ok(None) => Ok(false),
+            Err(unusable) => Err(unusable.into()),
+        };
+        if !matches!(applied, Ok(true)) {
+            // Fails if the connection is lost, and the transaction with it.
+            let _ = session.roll_back().await;
+            return applied.map(|_| ());
         }
     }
 }
@@ -55,11 +68,10 @@ impl From<Unusable> for Error {
 
 #[cfg(test)]
 mod tests {
-    use migrations::{Migrator, MigratorTrait as _};
-    use sea_orm::{ConnectionTrait as _, Database};
+    use sea_orm::ConnectionTrait as _;
 
     use super::*;
-    use crate::{DatabaseServerVerification, RefusedUrl, Storage};
+    use crate::{DatabaseServerVerification, RefusedUrl, Storage, storage::open};
 
     #[tokio::test]
     async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
@@ -85,23 +97,30 @@ mod tests {
     async fn a_migration_that_is_not_recorded_is_applied_again() {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/d?mode=rwc", directory.path().display());
-        let mut database = Database::connect(&url).await.unwrap();
-        Migrator::install(&database).await.unwrap();
-        for migration in Migrator::migrations() {
+        let mut database = connect(&url).await;
+        let table =
+            "CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at integer)";
+        database.execute_unprepared(table).await.unwrap();
+        let pending = migrations::pending(&database).await.unwrap();
+        assert!(pending.len() > 1);
+        for migration in pending {
             let fail = format!(
-                "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations WHEN NEW.version = '{}' BEGIN SELECT RAISE(ABORT, 'crash'); END",
-                migration.name()
+                "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations WHEN NEW.version = '{migration}' BEGIN SELECT RAISE(ABORT, 'crash'); END"
             );
             database.execute_unprepared(&fail).await.unwrap();
-            Migrator::up(&database, None).await.unwrap_err();
+            apply_pending(&database).await.unwrap_err();
             // Like a crash, which loses the connection.
             database.close().await.unwrap();
-            database = Database::connect(&url).await.unwrap();
+            database = connect(&url).await;
             let drop = "DROP TRIGGER fails";
             database.execute_unprepared(drop).await.unwrap();
         }
 
-        Migrator::up(&database, None).await.unwrap();
+        apply_pending(&database).await.unwrap();
+    }
+
+    async fn connect(url: &str) -> Session {
+        open(url).await.unwrap().session().await.unwrap()
     }
 
     #[tokio::test]
@@ -180,13 +199,12 @@ mod tests {
     }
 
     /// A new database of each engine that is installed, with this version's schema.
-    async fn migrated() -> (tempfile::TempDir, Vec<Pool>) {
+    async fn migrated() -> (tempfile::TempDir, Vec<Session>) {
         let directory = tempfile::tempdir().unwrap();
         let urls = std::iter::once(crate::fixture::url(&directory));
         let mut databases = Vec::new();
         for url in urls.chain(crate::fixture::postgres_url()) {
-            let database = Pool::connect(url.into()).await.unwrap();
-            Migrator::install(&database).await.unwrap();
+            let database = connect(&url).await;
             migrate(&database).await.unwrap();
             assert_eq!(migrations::pending(&database).await.unwrap(), [""; 0]);
             databases.push(database);
@@ -194,13 +212,13 @@ mod tests {
         (directory, databases)
     }
 
-    async fn record(database: &Pool, migration: &str) {
+    async fn record(database: &Session, migration: &str) {
         let insert = format!("INSERT INTO seaql_migrations VALUES ('{migration}', 0)");
         database.execute_unprepared(&insert).await.unwrap();
     }
 
     /// Asserts that the schema is used, or refused for a migration.
-    async fn assert_refused_for(migration: Option<&str>, database: &Pool) {
+    async fn assert_refused_for(migration: Option<&str>, database: &Session) {
         let message = migration.map(|migration| format!("the schema is newer than this program, which does not know the migration {migration}: start the version that applied it, or a later one"));
         let migrated = migrate(database).await.err();
         assert_eq!(migrated.map(|error| error.to_string()), message);
@@ -238,9 +256,8 @@ mod tests {
         let (_directory, databases) = migrated().await;
         for database in databases {
             record(&database, "m9999_add_column").await;
-            let last = Migrator::migrations().pop().unwrap().name().to_owned();
-            let delete = format!("DELETE FROM seaql_migrations WHERE version = '{last}'");
-            database.execute_unprepared(&delete).await.unwrap();
+            let delete = "DELETE FROM seaql_migrations WHERE version = 'm0002_add_traceparent'";
+            database.execute_unprepared(delete).await.unwrap();
             assert_refused_for(Some("m9999_add_column"), &database).await;
         }
     }

@@ -8,8 +8,8 @@ use sea_orm::{
     ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement,
     prelude::async_trait,
     sqlx::{
-        self, AssertSqlSafe, Connection as _, IntoArguments, postgres::PgConnection, query::Query,
-        sqlite::SqliteConnection,
+        self, AssertSqlSafe, Connection as _, IntoArguments, database::HasStatementCache,
+        postgres::PgConnection, query::Query, sqlite::SqliteConnection,
     },
 };
 use sea_query_sqlx::SqlxValues;
@@ -21,6 +21,7 @@ use super::metrics::Metrics;
 #[derive(Debug)]
 pub(super) struct Connection {
     driver: Driver,
+    keeps_statements: bool,
     metrics: Metrics,
     pub(super) opened_at: Instant,
 }
@@ -42,9 +43,10 @@ macro_rules! on {
 }
 
 impl Connection {
-    pub(super) fn new(driver: Driver, metrics: Metrics) -> Self {
+    pub(super) fn new(driver: Driver, keeps_statements: bool, metrics: Metrics) -> Self {
         Self {
             driver,
+            keeps_statements,
             metrics,
             opened_at: Instant::now(),
         }
@@ -60,11 +62,11 @@ impl Connection {
     pub(super) async fn execute_raw(&mut self, statement: Statement) -> Result<ExecResult, DbErr> {
         let measured = Metrics::measure(&statement.sql);
         let executed = on!(&mut self.driver, connection => {
-            let executed = query(statement).execute(connection).await;
+            let executed = query(statement, self.keeps_statements).execute(connection).await;
             executed.map(ExecResult::from)
         });
         self.metrics.executed(&measured, &executed);
-        executed.map_err(|error| DbErr::Exec(driver_error(error)))
+        executed.map_err(exec_error)
     }
 
     pub(super) async fn execute_unprepared(&mut self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -72,7 +74,7 @@ impl Connection {
         let executed = on!(&mut self.driver, connection => {
             query.execute(connection).await.map(ExecResult::from)
         });
-        executed.map_err(|error| DbErr::Exec(driver_error(error)))
+        executed.map_err(exec_error)
     }
 
     pub(super) async fn query_one_raw(
@@ -81,11 +83,11 @@ impl Connection {
     ) -> Result<Option<QueryResult>, DbErr> {
         let measured = Metrics::measure(&statement.sql);
         let row = on!(&mut self.driver, connection => {
-            let row = query(statement).fetch_optional(connection).await;
+            let row = query(statement, self.keeps_statements).fetch_optional(connection).await;
             row.map(|row| row.map(QueryResult::from))
         });
         self.metrics.executed(&measured, &row);
-        row.map_err(|error| DbErr::Query(driver_error(error)))
+        row.map_err(query_error)
     }
 
     pub(super) async fn query_all_raw(
@@ -94,11 +96,11 @@ impl Connection {
     ) -> Result<Vec<QueryResult>, DbErr> {
         let measured = Metrics::measure(&statement.sql);
         let rows = on!(&mut self.driver, connection => {
-            let rows = query(statement).fetch_all(connection).await;
+            let rows = query(statement, self.keeps_statements).fetch_all(connection).await;
             rows.map(|rows| rows.into_iter().map(QueryResult::from).collect())
         });
         self.metrics.executed(&measured, &rows);
-        rows.map_err(|error| DbErr::Query(driver_error(error)))
+        rows.map_err(query_error)
     }
 
     /// Reads what earlier statements have left unread, and fails unless `PostgreSQL` responds, or
@@ -109,26 +111,35 @@ impl Connection {
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
         let closed = on!(self.driver, connection => connection.close().await);
-        closed.map_err(|error| connect_error(Arc::new(error)))
+        closed.map_err(connect_error)
     }
 }
 
-fn query<DB: sqlx::Database>(statement: Statement) -> Query<'static, DB, SqlxValues>
+/// A statement that is not kept has no name: of the session of a pooler, another client or an earlier
+/// transaction may have a statement with the name that the driver would give it.
+fn query<DB: sqlx::Database + HasStatementCache>(
+    statement: Statement,
+    keeps_statements: bool,
+) -> Query<'static, DB, SqlxValues>
 where
     SqlxValues: IntoArguments<DB>,
 {
     let values = statement
         .values
         .unwrap_or_else(|| sea_orm::Values(Vec::new()));
-    sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values))
+    sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values)).persistent(keeps_statements)
 }
 
-pub(super) fn connect_error(error: Arc<sqlx::Error>) -> DbErr {
-    DbErr::Conn(RuntimeErr::SqlxError(error))
+pub(super) fn connect_error(error: impl Into<Arc<sqlx::Error>>) -> DbErr {
+    DbErr::Conn(RuntimeErr::SqlxError(error.into()))
 }
 
-fn driver_error(error: sqlx::Error) -> RuntimeErr {
-    RuntimeErr::SqlxError(Arc::new(error))
+pub(super) fn query_error(error: sqlx::Error) -> DbErr {
+    DbErr::Query(RuntimeErr::SqlxError(Arc::new(error)))
+}
+
+fn exec_error(error: sqlx::Error) -> DbErr {
+    DbErr::Exec(RuntimeErr::SqlxError(Arc::new(error)))
 }
 
 /// A connection on which transactions run one after the other: over `PostgreSQL` one, over `SQLite` those
@@ -149,6 +160,10 @@ impl Session {
 
     pub(super) fn into_connection(self) -> Connection {
         self.connection.into_inner()
+    }
+
+    pub(super) async fn close(self) -> Result<(), DbErr> {
+        self.into_connection().close().await
     }
 
     /// Begins a transaction, on `SQLite` one that writes.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use migrations::Pool;
 use process::{metrics::Registry, traces::Origin};
 use sea_orm::DbBackend;
 
@@ -15,7 +14,6 @@ use super::{
     error::jitter,
     generation::Generation,
     group_commit::GroupCommit,
-    metrics::Metrics,
     schema,
     session::Session,
     shared_insertions::SharedInsertions,
@@ -55,9 +53,7 @@ impl Storage {
         if migrations::new_sqlite_file(url).is_some() {
             return Err(schema::not_bootstrapped());
         }
-        let opened = open(url).await?;
-        schema::require(&opened.1).await?;
-        Self::start(url, connections, opened, WRITE_TIMEOUT).await
+        Self::start(url, connections, WRITE_TIMEOUT, true).await
     }
 
     /// Like [`Storage::connect`], with another timeout for writes on `SQLite`.
@@ -66,44 +62,43 @@ impl Storage {
         connections: u32,
         write_timeout: Duration,
     ) -> Result<Self, Error> {
-        let opened = open(url).await?;
-        Self::start(url, connections, opened, write_timeout).await
+        Self::start(url, connections, write_timeout, false).await
     }
 
     async fn start(
         url: &str,
         connections: u32,
-        (target, pool): (Target, Pool),
         write_timeout: Duration,
+        must_exist: bool,
     ) -> Result<Self, Error> {
+        let target = open(url).await?;
+        let session = target
+            .session()
+            .await
+            .map_err(|error| error.explained(url))?;
         let generation = Generation::of(url);
         if let Some(generation) = &generation {
-            generation.reject_incomplete_copy(&pool).await?;
+            generation.reject_incomplete_copy(&session).await?;
         }
-        schema::migrate(&pool).await?;
+        if must_exist {
+            schema::require(&session).await?;
+        }
+        schema::migrate(&session).await?;
+        if target.backend() == DbBackend::Postgres {
+            session.close().await?;
+            let reader = Connections::new(target, connections);
+            let insertions = SharedInsertions::new(reader.clone());
+            let writer = Writer::Concurrent(reader.clone(), insertions);
+            return Ok(Self { reader, writer });
+        }
         if let Some(generation) = &generation {
-            generation.begin(&pool).await?;
+            generation.begin(&session).await?;
         }
-        let metrics = Metrics::new(target.backend());
-        let (reader, writer) = if target.backend() == DbBackend::Sqlite {
-            let session = target.session(&metrics).await?;
-            let group_commit = GroupCommit::start(
-                target.clone(),
-                (session, generation),
-                write_timeout,
-                metrics.clone(),
-            );
-            let reader = Connections::new(target, SQLITE_READERS, metrics.clone());
-            (reader, Writer::GroupCommit(group_commit))
-        } else {
-            let connections = Connections::new(target, connections, metrics);
-            let insertions = SharedInsertions::new(connections.clone());
-            let writer = Writer::Concurrent(connections.clone(), insertions);
-            (connections, writer)
-        };
-        // Last: closing the only connection to an `SQLite` file would remove its log.
-        pool.into_driver().close().await?;
-        Ok(Self { reader, writer })
+        let writer = GroupCommit::start(target.clone(), (session, generation), write_timeout);
+        Ok(Self {
+            reader: Connections::new(target, SQLITE_READERS),
+            writer: Writer::GroupCommit(writer),
+        })
     }
 
     /// Registers the metrics of statements, connections and commits.
@@ -197,7 +192,7 @@ impl Storage {
     }
 }
 
-pub(super) async fn open(url: &str) -> Result<(Target, Pool), Error> {
+pub(super) async fn open(url: &str) -> Result<Target, Error> {
     let opened = Box::pin(connect::open(url)).await;
     opened.map_err(|error| error.explained(url))
 }

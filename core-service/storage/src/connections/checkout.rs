@@ -57,7 +57,7 @@ impl Checkout {
         let started = Instant::now();
         let committed = session.commit().await;
         let trace = TraceSpan::current();
-        let metrics = &self.shared.metrics;
+        let metrics = &self.shared.target.metrics;
         metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
         // After another error, the transaction may still be open.
         if committed

@@ -74,7 +74,6 @@ struct Shared {
     idle: Mutex<VecDeque<Idle>>,
     pending: AtomicUsize,
     refusals: Refusals,
-    metrics: Metrics,
 }
 
 #[derive(Debug)]
@@ -85,7 +84,7 @@ struct Idle {
 
 impl Connections {
     /// Opens no connection yet.
-    pub(super) fn new(target: Target, max: u32, metrics: Metrics) -> Self {
+    pub(super) fn new(target: Target, max: u32) -> Self {
         let max = usize::try_from(max).unwrap_or(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared {
             target,
@@ -94,7 +93,6 @@ impl Connections {
             idle: Mutex::default(),
             pending: AtomicUsize::new(0),
             refusals: Refusals::new(max),
-            metrics,
         }))
     }
 
@@ -103,11 +101,6 @@ impl Connections {
         let mut checkout = self.acquire().await?;
         let session = Session::new(checkout.take()?);
         session.begin().await?;
-        if self.0.target.is_without_prepared_statements() {
-            // The driver names a statement even if it does not keep it. The session may have one of
-            // that name, by another client or an earlier transaction.
-            session.execute_unprepared("DEALLOCATE ALL").await?;
-        }
         Ok((session, checkout))
     }
 
@@ -126,12 +119,12 @@ impl Connections {
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.0.metrics
+        &self.0.target.metrics
     }
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
-        self.0.metrics.register(registry);
-        let (pool, max) = (self.0.metrics.pool, self.0.max);
+        self.0.target.metrics.register(registry);
+        let (pool, max) = (self.0.target.metrics.pool, self.0.max);
         let shared = Arc::clone(&self.0);
         registry.register(
             "db_client_connection_count",
@@ -160,9 +153,10 @@ impl Connections {
         let deadline = asked_at + ACQUIRE_TIMEOUT;
         let mut failure = None;
         let checkout = timeout_at(deadline, shared.check_out(&mut failure)).await;
-        shared.metrics.waited(asked_at.elapsed());
+        let metrics = &shared.target.metrics;
+        metrics.waited(asked_at.elapsed());
         checkout.unwrap_or_else(|_| {
-            shared.metrics.timeouts.inc(shared.metrics.pool);
+            metrics.timeouts.inc(metrics.pool);
             let reason = failure.or_else(|| shared.refusals.reason());
             Err(reason.map_or(
                 DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
@@ -212,13 +206,13 @@ impl Shared {
                 self.refusals.withhold(permit);
                 continue;
             };
-            match self.target.connect(&self.metrics).await {
+            match self.target.connect().await {
                 Ok(connection) => {
                     self.refusals.opened();
                     return Ok(Checkout::new(connection, self, permit));
                 }
                 Err(error) if refusals::is_refusal(&error) => {
-                    self.metrics.refused.inc();
+                    self.target.metrics.refused.inc();
                     self.refusals.refused(error);
                     self.refusals.withhold(permit);
                 }
@@ -228,7 +222,7 @@ impl Shared {
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
                 }
-                Err(error) => return Err(connect_error(Arc::new(error))),
+                Err(error) => return Err(connect_error(error)),
             }
         }
     }
@@ -287,7 +281,7 @@ impl Shared {
         [("used", used), ("idle", idle)]
             .map(|(state, count)| {
                 let labels = [
-                    (POOL, self.metrics.pool),
+                    (POOL, self.target.metrics.pool),
                     ("db_client_connection_state", state),
                 ];
                 Sample::count(&labels, count)
@@ -321,7 +315,7 @@ impl Drop for Pending<'_> {
 macro_rules! run {
     ($connections:expr, $execute:ident, $statement:expr) => {
         async {
-            if $connections.0.target.is_without_prepared_statements() {
+            if !$connections.0.target.keeps_statements {
                 let (session, checkout) = $connections.begin().await?;
                 let result = session.$execute($statement).await;
                 checkout.end(session, result.is_ok()).await?;

@@ -11,9 +11,8 @@ use super::*;
 use crate::{connect, fixture, rows};
 
 async fn connections(url: &str, max: u32) -> Connections {
-    let (target, _pool) = connect::open(url).await.unwrap();
-    let metrics = Metrics::new(target.backend());
-    Connections::new(target, max, metrics)
+    let target = connect::open(url).await.unwrap();
+    Connections::new(target, max)
 }
 
 async fn number(connections: &Connections, sql: &str) -> i64 {
@@ -210,8 +209,7 @@ async fn limited_connections(url: &str, max: u32) -> Connections {
     let other = connections(url, 1).await;
     other.execute_unprepared(&create).await.unwrap();
     let url = url.replace("//delivery@", &format!("//{role}@"));
-    let metrics = Metrics::new(DbBackend::Postgres);
-    Connections::new(Target::of(&url).unwrap(), max, metrics)
+    Connections::new(Target::of(&url).unwrap(), max)
 }
 
 #[tokio::test]
@@ -238,7 +236,7 @@ async fn operations_wait_for_an_open_connection_while_others_are_refused() {
         waiting.await.unwrap().unwrap();
     }
     // At first three at once, then one each second.
-    let refused = connections.0.metrics.refused.get();
+    let refused = connections.0.target.metrics.refused.get();
     assert!(
         (1..=3 + started.elapsed().as_secs()).contains(&refused),
         "{refused}"
@@ -310,8 +308,7 @@ async fn a_statement_costs_one_round_trip_and_a_transaction_two_more() {
     let url = url.replace(server, directory.path().to_str().unwrap());
     // Otherwise the first message would ask for TLS.
     let url = format!("{url}&sslmode=disable");
-    let metrics = Metrics::new(DbBackend::Postgres);
-    let connections = Connections::new(Target::of(&url).unwrap(), 1, metrics);
+    let connections = Connections::new(Target::of(&url).unwrap(), 1);
     let select = "SELECT 1::bigint";
     // Prepares it.
     number(&connections, select).await;
@@ -372,8 +369,7 @@ async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let url = format!("postgres://127.0.0.1:{port}/delivery");
-    let metrics = Metrics::new(DbBackend::Postgres);
-    let connections = Connections::new(Target::of(&url).unwrap(), 1, metrics);
+    let connections = Connections::new(Target::of(&url).unwrap(), 1);
 
     let begun = timeout(Duration::from_millis(100), connections.begin()).await;
 

@@ -58,7 +58,6 @@ impl GroupCommit {
         target: Target,
         (session, generation): (Session, Option<Generation>),
         write_timeout: Duration,
-        metrics: Metrics,
     ) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
@@ -72,7 +71,6 @@ impl GroupCommit {
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
                 savepoints: 0,
-                metrics,
             }
             .run(queue),
         );
@@ -178,7 +176,6 @@ struct Writer {
     failures: Arc<AtomicU64>,
     /// How many of the next commits have savepoints.
     savepoints: u32,
-    metrics: Metrics,
 }
 
 impl Writer {
@@ -218,7 +215,7 @@ impl Writer {
         if self.generation.is_some() {
             Generation::end(&session).await?;
         }
-        session.into_connection().close().await.map_err(Error::from)
+        session.close().await.map_err(Error::from)
     }
 
     /// Runs a checkpoint. Until it ends, the next writes wait.
@@ -281,7 +278,7 @@ impl Writer {
         savepoints: Savepoints,
     ) -> Result<Committed, Error> {
         let session = self.take_session().await?;
-        let result = transact(&session, jobs, savepoints, &self.metrics).await;
+        let result = transact(&session, jobs, savepoints, &self.target.metrics).await;
         self.keep(session, result.is_ok()).await;
         result
     }
@@ -289,7 +286,7 @@ impl Writer {
     async fn take_session(&mut self) -> Result<Session, Error> {
         match self.session.take() {
             Some(session) => Ok(session),
-            None => self.target.session(&self.metrics).await,
+            None => self.target.session().await,
         }
     }
 
@@ -301,7 +298,7 @@ impl Writer {
         }
         // It is not known whether the transaction is still open: after a full disk or an I/O error,
         // SQLite ends it by itself.
-        if let Err(error) = session.into_connection().close().await {
+        if let Err(error) = session.close().await {
             tracing::warn!(%error, "cannot close the connection of a failed transaction");
         }
     }
