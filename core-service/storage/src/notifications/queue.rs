@@ -30,13 +30,11 @@ pub(super) async fn lock_and_move_forward(
     webhooks: &[WebhookKey],
     now: Timestamp,
 ) -> Result<HashSet<WebhookId>, Error> {
-    let rows: Vec<(Uuid, Uuid, Option<Instant>)> = Entity::find()
+    let condition = any_of(webhooks.iter().copied());
+    let rows: Vec<(Uuid, Uuid, Option<Instant>)> = webhooks::in_lock_order(condition)
         .select_only()
         .columns([Column::StoreId, Column::Id, Column::NextDueAt])
-        .filter(any_of(webhooks.iter().copied()))
         .filter(Column::DisabledAt.is_null())
-        .order_by_asc(Column::StoreId)
-        .order_by_asc(Column::Id)
         .lock(LockType::KeyShare)
         .into_tuple()
         .all(transaction)

@@ -14,7 +14,7 @@ use crate::prelude::*;
 use crate::{
     entity::{
         instant::Instant,
-        webhook::{Column, Entity},
+        webhook::{Column, Entity, Model},
     },
     webhooks::{self, WebhookKey, any_of},
 };
@@ -49,7 +49,7 @@ pub(super) struct SavedHealth {
 /// The locked webhooks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockedWebhooks {
-    keys: BTreeSet<WebhookKey>,
+    webhooks: BTreeMap<WebhookKey, Model>,
     /// Whether the lock is strong enough to disable them.
     pub(super) may_be_disabled: bool,
 }
@@ -75,9 +75,7 @@ pub(super) async fn lock(
             && webhooks::is_any_failing_since(transaction, failed, failing_since).await?);
     let mut condition = any_of(unconditional);
     for (health, keys) in by_health(summary, summary.succeeded.iter()) {
-        let changed = Condition::all()
-            .add(any_of(keys))
-            .add(changes_with(health).add(Column::IsProven.eq(false)));
+        let changed = Condition::all().add(any_of(keys)).add(changes_with(health));
         condition = condition.add(changed);
     }
     // The strong lock waits for transactions that enqueue: their notifications must be visible
@@ -87,8 +85,12 @@ pub(super) async fn lock(
     } else {
         LockType::NoKeyUpdate
     };
+    let locked = webhooks::in_lock_order(condition).lock(strength);
+    let locked = locked.all(transaction).await?.into_iter();
     Ok(LockedWebhooks {
-        keys: webhooks::lock(transaction, condition, strength).await?,
+        webhooks: locked
+            .map(|row| ((StoreId(row.store_id), WebhookId(row.id)), row))
+            .collect(),
         may_be_disabled,
     })
 }
@@ -101,11 +103,17 @@ pub(super) async fn save(
     locked: &LockedWebhooks,
     now: Timestamp,
 ) -> Result<SavedHealth, Error> {
-    let succeeded: Vec<_> = summary.succeeded.intersection(&locked.keys).collect();
-    save_successes(transaction, summary, succeeded.iter().copied()).await?;
+    let is_locked = |webhook: &&WebhookKey| locked.webhooks.contains_key(*webhook);
+    let succeeded = || summary.succeeded.iter().filter(is_locked);
+    save_successes(transaction, summary, succeeded()).await?;
     let mut saved = SavedHealth::default();
-    saved.hosts.accepted = prove(transaction, succeeded).await?;
-    let failed: Vec<_> = summary.failed.intersection(&locked.keys).collect();
+    let newly_proven = succeeded()
+        .map(|webhook| &locked.webhooks[webhook])
+        .filter(|row| !row.is_proven);
+    saved.hosts.accepted = newly_proven
+        .map(|row| (StoreId(row.store_id), row.host.clone()))
+        .collect();
+    let failed: Vec<_> = summary.failed.iter().filter(is_locked).collect();
     if failed.is_empty() {
         return Ok(saved);
     }
@@ -122,12 +130,9 @@ pub(super) async fn save(
             .add(Column::FailingSince.is_null())
             .add(Column::FailingSince.gt(lost_since)),
     );
-    let is_proven = CaseStatement::new()
-        .case(keeps_proof, Expr::value(true))
-        .finally(Expr::value(false));
     let rows = Entity::update_many()
         .col_expr(Column::ReceiverHealth, health.into())
-        .col_expr(Column::IsProven, is_proven.into())
+        .col_expr(Column::IsProven, keeps_proof.into())
         .col_expr(
             Column::FailingSince,
             Expr::col(Column::FailingSince).if_null(Expr::value(Instant::from(now))),
@@ -163,6 +168,7 @@ pub(super) async fn save(
     Ok(saved)
 }
 
+/// Saves the health of webhooks after a success, which makes them proven.
 async fn save_successes<'a>(
     transaction: &impl ConnectionTrait,
     summary: &AttemptSummary,
@@ -172,32 +178,13 @@ async fn save_successes<'a>(
         Entity::update_many()
             .col_expr(Column::ReceiverHealth, Expr::value(health.as_str()))
             .col_expr(Column::FailingSince, Expr::value(None::<i64>))
+            .col_expr(Column::IsProven, Expr::value(true))
             .filter(any_of(keys))
             .filter(changes_with(health))
             .exec(transaction)
             .await?;
     }
     Ok(())
-}
-
-/// Makes webhooks proven. Returns the stores and hosts of those that were unproven.
-async fn prove(
-    transaction: &impl ConnectionTrait,
-    succeeded: Vec<&WebhookKey>,
-) -> Result<BTreeSet<(StoreId, String)>, Error> {
-    if succeeded.is_empty() {
-        return Ok(BTreeSet::new());
-    }
-    let rows = Entity::update_many()
-        .col_expr(Column::IsProven, Expr::value(true))
-        .filter(any_of(succeeded.into_iter().copied()))
-        .filter(Column::IsProven.eq(false))
-        .exec_with_returning(transaction)
-        .await?;
-    let proven = rows
-        .into_iter()
-        .map(|row| (StoreId(row.store_id), row.host));
-    Ok(proven.collect())
 }
 
 /// Groups webhooks by the health after their last attempt.
@@ -217,10 +204,11 @@ fn by_health<'a>(
     groups
 }
 
-/// Whether a success that leaves a webhook with this health changes its row, except `is_proven`.
+/// Whether a success that leaves a webhook with this health changes its row.
 fn changes_with(health: ReceiverHealth) -> Condition {
     Condition::any()
         .add(Column::ReceiverHealth.is_null())
         .add(Column::ReceiverHealth.ne(health.as_str()))
         .add(Column::FailingSince.is_not_null())
+        .add(Column::IsProven.eq(false))
 }

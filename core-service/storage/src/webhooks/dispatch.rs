@@ -117,12 +117,16 @@ pub(crate) async fn lock(
     condition: Condition,
     strength: LockType,
 ) -> Result<BTreeSet<WebhookKey>, Error> {
-    let query = Entity::find()
+    let query = in_lock_order(condition).lock(strength);
+    Ok(keys(transaction, query).await?.into_iter().collect())
+}
+
+/// Webhooks in the order in which all transactions lock them.
+pub(crate) fn in_lock_order(condition: Condition) -> Select<Entity> {
+    Entity::find()
         .filter(condition)
         .order_by_asc(Column::StoreId)
-        .order_by_asc(Column::Id);
-    let locked = keys(transaction, query.lock(strength)).await?;
-    Ok(locked.into_iter().collect())
+        .order_by_asc(Column::Id)
 }
 
 /// Disables webhooks because of their receivers. The caller has locked them against transactions
@@ -133,20 +137,15 @@ pub(crate) async fn disable(
     reason: DisabledReason,
     now: Timestamp,
 ) -> Result<Vec<WebhookKey>, Error> {
-    let query = Entity::find()
-        .filter(any_of(webhooks))
-        .filter(Column::DisabledAt.is_null());
-    let enabled = keys(connection, query).await?;
-    if enabled.is_empty() {
-        return Ok(enabled);
-    }
-    Entity::update_many()
+    let disabled = Entity::update_many()
         .col_expr(Column::DisabledAt, Expr::value(Instant::from(now)))
         .col_expr(Column::DisabledReason, Expr::value(reason.as_str()))
-        .filter(any_of(enabled.iter().copied()))
-        .exec(connection)
+        .filter(any_of(webhooks))
+        .filter(Column::DisabledAt.is_null())
+        .exec_with_returning(connection)
         .await?;
-    Ok(enabled)
+    let key = |row: Model| (StoreId(row.store_id), WebhookId(row.id));
+    Ok(disabled.into_iter().map(key).collect())
 }
 
 pub(crate) fn any_of(webhooks: impl IntoIterator<Item = WebhookKey>) -> Condition {

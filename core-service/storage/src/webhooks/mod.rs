@@ -11,7 +11,9 @@ use domain::{
 use sea_orm::PaginatorTrait;
 
 pub use self::dispatch::{Target, WebhookKey};
-pub(super) use self::dispatch::{any_of, disable, is_any_failing_since, keys, lock, subscribers};
+pub(super) use self::dispatch::{
+    any_of, disable, in_lock_order, is_any_failing_since, keys, lock, subscribers,
+};
 use super::{
     entity::{
         instant,
