@@ -11,10 +11,7 @@ mod tests;
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -72,7 +69,8 @@ struct Shared {
     permits: Arc<Semaphore>,
     /// The one that was used last is at the back.
     idle: Mutex<VecDeque<Idle>>,
-    pending: AtomicUsize,
+    /// Has a clone for each operation that waits for a permit.
+    pending: Arc<()>,
     refusals: Refusals,
 }
 
@@ -91,7 +89,7 @@ impl Connections {
             max,
             permits: Arc::new(Semaphore::new(max)),
             idle: Mutex::default(),
-            pending: AtomicUsize::new(0),
+            pending: Arc::default(),
             refusals: Refusals::new(max),
         }))
     }
@@ -141,7 +139,7 @@ impl Connections {
             "db_client_connection_pending_requests",
             "Operations that wait for a database connection",
             Sampled::new(move || {
-                let pending = shared.pending.load(Ordering::Relaxed);
+                let pending = Arc::strong_count(&shared.pending) - 1;
                 vec![Sample::count(&[(POOL, pool)], pending)]
             }),
         );
@@ -202,10 +200,10 @@ impl Shared {
             if let Some(connection) = self.take_idle().await {
                 return Ok(Checkout::new(connection, self, permit));
             }
-            let Some(connect_permit) = self.refusals.connect_permit() else {
+            if !self.refusals.may_connect() {
                 self.refusals.withhold(permit);
                 continue;
-            };
+            }
             match self.target.connect().await {
                 Ok(connection) => {
                     self.refusals.opened();
@@ -217,7 +215,6 @@ impl Shared {
                     self.refusals.withhold(permit);
                 }
                 Err(error) if refusals::is_starting(&error) => {
-                    drop(connect_permit);
                     *starting = Some(Arc::new(error));
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
@@ -231,7 +228,7 @@ impl Shared {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
-        let _pending = Pending::new(&self.pending);
+        let _pending = Arc::clone(&self.pending);
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
     }
@@ -292,22 +289,6 @@ impl Shared {
 
 async fn is_usable(connection: &mut Connection) -> bool {
     matches!(timeout(TEST_TIMEOUT, connection.ping()).await, Ok(Ok(())))
-}
-
-/// Counts a waiting operation until it is dropped.
-struct Pending<'a>(&'a AtomicUsize);
-
-impl<'a> Pending<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Runs one statement on a connection, in a transaction of its own where sessions keep no prepared

@@ -3,10 +3,7 @@
 
 use std::{
     io,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -22,7 +19,7 @@ const TOO_MANY_CONNECTIONS: &str = "53300";
 /// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// How long after a refusal no other connection is tried.
+/// How long after a refusal, or while another is likely after a try, no other connection is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How long after a refusal another one is likely, and explains why an operation got no connection.
@@ -38,17 +35,16 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct Refusals {
     max: usize,
-    withheld: Arc<AtomicUsize>,
+    /// Has a clone for each withheld permit.
+    withheld: Arc<()>,
     last: Mutex<Last>,
-    one_at_a_time: tokio::sync::Mutex<()>,
 }
-
-/// The permit to open a connection. While another refusal is likely, there is one at a time.
-type ConnectPermit<'a> = Option<tokio::sync::MutexGuard<'a, ()>>;
 
 #[derive(Debug, Default)]
 struct Last {
     refused_at: Option<Instant>,
+    /// When a connection was last tried, while another refusal is likely.
+    tried_at: Option<Instant>,
     logged_at: Option<Instant>,
     reason: Option<Arc<sqlx::Error>>,
 }
@@ -59,22 +55,20 @@ impl Refusals {
             max,
             withheld: Arc::default(),
             last: Mutex::default(),
-            one_at_a_time: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Permits to open a connection. While some are refused, one operation a second: `None` for the
-    /// others.
-    pub(super) fn connect_permit(&self) -> Option<ConnectPermit<'_>> {
-        let last = self.lock();
-        if last.is_refused_within(RETRY_AFTER) {
-            return None;
+    /// Whether an operation may open a connection. While some are refused, one operation a second.
+    pub(super) fn may_connect(&self) -> bool {
+        let mut last = self.lock();
+        if !last.is_refused_within(RECENT_REFUSAL) {
+            return true;
         }
-        if last.is_refused_within(RECENT_REFUSAL) {
-            self.one_at_a_time.try_lock().ok().map(Some)
-        } else {
-            Some(None)
+        let may_try = last.tried_at.is_none_or(|at| at.elapsed() >= RETRY_AFTER);
+        if may_try {
+            last.tried_at = Some(Instant::now());
         }
+        may_try
     }
 
     /// The reason of the last refusal, unless it was some time ago.
@@ -97,23 +91,23 @@ impl Refusals {
             );
         }
         last.refused_at = Some(now);
+        last.tried_at = Some(now);
         last.reason = Some(Arc::new(reason));
     }
 
     /// Withholds a permit for [`RETRY_AFTER`].
     pub(super) fn withhold(&self, permit: OwnedSemaphorePermit) {
         let withheld = Arc::clone(&self.withheld);
-        withheld.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
             sleep(RETRY_AFTER).await;
-            withheld.fetch_sub(1, Ordering::Relaxed);
-            drop(permit);
+            drop((withheld, permit));
         });
     }
 
     /// Reports that a connection was opened.
     pub(super) fn opened(&self) {
         let mut last = self.lock();
+        last.tried_at = None;
         if last.refused_at.is_some() && !last.is_refused_within(LOG_INTERVAL) {
             *last = Last::default();
             tracing::info!("PostgreSQL permits more connections again");
@@ -121,7 +115,7 @@ impl Refusals {
     }
 
     pub(super) fn withheld(&self) -> usize {
-        self.withheld.load(Ordering::Relaxed)
+        Arc::strong_count(&self.withheld) - 1
     }
 
     fn lock(&self) -> MutexGuard<'_, Last> {

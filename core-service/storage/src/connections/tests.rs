@@ -1,4 +1,9 @@
-use std::{path::Path, pin::pin, task::Poll};
+use std::{
+    path::Path,
+    pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::Poll,
+};
 
 use futures_util::poll;
 use process::metrics::Exposition;
