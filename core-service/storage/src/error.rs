@@ -1,9 +1,10 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use migrations::{driver_error, explain_connect_error, explain_pooler};
 use sea_orm::{DbErr, SqlErr, sqlx};
+use tokio::time::{sleep, timeout};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -70,31 +71,26 @@ impl Error {
 
     /// Whether the wait for a lock timed out (`SQLSTATE` 55P03).
     pub fn is_lock_timeout(&self) -> bool {
-        matches!(self, Self::Database(error) if sqlstate(error).is_some_and(|code| code == "55P03"))
+        matches!(self, Self::Database(error) if has_code(error, |code| code == "55P03"))
     }
 
     /// Whether the database accepts no writes (`SQLSTATE` 25006, `SQLite` READONLY).
     pub fn is_read_only(&self) -> bool {
-        let is_read_only =
-            |code: Cow<'_, str>| code == "25006" || (code.len() < 5 && is_sqlite_code(&code, &[8]));
-        matches!(self, Self::Unavailable(error) if sqlstate(error).is_some_and(is_read_only))
+        let is_read_only = |code: &str| code == "25006" || is_sqlite_code(code, &[8]);
+        matches!(self, Self::Unavailable(error) if has_code(error, is_read_only))
     }
 
     /// Whether an `SQLite` database cannot be written: full, read-only, an I/O error, or a file
     /// that cannot be opened. Not if another process locks it.
     pub fn is_unwritable(&self) -> bool {
-        let is_locked = |code: Cow<'_, str>| is_sqlite_code(&code, &[5, 6]);
-        matches!(self, Self::Unavailable(error) if !sqlstate(error).is_some_and(is_locked))
+        let is_locked = |code: &str| is_sqlite_code(code, &[5, 6]);
+        matches!(self, Self::Unavailable(error) if !has_code(error, is_locked))
     }
 
     /// Whether `PostgreSQL` rejects a value (`SQLSTATE` classes 22, 23 and 54).
     pub(super) fn is_rejected_value(&self) -> bool {
-        let is_class = |code: Cow<'_, str>| {
-            ["22", "23", "54"]
-                .iter()
-                .any(|class| code.starts_with(class))
-        };
-        matches!(self, Self::Database(error) if sqlstate(error).is_some_and(is_class))
+        let is_class = |code: &str| is_of_class(code, &["22", "23", "54"]);
+        matches!(self, Self::Database(error) if has_code(error, is_class))
     }
 
     /// Whether a row with the same unique key exists.
@@ -118,12 +114,13 @@ impl From<DbErr> for Error {
     }
 }
 
-fn sqlstate(error: &DbErr) -> Option<Cow<'_, str>> {
-    driver_error(error)?.as_database_error()?.code()
+fn has_code(error: &DbErr, is_meant: impl FnOnce(&str) -> bool) -> bool {
+    let database = driver_error(error).and_then(sqlx::Error::as_database_error);
+    database.is_some_and(|error| error.code().is_some_and(|code| is_meant(&code)))
 }
 
 pub(super) fn is_serialization_failure(error: &DbErr) -> bool {
-    sqlstate(error).is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"))
+    has_code(error, |code| matches!(code, "40001" | "40P01"))
 }
 
 /// A random delay of up to 2, 4, 8 … 128 ms before a conflicting transaction is tried again.
@@ -132,23 +129,41 @@ pub(super) fn jitter(tries: u32) -> Duration {
     Duration::from_micros(process::random::below(limit))
 }
 
-fn is_unavailable(error: &DbErr) -> bool {
-    if matches!(error, DbErr::ConnectionAcquire(_) | DbErr::Conn(_)) {
-        return true;
-    }
-    match driver_error(error) {
-        Some(
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::PoolTimedOut
-            | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed,
-        ) => true,
-        Some(sqlx::Error::Database(error)) => {
-            error.code().is_some_and(|code| is_unavailable_code(&code))
+/// Repeats work while its error is that of a conflict, until a timeout (`None`).
+pub(super) async fn with_retries<T, E, W>(
+    limit: Duration,
+    work: impl Fn() -> W,
+    is_conflict: impl Fn(&E) -> bool,
+) -> Option<Result<T, E>>
+where
+    W: Future<Output = Result<T, E>>,
+{
+    let result = async {
+        let mut tries = 1;
+        loop {
+            match work().await {
+                Err(error) if is_conflict(&error) => sleep(jitter(tries)).await,
+                result => return result,
+            }
+            tries += 1;
         }
-        _ => false,
-    }
+    };
+    timeout(limit, result).await.ok()
+}
+
+fn is_unavailable(error: &DbErr) -> bool {
+    matches!(error, DbErr::ConnectionAcquire(_) | DbErr::Conn(_))
+        || matches!(
+            driver_error(error),
+            Some(
+                sqlx::Error::Io(_)
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::PoolClosed
+                    | sqlx::Error::WorkerCrashed
+            )
+        )
+        || has_code(error, is_unavailable_code)
 }
 
 /// `PostgreSQL`: 25006 (read-only, as after a failover), class 08 (connection), 53 (out of
@@ -156,19 +171,22 @@ fn is_unavailable(error: &DbErr) -> bool {
 /// `SQLite` (extended codes, the primary one in the low byte): 5 BUSY, 6 LOCKED, 8 READONLY,
 /// 10 IOERR, 13 FULL, 14 CANTOPEN.
 fn is_unavailable_code(code: &str) -> bool {
-    if code.len() < 5 {
-        return is_sqlite_code(code, &[5, 6, 8, 10, 13, 14]);
-    }
     code == "25006"
-        || ["08", "53", "57P", "58"]
-            .iter()
-            .any(|class| code.starts_with(class))
+        || is_of_class(code, &["08", "53", "57P", "58"])
+        || is_sqlite_code(code, &[5, 6, 8, 10, 13, 14])
 }
 
-/// Whether the primary result code is one of these.
+/// Whether a code is an `SQLSTATE`, which has five characters, of one of these classes.
+fn is_of_class(code: &str, classes: &[&str]) -> bool {
+    code.len() == 5 && classes.iter().any(|class| code.starts_with(class))
+}
+
+/// Whether a code is one of `SQLite` whose primary code is one of these.
 fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
-    code.parse::<u32>()
-        .is_ok_and(|code| primary.contains(&(code & 0xff)))
+    code.len() < 5
+        && code
+            .parse()
+            .is_ok_and(|code: u32| primary.contains(&(code & 0xff)))
 }
 
 #[cfg(test)]

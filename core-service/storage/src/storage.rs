@@ -11,7 +11,7 @@ use super::{
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
     delivery_insertion::{self, NewDelivery},
-    error::jitter,
+    error,
     generation::Generation,
     group_commit::GroupCommit,
     schema,
@@ -209,29 +209,15 @@ where
         .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
 }
 
-/// Retries after serialization failures, until the timeout.
+/// Repeats a write after serialization failures, until the timeout.
 pub(super) async fn with_retries<T, E, W>(write: impl Fn() -> W) -> Result<T, E>
 where
     W: Future<Output = Result<T, E>>,
     E: WriteError,
 {
-    let result = async {
-        let mut tries = 1;
-        loop {
-            match write().await {
-                Err(error)
-                    if matches!(error.as_storage(), Some(Error::SerializationFailure(_))) =>
-                {
-                    tokio::time::sleep(jitter(tries)).await;
-                    tries += 1;
-                }
-                result => return result,
-            }
-        }
-    };
-    tokio::time::timeout(WRITE_TIMEOUT, result)
-        .await
-        .unwrap_or_else(|_| Err(Error::Timeout.into()))
+    let conflicts = |error: &E| matches!(error.as_storage(), Some(Error::SerializationFailure(_)));
+    let result = error::with_retries(WRITE_TIMEOUT, write, conflicts).await;
+    result.unwrap_or_else(|| Err(Error::Timeout.into()))
 }
 
 async fn write_once<T, E, W>(connections: &Connections, work: W) -> Result<T, E>

@@ -28,7 +28,7 @@ use tokio::{
 
 use super::{
     connect::Target,
-    error::{is_serialization_failure, jitter},
+    error::{is_serialization_failure, with_retries},
     metrics::{Metrics, POOL},
     session::{Connection, Session, connect_error},
 };
@@ -169,21 +169,8 @@ impl Connections {
     where
         F: Future<Output = Result<T, DbErr>>,
     {
-        let result = async {
-            let mut tries = 1;
-            loop {
-                match read().await {
-                    Err(error) if is_serialization_failure(&error) => {
-                        sleep(jitter(tries)).await;
-                        tries += 1;
-                    }
-                    result => return result,
-                }
-            }
-        };
-        timeout(READ_TIMEOUT, result)
-            .await
-            .unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
+        let result = with_retries(READ_TIMEOUT, read, is_serialization_failure).await;
+        result.unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
     }
 }
 
