@@ -123,7 +123,7 @@ const PERMITTED_FULL_SCANS: [(&str, &str); 5] = [
     ("webhooks", "SELECT DISTINCT substr(encrypted_secret,"),
     (
         "geocodes",
-        r#"DELETE FROM "geocodes" WHERE (CAST(place ->> 'latitude'"#,
+        "DELETE FROM geocodes WHERE CAST(place ->> 'latitude'",
     ),
 ];
 

@@ -3,10 +3,9 @@
 
 use domain::id::StoreId;
 use jiff::SignedDuration;
-use sea_orm::sea_query::ExprTrait as _;
 
 use super::entity::{
-    created_bytes::{ActiveModel, Column, Entity},
+    created_bytes::{Column, Entity},
     instant::Instant,
 };
 use crate::prelude::*;
@@ -22,34 +21,21 @@ pub async fn add(
     now: Timestamp,
 ) -> Result<(), Error> {
     let hours = now.as_second().div_euclid(HOUR.as_secs());
-    let row = ActiveModel {
-        store_id: Set(store_id.0),
-        hour_of_day: Set(hours.rem_euclid(24)),
-        hour: Set(Timestamp::from_second(hours * HOUR.as_secs())
-            .unwrap_or(now)
-            .into()),
-        bytes: Set(bytes),
-    };
-    let (stored, new) = (
-        |column| Expr::col((Entity, column)),
-        |column| Expr::col(("excluded", column)),
-    );
-    let sum: SimpleExpr = CaseStatement::new()
-        .case(
-            stored(Column::Hour).eq(new(Column::Hour)),
-            stored(Column::Bytes).add(new(Column::Bytes)),
-        )
-        .finally(new(Column::Bytes))
-        .into();
-    Entity::insert(row)
-        .on_conflict(
-            OnConflict::columns([Column::StoreId, Column::HourOfDay])
-                .value(Column::Bytes, sum)
-                .value(Column::Hour, new(Column::Hour))
-                .to_owned(),
-        )
-        .exec_without_returning(transaction)
-        .await?;
+    let hour = Timestamp::from_second(hours * HOUR.as_secs()).unwrap_or(now);
+    let add = "INSERT INTO created_bytes (store_id, hour_of_day, hour, bytes)
+        VALUES ($1, $2, $3, $4)
+        ON CONFLICT (store_id, hour_of_day) DO UPDATE SET
+            hour = excluded.hour,
+            bytes = excluded.bytes + CASE
+                WHEN created_bytes.hour = excluded.hour THEN created_bytes.bytes ELSE 0
+            END";
+    let values = [
+        store_id.0.into(),
+        hours.rem_euclid(24).into(),
+        Instant::from(hour).into(),
+        bytes.into(),
+    ];
+    rows::execute(transaction, add, values).await?;
     Ok(())
 }
 

@@ -117,17 +117,11 @@ pub async fn nth_newest_creation_time(
     n: u32,
     after: Timestamp,
 ) -> Result<Option<Timestamp>, Error> {
-    let created_at: Option<instant::Instant> = delivery::Entity::find()
-        .select_only()
-        .column(delivery::Column::CreatedAt)
-        .filter(delivery::Column::StoreId.eq(store_id.0))
-        .filter(delivery::Column::CreatedAt.gt(instant::Instant::from(after)))
-        .order_by_desc(delivery::Column::CreatedAt)
-        .offset(u64::from(n))
-        .limit(1)
-        .into_tuple()
-        .one(connection)
-        .await?;
+    let select = "SELECT created_at FROM deliveries WHERE store_id = $1 AND created_at > $2
+        ORDER BY created_at DESC LIMIT 1 OFFSET $3";
+    let after = instant::Instant::from(after);
+    let values = [store_id.0.into(), after.into(), i64::from(n).into()];
+    let created_at: Option<instant::Instant> = rows::find_value(connection, select, values).await?;
     created_at.map(Timestamp::try_from).transpose()
 }
 

@@ -106,10 +106,8 @@ async fn insert(
 }
 
 async fn delete_expired(transaction: &impl ConnectionTrait, now: Timestamp) -> Result<(), Error> {
-    Entity::delete_many()
-        .filter(Column::ExpiresAt.lte(Instant::from(now)))
-        .exec(transaction)
-        .await?;
+    let delete = "DELETE FROM geocodes WHERE expires_at <= $1";
+    rows::execute(transaction, delete, [Instant::from(now).into()]).await?;
     Ok(())
 }
 

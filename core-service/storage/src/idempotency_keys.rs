@@ -2,10 +2,10 @@
 //! is written in the transaction that executes the request, so that both exist or neither.
 
 use domain::id::{ApiClientId, StoreId};
-use sea_orm::{DbBackend, sea_query::ExprTrait as _};
+use sea_orm::{DbBackend, Value, sea_query::ExprTrait as _};
 
 use super::entity::{
-    idempotency_key::{ActiveModel, Column, Entity},
+    idempotency_key::{Column, Entity},
     instant::Instant,
 };
 use crate::prelude::*;
@@ -59,24 +59,21 @@ pub async fn acquire(
     request_hash: [u8; 32],
     (now, cutoff): (Timestamp, Timestamp),
 ) -> Result<Acquisition, Error> {
-    let row = ActiveModel {
-        store_id: Set(key.store_id.0),
-        api_client_id: Set(key.api_client_id.0),
-        key_hash: Set(key.hash.to_vec()),
-        request_hash: Set(request_hash.to_vec()),
-        encrypted_response: Set(Vec::new()),
-        created_at: Set(now.into()),
-    };
     // An expired key that is not deleted yet is free.
-    let replace_expired =
-        OnConflict::columns([Column::StoreId, Column::ApiClientId, Column::KeyHash])
-            .update_columns([
-                Column::RequestHash,
-                Column::EncryptedResponse,
-                Column::CreatedAt,
-            ])
-            .action_and_where(Expr::col((Entity, Column::CreatedAt)).lte(Instant::from(cutoff)))
-            .to_owned();
+    let acquire = "INSERT INTO idempotency_keys
+            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (store_id, api_client_id, key_hash) DO UPDATE SET
+            request_hash = excluded.request_hash,
+            encrypted_response = excluded.encrypted_response,
+            created_at = excluded.created_at
+        WHERE idempotency_keys.created_at <= $7";
+    let values = columns(key).into_iter().chain([
+        request_hash.to_vec().into(),
+        Vec::<u8>::new().into(),
+        Instant::from(now).into(),
+        Instant::from(cutoff).into(),
+    ]);
     // SQLite has a single writer: there is no other transaction to wait for.
     let may_wait = transaction.get_database_backend() == DbBackend::Postgres;
     if may_wait {
@@ -84,10 +81,7 @@ pub async fn acquire(
             .execute_unprepared("SET LOCAL lock_timeout = '2s'")
             .await?;
     }
-    let rows = Entity::insert(row)
-        .on_conflict(replace_expired)
-        .exec_without_returning(transaction)
-        .await?;
+    let rows = rows::execute(transaction, acquire, values).await?;
     if may_wait {
         transaction
             .execute_unprepared("SET LOCAL lock_timeout = DEFAULT")
@@ -108,14 +102,16 @@ pub async fn store_response(
     key: Key,
     encrypted_response: Vec<u8>,
 ) -> Result<(), Error> {
-    Entity::update_many()
-        .col_expr(Column::EncryptedResponse, Expr::value(encrypted_response))
-        .filter(Column::StoreId.eq(key.store_id.0))
-        .filter(Column::ApiClientId.eq(key.api_client_id.0))
-        .filter(Column::KeyHash.eq(key.hash.to_vec()))
-        .exec(transaction)
-        .await?;
+    let store = "UPDATE idempotency_keys SET encrypted_response = $4
+        WHERE store_id = $1 AND api_client_id = $2 AND key_hash = $3";
+    let values = columns(key).into_iter().chain([encrypted_response.into()]);
+    rows::execute(transaction, store, values).await?;
     Ok(())
+}
+
+fn columns(key: Key) -> [Value; 3] {
+    let (store_id, api_client_id, hash) = id(key);
+    [store_id.into(), api_client_id.into(), hash.into()]
 }
 
 /// Stored responses to a store's clients, under keys that were acquired at or after `since`: those
@@ -208,21 +204,15 @@ pub async fn delete_expired(
     cutoff: Timestamp,
     limit: u64,
 ) -> Result<u64, Error> {
-    let key = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
-    let oldest = Entity::find()
-        .select_only()
-        .columns(key)
-        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
-        .order_by_asc(Column::CreatedAt)
-        .limit(limit)
-        .into_query();
-    let removed = Entity::delete_many()
-        .filter(Expr::tuple(key.map(Expr::col)).in_subquery(oldest))
-        // Repeated, because a key may have been acquired again before it is locked.
-        .filter(Column::CreatedAt.lte(Instant::from(cutoff)))
-        .exec(transaction)
-        .await?;
-    Ok(removed.rows_affected)
+    // The condition is repeated, because a key may have been acquired again before it is locked.
+    let delete = "DELETE FROM idempotency_keys
+        WHERE (store_id, api_client_id, key_hash) IN (
+            SELECT store_id, api_client_id, key_hash FROM idempotency_keys
+            WHERE created_at <= $1 ORDER BY created_at LIMIT $2
+        ) AND created_at <= $1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values = [Instant::from(cutoff).into(), limit.into()];
+    rows::execute(transaction, delete, values).await
 }
 
 fn key(store_id: Uuid, api_client_id: Uuid, hash: Vec<u8>) -> Result<Key, Error> {

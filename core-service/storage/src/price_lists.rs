@@ -59,13 +59,10 @@ pub async fn current_version(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<Option<i64>, Error> {
-    let version = newest_first(store_id)
-        .select_only()
-        .column(Column::Version)
-        .into_tuple()
-        .one(connection)
-        .await?;
-    Ok(version)
+    let select = "SELECT MAX(version) FROM price_lists WHERE store_id = $1";
+    Ok(rows::find_value(connection, select, [store_id.0.into()])
+        .await?
+        .flatten())
 }
 
 fn newest_first(store_id: StoreId) -> Select<Entity> {

@@ -5,7 +5,7 @@ use domain::{
     id::{DeliveryId, StoreId},
 };
 
-use super::entity::retail_price_use::{ActiveModel, Column, Entity};
+use super::entity::{instant::Instant, retail_price_use::Entity};
 use crate::prelude::*;
 
 /// Records that a delivery uses a quote, unless another one already uses it. Returns whether it was
@@ -15,18 +15,15 @@ pub async fn use_once(
     retail_price_id: Uuid,
     delivery: &Delivery,
 ) -> Result<bool, Error> {
-    let row = ActiveModel {
-        store_id: Set(delivery.store_id.0),
-        retail_price_id: Set(retail_price_id),
-        delivery_id: Set(delivery.id.0),
-        used_at: Set(delivery.created_at.into()),
-    };
-    let key = [Column::StoreId, Column::RetailPriceId];
-    let rows = Entity::insert(row)
-        .on_conflict(OnConflict::columns(key).do_nothing().to_owned())
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(rows > 0)
+    let insert = "INSERT INTO retail_price_uses (store_id, retail_price_id, delivery_id, used_at)
+        VALUES ($1, $2, $3, $4) ON CONFLICT (store_id, retail_price_id) DO NOTHING";
+    let values = [
+        delivery.store_id.0.into(),
+        retail_price_id.into(),
+        delivery.id.0.into(),
+        Instant::from(delivery.created_at).into(),
+    ];
+    Ok(rows::execute(transaction, insert, values).await? > 0)
 }
 
 /// The delivery that used a quote.

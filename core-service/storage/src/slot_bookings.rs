@@ -7,11 +7,11 @@ use domain::{
     id::{StoreId, TimeSlotId},
     task::TimeWindow,
 };
-use sea_orm::sea_query::ExprTrait as _;
+use sea_orm::Value;
 
 use super::entity::{
     instant::Instant,
-    slot_booking::{ActiveModel, Column, Entity},
+    slot_booking::{Column, Entity},
 };
 use crate::prelude::*;
 
@@ -46,29 +46,22 @@ pub async fn book(
     booking: Booking,
     capacity: u32,
 ) -> Result<bool, Error> {
-    let row = ActiveModel {
-        store_id: Set(store_id.0),
-        time_slot_id: Set(booking.time_slot_id.0),
-        starts_at: Set(booking.window.after.into()),
-        ends_at: Set(booking.window.before.into()),
-        booked: Set(1),
-    };
-    let key = [
-        Column::StoreId,
-        Column::TimeSlotId,
-        Column::StartsAt,
-        Column::EndsAt,
-    ];
-    let booked = Expr::col((Entity, Column::Booked));
-    let increment = OnConflict::columns(key)
-        .value(Column::Booked, booked.clone().add(1))
-        .action_and_where(booked.lt(i64::from(capacity)))
-        .to_owned();
-    let rows = Entity::insert(row)
-        .on_conflict(increment)
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(rows > 0)
+    let book = "INSERT INTO slot_bookings (store_id, time_slot_id, starts_at, ends_at, booked)
+        VALUES ($1, $2, $3, $4, 1)
+        ON CONFLICT (store_id, time_slot_id, starts_at, ends_at) DO UPDATE
+            SET booked = slot_bookings.booked + 1 WHERE slot_bookings.booked < $5";
+    let capacity = i64::from(capacity).into();
+    let values = key(store_id, booking).into_iter().chain([capacity]);
+    Ok(rows::execute(transaction, book, values).await? > 0)
+}
+
+fn key(store_id: StoreId, booking: Booking) -> [Value; 4] {
+    [
+        store_id.0.into(),
+        booking.time_slot_id.0.into(),
+        Instant::from(booking.window.after).into(),
+        Instant::from(booking.window.before).into(),
+    ]
 }
 
 /// Releases a booking.
@@ -77,15 +70,8 @@ pub async fn release(
     store_id: StoreId,
     booking: Booking,
 ) -> Result<(), Error> {
-    let booked = Expr::col(Column::Booked);
-    Entity::update_many()
-        .col_expr(Column::Booked, booked.clone().sub(1))
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::TimeSlotId.eq(booking.time_slot_id.0))
-        .filter(Column::StartsAt.eq(Instant::from(booking.window.after)))
-        .filter(Column::EndsAt.eq(Instant::from(booking.window.before)))
-        .filter(Column::Booked.gt(0))
-        .exec(transaction)
-        .await?;
+    let release = "UPDATE slot_bookings SET booked = booked - 1
+        WHERE store_id = $1 AND time_slot_id = $2 AND starts_at = $3 AND ends_at = $4 AND booked > 0";
+    rows::execute(transaction, release, key(store_id, booking)).await?;
     Ok(())
 }

@@ -2,7 +2,10 @@
 
 use domain::id::{StoreId, TimeSlotId};
 
-use super::entity::time_slot::{ActiveModel, Column, Entity, Model};
+use super::entity::{
+    instant::Instant,
+    time_slot::{Column, Entity, Model},
+};
 use crate::prelude::*;
 
 /// A store's time slot.
@@ -50,20 +53,18 @@ pub async fn save(
     connection: &impl ConnectionTrait,
     time_slot: &StoredTimeSlot,
 ) -> Result<(), Error> {
-    let row = ActiveModel {
-        store_id: Set(time_slot.store_id.0),
-        id: Set(time_slot.id.0),
-        display_name: Set(time_slot.display_name.clone()),
-        definition: Set(time_slot.definition.clone()),
-        updated_at: Set(time_slot.updated_at.into()),
-    };
-    let replace = OnConflict::columns([Column::StoreId, Column::Id])
-        .update_columns([Column::DisplayName, Column::Definition, Column::UpdatedAt])
-        .to_owned();
-    Entity::insert(row)
-        .on_conflict(replace)
-        .exec_without_returning(connection)
-        .await?;
+    let save = "INSERT INTO time_slots (store_id, id, display_name, definition, updated_at)
+        VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (store_id, id) DO UPDATE SET display_name = excluded.display_name,
+            definition = excluded.definition, updated_at = excluded.updated_at";
+    let values = [
+        time_slot.store_id.0.into(),
+        time_slot.id.0.into(),
+        time_slot.display_name.as_str().into(),
+        time_slot.definition.as_str().into(),
+        Instant::from(time_slot.updated_at).into(),
+    ];
+    rows::execute(connection, save, values).await?;
     Ok(())
 }
 

@@ -244,10 +244,12 @@ pub(super) async fn free(
 /// Lets each host get its next notification of unproven webhooks: the previous process had another
 /// lease clock.
 pub async fn release_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Error> {
-    Entity::update_many()
-        .col_expr(Column::InFlightUntil, Expr::value(0_i64))
-        .exec(transaction)
-        .await?;
+    rows::execute(
+        transaction,
+        "UPDATE receiver_hosts SET in_flight_until = 0",
+        [],
+    )
+    .await?;
     Ok(())
 }
 

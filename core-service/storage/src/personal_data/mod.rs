@@ -11,10 +11,10 @@ use domain::{
 use sea_orm::{DerivePartialModel, sea_query::ExprTrait as _};
 
 use crate::entity::{
-    attempt, delivery, geocode,
+    delivery,
     instant::Instant,
     json::{AddressJson, MetadataJson, TagsJson},
-    notification, store, task,
+    task,
 };
 use crate::prelude::*;
 
@@ -33,12 +33,9 @@ pub async fn erase(
 ) -> Result<Vec<LatLng>, Error> {
     // First, to lock the delivery: a concurrent cancellation, whose response has its addresses, is
     // stored before this continues, or reads the erased tasks.
-    delivery::Entity::update_many()
-        .col_expr(delivery::Column::ErasedAt, Instant::from(now).into())
-        .filter(delivery::Column::StoreId.eq(store_id.0))
-        .filter(delivery::Column::Id.eq(id.0))
-        .exec(transaction)
-        .await?;
+    let update = "UPDATE deliveries SET erased_at = $3 WHERE store_id = $1 AND id = $2";
+    let values = [store_id.0.into(), id.0.into(), Instant::from(now).into()];
+    rows::execute(transaction, update, values).await?;
     let rows = task::Entity::find()
         .filter(task::Column::StoreId.eq(store_id.0))
         .filter(task::Column::DeliveryId.eq(id.0))
@@ -69,18 +66,11 @@ pub async fn erase_response_bodies(
     transaction: &impl ConnectionTrait,
     (store_id, id): (StoreId, DeliveryId),
 ) -> Result<(), Error> {
-    let notifications = notification::Entity::find()
-        .select_only()
-        .column(notification::Column::Id)
-        .filter(notification::Column::StoreId.eq(store_id.0))
-        .filter(notification::Column::DeliveryId.eq(id.0))
-        .into_query();
-    attempt::Entity::update_many()
-        .col_expr(attempt::Column::ResponseBody, "".into())
-        .filter(attempt::Column::StoreId.eq(store_id.0))
-        .filter(attempt::Column::NotificationId.in_subquery(notifications))
-        .exec(transaction)
-        .await?;
+    let erase = "UPDATE attempts SET response_body = ''
+        WHERE store_id = $1 AND notification_id IN (
+            SELECT id FROM notifications WHERE store_id = $1 AND delivery_id = $2
+        )";
+    rows::execute(transaction, erase, [store_id.0.into(), id.0.into()]).await?;
     Ok(())
 }
 
@@ -89,14 +79,11 @@ pub async fn delete_geocodes(
     transaction: &impl ConnectionTrait,
     points: &[LatLng],
 ) -> Result<(), Error> {
-    let coordinate =
-        |name: &str| Expr::cust(format!("CAST(place ->> '{name}' AS DOUBLE PRECISION)"));
+    let delete = "DELETE FROM geocodes WHERE CAST(place ->> 'latitude' AS DOUBLE PRECISION) = $1
+        AND CAST(place ->> 'longitude' AS DOUBLE PRECISION) = $2";
     for point in points {
-        geocode::Entity::delete_many()
-            .filter(coordinate("latitude").eq(point.latitude()))
-            .filter(coordinate("longitude").eq(point.longitude()))
-            .exec(transaction)
-            .await?;
+        let values = [point.latitude().into(), point.longitude().into()];
+        rows::execute(transaction, delete, values).await?;
     }
     Ok(())
 }
@@ -107,18 +94,9 @@ pub async fn find_store(
     id: DeliveryId,
 ) -> Result<Option<StoreId>, Error> {
     // The primary key of deliveries begins with the store.
-    let stores = store::Entity::find()
-        .select_only()
-        .column(store::Column::Id)
-        .into_query();
-    let found: Option<Uuid> = delivery::Entity::find()
-        .select_only()
-        .column(delivery::Column::StoreId)
-        .filter(delivery::Column::StoreId.in_subquery(stores))
-        .filter(delivery::Column::Id.eq(id.0))
-        .into_tuple()
-        .one(connection)
-        .await?;
+    let select = "SELECT store_id FROM deliveries
+        WHERE store_id IN (SELECT id FROM stores) AND id = $1";
+    let found = rows::find_value(connection, select, [id.0.into()]).await?;
     Ok(found.map(StoreId))
 }
 

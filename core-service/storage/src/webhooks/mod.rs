@@ -119,13 +119,10 @@ pub async fn save_disabled(
     if webhook.disabled.is_none() {
         // Otherwise a client could keep a webhook proven whose receiver only fails, by enabling it
         // again.
-        Entity::update_many()
-            .col_expr(Column::IsProven, Expr::value(false))
-            .filter(Column::StoreId.eq(webhook.store_id.0))
-            .filter(Column::Id.eq(webhook.id.0))
-            .filter(Column::FailingSince.is_not_null())
-            .exec(transaction)
-            .await?;
+        let update = "UPDATE webhooks SET is_proven = FALSE
+            WHERE store_id = $1 AND id = $2 AND failing_since IS NOT NULL";
+        let key = [webhook.store_id.0.into(), webhook.id.0.into()];
+        rows::execute(transaction, update, key).await?;
     }
     let mut row = disabled_columns(webhook);
     if webhook.disabled.is_none() {
