@@ -60,11 +60,11 @@ fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::E
 
 /// Uses `IS NULL` and `IS NOT NULL`, as in the conditions of the partial indexes.
 fn condition(filter: &Filter) -> Condition {
-    let is_null = |column: Column, is_null| {
-        if is_null {
-            column.is_null()
-        } else {
+    let is_set = |column: Column, is_set| {
+        if is_set {
             column.is_not_null()
+        } else {
+            column.is_null()
         }
     };
     let period = |column: Column, period: Period| {
@@ -72,25 +72,15 @@ fn condition(filter: &Filter) -> Condition {
             .add_option(period.from.map(|from| column.gte(Instant::from(from))))
             .add_option(period.until.map(|until| column.lt(Instant::from(until))))
     };
+    let is_completed = |completed| is_set(Column::CompletedAt, completed);
+    let is_cancelled = |cancelled| is_set(Column::CancelledAt, cancelled);
+    let has_reference = |reference| Column::ExternalReference.eq(reference);
     Condition::all()
         .add(period(Column::CreatedAt, filter.created))
         .add(period(Column::DropoffBefore, filter.dropoff))
-        .add_option(
-            filter
-                .is_completed
-                .map(|is_completed| is_null(Column::CompletedAt, !is_completed)),
-        )
-        .add_option(
-            filter
-                .is_cancelled
-                .map(|is_cancelled| is_null(Column::CancelledAt, !is_cancelled)),
-        )
-        .add_option(
-            filter
-                .external_reference
-                .as_ref()
-                .map(|reference| Column::ExternalReference.eq(reference)),
-        )
+        .add_option(filter.is_completed.map(is_completed))
+        .add_option(filter.is_cancelled.map(is_cancelled))
+        .add_option(filter.external_reference.as_deref().map(has_reference))
 }
 
 #[cfg(test)]

@@ -36,14 +36,16 @@ pub(super) fn start_at<E: EntityTrait>(
             let query = query.filter(created.lte(created_at).and(is_after_cursor));
             (query, Order::Desc)
         }
-        Start::NewerThan(cursor) => {
-            let created_at = Instant::from(cursor.created_at);
-            let is_after_cursor = created.gt(created_at).or(id.gt(cursor.id));
-            let query = query.filter(created.gte(created_at).and(is_after_cursor));
-            (query, Order::Asc)
-        }
+        Start::NewerThan(cursor) => (query.filter(is_newer((created, id), cursor)), Order::Asc),
     };
     query.order_by(created, order.clone()).order_by(id, order)
+}
+
+/// Whether a row is newer than a cursor. The columns are the instant of creation and the id.
+pub(super) fn is_newer<C: ColumnTrait>((created, id): (C, C), cursor: Cursor) -> SimpleExpr {
+    let created_at = Instant::from(cursor.created_at);
+    let is_after_cursor = created.gt(created_at).or(id.gt(cursor.id));
+    created.gte(created_at).and(is_after_cursor)
 }
 
 /// Reads a page of a query made by [`start_at`]. Returns its rows, newest first, and whether more

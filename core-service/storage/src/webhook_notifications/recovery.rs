@@ -10,7 +10,6 @@ use domain::{
     notification_state::State,
     webhook::Webhook,
 };
-use sea_orm::sea_query::ExprTrait as _;
 
 use super::states::is_any_of;
 use crate::prelude::*;
@@ -24,7 +23,7 @@ use crate::{
         queue,
         state::{LEASED, PENDING, of_webhook},
     },
-    pages::Cursor,
+    pages::{Cursor, is_newer},
 };
 
 /// Makes notifications of a webhook pending and due now, and restarts their retry schedules. Skips
@@ -60,13 +59,11 @@ pub async fn failed_after(
     after: Cursor,
     limit: u64,
 ) -> Result<Vec<Cursor>, Error> {
-    let created_at = Instant::from(after.created_at);
-    let is_after_cursor = Column::CreatedAt.gt(created_at).or(Column::Id.gt(after.id));
     let rows: Vec<(Instant, Uuid)> = Entity::find()
         .select_only()
         .columns([Column::CreatedAt, Column::Id])
         .filter(of_webhook(webhook))
-        .filter(Column::CreatedAt.gte(created_at).and(is_after_cursor))
+        .filter(is_newer((Column::CreatedAt, Column::Id), after))
         .filter(is_any_of(&[
             State::Failed,
             State::Exhausted,
@@ -200,13 +197,9 @@ pub async fn enqueue_missed(
         delivery_id: Set(missed.delivery_id.0),
         state: Set(PENDING.to_owned()),
         attempts: Set(0),
-        attempts_at_resend: Set(0),
         due_at: Set(now.into()),
-        lease_token: Set(None),
-        lease_expires_at: Set(None),
         created_at: Set(missed.occurred_at.into()),
-        finished_at: Set(None),
-        traceparent: Set(None),
+        ..Default::default()
     });
     Entity::insert_many(rows)
         .exec_without_returning(transaction)
