@@ -113,13 +113,9 @@ impl Inspection {
         let Some(file) = &self.file else {
             return Ok(None);
         };
-        let was_unused = is_unused(file);
-        let checked = check_file(file).await;
-        // A process that has opened the file meanwhile may have changed what was read.
-        if checked.is_err() && was_unused && !is_unused(file) {
+        // Another process may open the file meanwhile, and change what is read: then it is read again.
+        if check_file(file).await.is_err() {
             check_file(file).await?;
-        } else {
-            checked?;
         }
         Ok(Some(file))
     }

@@ -72,8 +72,9 @@ pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
 fn pause_cutoff(extension: SignedDuration, now: Timestamp) -> SimpleExpr {
     let before = |pause: SignedDuration| now.saturating_sub(pause).unwrap_or(Timestamp::MIN);
     let last = PAUSES.last().copied().unwrap_or_default();
-    (1_i64..)
-        .zip(PAUSES)
+    let pauses = std::iter::once(0).chain(PAUSES);
+    (0_i64..)
+        .zip(pauses)
         .fold(CaseStatement::new(), |instant, (failures, seconds)| {
             let pause = match seconds {
                 0 => SignedDuration::ZERO,
@@ -82,10 +83,6 @@ fn pause_cutoff(extension: SignedDuration, now: Timestamp) -> SimpleExpr {
             let is_count = Expr::col((Entity, Column::Failures)).eq(failures);
             instant.case(is_count, Expr::value(Instant::from(before(pause))))
         })
-        .case(
-            Expr::col((Entity, Column::Failures)).eq(0_i64),
-            Expr::value(Instant::from(now)),
-        )
         .finally(Expr::value(Instant::from(before(
             SignedDuration::from_secs(last) + extension,
         ))))
