@@ -128,9 +128,9 @@ async fn a_body_that_stalls_is_408_within_seconds() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
-/// Behind a proxy, each of its clients is a peer.
+/// The memory for bodies is shared among peers. Behind a proxy, each of its clients is a peer.
 #[tokio::test]
-async fn a_proxys_client_that_fills_its_share_does_not_affect_another() {
+async fn a_proxys_client_that_fills_its_share_of_memory_does_not_affect_another() {
     let platform = Platform::start_with(|config| {
         config.rate_limits = RateLimitConfig::off();
         config.rate_limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];

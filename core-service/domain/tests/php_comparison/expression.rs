@@ -101,8 +101,9 @@ impl Expression {
         self.text != self.in_php
     }
 
-    /// The word is `ago`, or, in a text with `ago`, a signed duration that PHP cannot read.
-    pub(crate) fn rejects_hours_ago_at(&self, word: &str) -> bool {
+    /// Whether our parser may reject this word because of a duration ago: it is `ago`, or, in a text
+    /// with `ago`, a signed duration that PHP cannot read.
+    pub(crate) fn is_ago_rejected_at(&self, word: &str) -> bool {
         let is_ago = |word: &str| word.trim_end_matches(',') == "ago";
         is_ago(word)
             || (self.has_duration()
@@ -116,9 +117,9 @@ impl Expression {
         pairs.any(|pair| b"+-".contains(&pair[0]) && pair[1].is_ascii_digit())
     }
 
-    /// The word is a duration without a sign, or, in a text with one, a signed duration that PHP
-    /// cannot read.
-    pub(crate) fn rejects_unsigned_at(&self, word: &str) -> bool {
+    /// Whether our parser may reject this word because of a duration without a sign: it is one, or,
+    /// in a text with one, a signed duration that PHP cannot read.
+    pub(crate) fn is_unsigned_rejected_at(&self, word: &str) -> bool {
         let is_unsigned = |word: &str| {
             let unit = word.trim_start_matches(|char: char| char.is_ascii_digit());
             let mut unit = unit.trim_end_matches(',').chars();

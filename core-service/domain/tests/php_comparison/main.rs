@@ -137,7 +137,7 @@ fn compare(
         }
         (Ok(_) | Err(Error::Unrecognized { .. }), _) if php.ignores_zone => Outcome::SecondZone,
         (Err(Error::Unrecognized { rejected, .. }), _)
-            if expression.rejects_hours_ago_at(rejected) =>
+            if expression.is_ago_rejected_at(rejected) =>
         {
             Outcome::RejectedAgo
         }
@@ -147,7 +147,7 @@ fn compare(
             Outcome::RejectedDay
         }
         (Err(Error::Unrecognized { rejected, .. }), _)
-            if expression.rejects_unsigned_at(rejected) =>
+            if expression.is_unsigned_rejected_at(rejected) =>
         {
             Outcome::RejectedUnsigned
         }

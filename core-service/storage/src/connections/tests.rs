@@ -231,6 +231,7 @@ async fn operations_wait_for_an_open_connection_while_others_are_refused() {
             tokio::spawn(async move { connections.execute_unprepared("SELECT 1").await })
         })
         .collect();
+    // Three of the four permits are withheld: their operations were refused a connection.
     while connections.0.refusals.withheld() < 3 {
         tokio::task::yield_now().await;
     }

@@ -84,7 +84,7 @@ impl FakeCore {
         let notifications = FakeNotifications {
             streams: streams_tx,
             reports: reports.clone(),
-            incoming: reports_tx,
+            received: reports_tx,
             rejected: format!("Bearer {token}"),
         };
         let token_failures = Arc::default();
@@ -252,7 +252,7 @@ impl Reports {
 struct FakeNotifications {
     streams: UnboundedSender<CoreStream>,
     reports: Reports,
-    incoming: UnboundedSender<Report>,
+    received: UnboundedSender<Report>,
     rejected: String,
 }
 
@@ -286,12 +286,12 @@ impl Notifications for FakeNotifications {
         &self,
         request: Request<ReportOutcomesRequest>,
     ) -> Result<Response<ReportOutcomesResponse>, Status> {
-        let ended = |_| Status::unavailable("the test has ended");
+        let ended = || Status::unavailable("the test has ended");
         let (answer, answered) = oneshot::channel();
-        self.incoming
+        self.received
             .send((request.into_inner().outcomes, answer))
-            .map_err(|_| Status::unavailable("the test has ended"))?;
-        answered.await.map_err(ended)?;
+            .map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?;
         Ok(Response::new(ReportOutcomesResponse::default()))
     }
 }

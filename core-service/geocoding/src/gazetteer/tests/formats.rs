@@ -6,6 +6,7 @@ use super::*;
 
 #[test]
 fn latitude_and_longitude_are_not_swapped_in_any_format() {
+    // Not the point of Paris: a format that guessed which number is the latitude would fail.
     let expected = LatLng::new(2.3, 48.8).unwrap();
     for (format, file) in [
         (
