@@ -67,7 +67,12 @@ impl Log {
         id
     }
 
-    async fn number(&self, lease_owner: Uuid, lease: Duration, limit: usize) -> SequencerRun {
+    async fn assign_numbers(
+        &self,
+        lease_owner: Uuid,
+        lease: Duration,
+        limit: usize,
+    ) -> SequencerRun {
         let runs = Arc::clone(&self.runs);
         self.storage
             .write(move |transaction| {
@@ -137,17 +142,17 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
     let lease_owner = Uuid::now_v7();
 
     assert_eq!(
-        log.number(lease_owner, LONG, 2).await,
+        log.assign_numbers(lease_owner, LONG, 2).await,
         SequencerRun::Numbered(2)
     );
     // Created before the others, committed after them.
     let late = log.insert_event(0, 0).await;
     assert_eq!(
-        log.number(lease_owner, LONG, 10).await,
+        log.assign_numbers(lease_owner, LONG, 10).await,
         SequencerRun::Numbered(2)
     );
     assert_eq!(
-        log.number(lease_owner, LONG, 10).await,
+        log.assign_numbers(lease_owner, LONG, 10).await,
         SequencerRun::Numbered(0)
     );
 
@@ -167,17 +172,20 @@ async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_rele
     let (first, second, third) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
     log.insert_event(0, 0).await;
 
-    assert_eq!(log.number(first, LONG, 10).await, SequencerRun::Numbered(1));
     assert_eq!(
-        log.number(second, LONG, 10).await,
+        log.assign_numbers(first, LONG, 10).await,
+        SequencerRun::Numbered(1)
+    );
+    assert_eq!(
+        log.assign_numbers(second, LONG, 10).await,
         SequencerRun::LeaseHeldElsewhere
     );
     assert_eq!(
-        log.number(first, Duration::ZERO, 10).await,
+        log.assign_numbers(first, Duration::ZERO, 10).await,
         SequencerRun::Numbered(0)
     );
     assert_eq!(
-        log.number(second, LONG, 10).await,
+        log.assign_numbers(second, LONG, 10).await,
         SequencerRun::Numbered(0)
     );
     for (lease_owner, expected) in [
@@ -193,7 +201,7 @@ async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_rele
             .await
             .unwrap();
         log.insert_event(0, 0).await;
-        assert_eq!(log.number(third, LONG, 10).await, expected);
+        assert_eq!(log.assign_numbers(third, LONG, 10).await, expected);
     }
 }
 
@@ -205,12 +213,12 @@ async fn numbering_continues_after_old_events_are_removed() {
         log.insert_event(0, hours).await;
     }
     log.insert_event(1, 10).await;
-    log.number(lease_owner, LONG, 10).await;
+    log.assign_numbers(lease_owner, LONG, 10).await;
 
     assert_eq!(log.remove_oldest(0).await, 0);
     assert_eq!(log.remove_oldest(3).await, 3);
     let newest = log.insert_event(0, 11).await;
-    log.number(lease_owner, LONG, 10).await;
+    log.assign_numbers(lease_owner, LONG, 10).await;
 
     let reader = log.storage.reader();
     let bounds = bounds(reader, log.stores[0]).await.unwrap();
@@ -223,7 +231,7 @@ async fn numbering_continues_after_old_events_are_removed() {
     assert_eq!(log.remove_oldest(100).await, 3);
     assert_eq!(log.numbers(0).await, []);
     log.insert_event(0, 200).await;
-    log.number(lease_owner, LONG, 10).await;
+    log.assign_numbers(lease_owner, LONG, 10).await;
     assert_eq!(log.numbers(0).await.len(), 1);
     let bounds = super::bounds(reader, log.stores[0]).await.unwrap();
     assert_eq!((bounds.first(), bounds.last), (6, 6), "numbering continues");
@@ -241,13 +249,13 @@ async fn a_core_does_not_number_while_another_has_numbered_without_a_commit() {
     // The lease of the first core has expired once it commits.
     let (commit, numbering) = log.begin_numbering(first, Duration::ZERO).await;
     let c = log.insert_event(0, 0).await;
-    let skipped = tokio::time::timeout(TIMEOUT, log.number(second, LONG, 10)).await;
+    let skipped = tokio::time::timeout(TIMEOUT, log.assign_numbers(second, LONG, 10)).await;
     commit.add_permits(1);
     let numbered = numbering.await.unwrap();
 
     assert_eq!(skipped.ok(), Some(SequencerRun::LeaseHeldElsewhere));
     assert_eq!(numbered, SequencerRun::Numbered(2));
-    let later = log.number(second, LONG, 10).await;
+    let later = log.assign_numbers(second, LONG, 10).await;
     assert_eq!(later, SequencerRun::Numbered(1));
     assert_eq!(log.numbers(0).await, [(a, 1), (b, 2), (c, 3)]);
 }
@@ -265,7 +273,8 @@ async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_
         let (lease_owner, mut total) = (Uuid::now_v7(), 0);
         while log.last_position().await < 2 * EVENTS {
             calls.fetch_add(1, Ordering::SeqCst);
-            if let SequencerRun::Numbered(count) = log.number(lease_owner, Duration::ZERO, 3).await
+            if let SequencerRun::Numbered(count) =
+                log.assign_numbers(lease_owner, Duration::ZERO, 3).await
             {
                 total += count;
             }

@@ -58,6 +58,7 @@ async fn deliveries_that_arrive_together_share_statements() {
 
     assert!(inserted.iter().all(|result| matches!(result, Ok(true))));
     assert_eq!(are_stored(&storage, &deliveries).await, [true; 39]);
+    // The largest batch sizes first, of what is left: 16, 16, 4, 2 and 1.
     assert_eq!(transactions(&storage).await, [1, 2, 4, 16, 16]);
 }
 

@@ -117,10 +117,11 @@ fn a_poll_that_finds_nothing_due_keeps_what_a_concurrent_claim_recorded() {
     let stream = open(&streams, 1).stream;
     stream.record_expects_more_due(true);
 
+    // The poll begins.
     stream.clear_unclaimed();
-    // Meanwhile, outcomes are recorded with a claim in one transaction, and the claim finds
-    // notifications.
+    // Meanwhile, a claim together with outcomes finds notifications.
     stream.record_expects_more_due(true);
+    // The poll ends.
     stream.record_nothing_due();
     assert!(stream.expects_more_due() && stream.has_unclaimed());
 

@@ -291,7 +291,7 @@ async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_at_its_host
 
         assert!(!enable().await);
 
-        // Another one was proven before the first failed again.
+        // A new webhook is not proven by another one at its host while an unproven one fails there.
         let row = store.row(id).await;
         let other = WebhookId::new();
         store.add_unproven_webhook(other, &row.host).await;
