@@ -122,7 +122,7 @@ class Cluster:
             self.spawn(f"{node}-writer", "bash", "-c", loop, PGHOST=addresses["b"], PGUSER="delivery", PGDATABASE="delivery", PGCONNECT_TIMEOUT="2")
 
     def direct_writes(self):
-        """The acknowledged ones: when, when sent, the primary's timeline, the row and the node, oldest first."""
+        """The acknowledged writes, oldest first: the times of the answer and of the statement, the timeline, the row and the node."""
         lines = [(*line.split("|"), node) for node in NODES for line in (self.folder / f"{node}-writer.log").read_text().splitlines()]
         return sorted((float(answered), float(sent), *rest) for answered, sent, *rest in lines)
 
@@ -131,17 +131,17 @@ class Cluster:
         for statement in (f"CREATE ROLE delivery LOGIN PASSWORD '{self.password}'", "CREATE DATABASE delivery OWNER delivery"):
             self.sql(statement, "postgres")
         spaces, core = {"A": [], "B": ["ip", "netns", "exec", "core-b"]}, self.programs / "core-service"
-        for path, space in spaces.items():
-            routes = {node.upper(): addresses[path.lower()] for node, addresses in NODES.items()}
-            self.spawn(f"haproxy-{path}", *space, "haproxy", "-db", "-f", CONFIGURATION / "haproxy.cfg", **routes)
+        for name, space in spaces.items():
+            routes = {node.upper(): addresses[name.lower()] for node, addresses in NODES.items()}
+            self.spawn(f"haproxy-{name}", *space, "haproxy", "-db", "-f", CONFIGURATION / "haproxy.cfg", **routes)
         url = f"postgres://delivery@127.0.0.1:5000/delivery?sslmode=verify-full&sslrootcert={self.folder}/ca.pem"
         database = ["--database-url", url, "--master-key-file", self.folder / "master.key"]
         clients = json.loads(wait("bootstrap", lambda: run(core, "bootstrap", *database, env=self.environment)))
-        for path, space in spaces.items():
-            self.spawn(f"core-{path}", *space, core, *database, "--listen", CORES[path], "--allow-plaintext", "--geocoder=none",
+        for name, space in spaces.items():
+            self.spawn(f"core-{name}", *space, core, *database, "--listen", CORES[name], "--allow-plaintext", "--geocoder=none",
                        "--rate-limit-client=off", "--public-url=http://drill.example", *WEBHOOKS)
-            self.spawn(f"gateway-{path}", self.programs / "rest-gateway", "--listen", GATEWAYS[path], "--core-url",
-                       f"http://{CORES[path]}", "--allow-plaintext-core", "--rate-limit-client=off")
+            self.spawn(f"gateway-{name}", self.programs / "rest-gateway", "--listen", GATEWAYS[name], "--core-url",
+                       f"http://{CORES[name]}", "--allow-plaintext-core", "--rate-limit-client=off")
         key, secret = clients["dispatcher_client"]["api_key"], clients["dispatcher_client"]["api_secret"]
         self.spawn("dispatcher", self.programs / "webhook-dispatcher", *[f"--core-url=http://{address}" for address in CORES.values()],
                    "--allow-plaintext-core", *WEBHOOKS, "--client-key", key, DELIVERY_CLIENT_SECRET=secret)
