@@ -1,4 +1,4 @@
-//! Deliveries that are locked while another transaction changes them.
+//! Changes to deliveries, and reads that wait for the changes of another transaction.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn a_task_of_any_store_is_found_with_its_store() {
 }
 
 #[tokio::test]
-async fn changes_are_made_with_a_query() {
+async fn changes_are_made_together_with_a_query_of_another_table() {
     let (_directory, sqlite) = fixture::sqlite().await;
     for storage in [Some(sqlite), fixture::postgres().await]
         .into_iter()
