@@ -1,4 +1,4 @@
-//! Parts of the document that no other part needs.
+//! Single parts of the document: tags, credentials, headers, examples, previews and collections.
 
 use super::*;
 use crate::{
