@@ -146,7 +146,7 @@ impl Target<'_> {
         }
     }
 
-    /// An identifier made of a number, in its order as those of the platform are.
+    /// An id made of a number. Such ids sort by their numbers, as those of the platform by creation.
     fn id(&self, number: &str, kind: u8) -> String {
         match self {
             Self::Postgres(..) => {
