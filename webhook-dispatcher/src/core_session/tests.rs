@@ -7,7 +7,7 @@ use crate::{Config, resolver::Resolver, root_certificates};
 
 const LEASE: Duration = Duration::from_millis(300);
 
-/// Notifications are sent: the session is not shutting down.
+/// The last argument of [`CoreSession::start`]: the notification is sent, not returned to core.
 const NOT_RETURNED: bool = false;
 
 /// A session with an unreachable core.

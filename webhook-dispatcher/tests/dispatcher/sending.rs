@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use crate::harness::{
     Dispatcher, FakeCore, OK, SECRET, attempt, attempt_with, config, delivered, failed,
-    notification, responding, with_timeout,
+    notification, outcome, responding, with_timeout,
 };
 
 #[tokio::test]
@@ -106,8 +106,7 @@ async fn every_2xx_is_a_success() {
     for status in [200, 201, 202, 204, 299] {
         let response = format!("HTTP/1.1 {status} Fine\r\ncontent-length: 0\r\n\r\n");
         let (url, _received) = responding(response).await;
-        // Without a failure, the outcome is delivered.
-        let expected = failed(Failure::Unspecified, Some(status));
+        let expected = outcome(Failure::Unspecified, Some(status));
         assert_eq!(attempt(&url).await, expected);
     }
 }

@@ -150,8 +150,8 @@ pub(crate) fn sample(number: u8, url: &str) -> Notification {
     }
 }
 
-/// The outcome of the first notification.
-fn outcome(failure: Failure, status: Option<u32>) -> Outcome {
+/// The outcome of the first notification, [`Failure::Unspecified`] if it was delivered.
+pub(crate) fn outcome(failure: Failure, status: Option<u32>) -> Outcome {
     Outcome {
         name: notification(1, "").name,
         lease_token: "lease-1".to_owned(),
