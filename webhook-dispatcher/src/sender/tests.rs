@@ -160,9 +160,9 @@ async fn an_attempt_is_counted_unless_it_is_a_test() {
     assert_eq!(counts, [expected]);
 }
 
-/// As the client's pool reports that a connection was lost before its first request.
+/// The client's pool reports so that a connection was lost before its first request.
 #[tokio::test]
-async fn an_error_without_a_connector_is_a_connect_failure_if_there_was_no_connection() {
+async fn a_connect_error_that_is_not_our_connectors_is_a_connect_failure() {
     let connector = tower::service_fn(|_: http::Uri| {
         let error = io::Error::other("no connection");
         std::future::ready(Err::<TokioIo<TcpStream>, _>(error))

@@ -12,6 +12,7 @@ pub(crate) const ID: &str = "01932e5c-9f4a-7000-8000-000000000001";
 /// 2020-04-02T12:00:00+02:00
 pub(crate) const NOON: i64 = 1_585_821_600;
 
+/// An instant with a fraction of a second, which the API does not show.
 #[expect(clippy::unnecessary_wraps, reason = "fields of messages are optional")]
 pub(crate) fn instant(seconds: i64) -> Option<prost_types::Timestamp> {
     Some(prost_types::Timestamp {
