@@ -31,3 +31,28 @@ impl CallsInFlight {
         self.0.token()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_are_drained_once_two_checks_in_a_row_find_none() {
+        let calls = CallsInFlight::default();
+        let started = Instant::now();
+        calls.drained().await;
+        assert_eq!(started.elapsed(), QUIET_PERIOD);
+
+        // The second check finds a call.
+        let started = Instant::now();
+        let late = async {
+            sleep(QUIET_PERIOD * 3 / 4).await;
+            let _token = calls.token();
+            sleep(QUIET_PERIOD / 2).await;
+        };
+        tokio::join!(calls.drained(), late);
+        assert_eq!(started.elapsed(), QUIET_PERIOD * 2);
+    }
+}
