@@ -198,6 +198,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_database_without_a_schema_is_a_failure_unless_a_start_creates_it() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("delivery.sqlite"), "").unwrap();
+        let database = Inspection::open(&fixture::url(&directory)).await.unwrap();
+        let database = database.unwrap();
+        let mut config = Config::default();
+        let separate = migrations(&config, &database).await;
+        config.all_in_one = true;
+        let all_in_one = migrations(&config, &database).await.unwrap();
+
+        assert!(matches!(separate, Err(StartError::NotBootstrapped)));
+        assert_eq!(all_in_one.status, Status::Warning);
+        assert_eq!(all_in_one.found, "there is no schema yet");
+    }
+
+    #[tokio::test]
     async fn the_keys_of_a_database_without_secrets_are_not_compared() {
         let (directory, storage) = fixture::sqlite().await;
         let config = Config {
