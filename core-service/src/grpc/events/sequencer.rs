@@ -131,25 +131,39 @@ mod tests {
 
     use super::*;
 
-    async fn write_event(storage: &Storage) {
+    async fn write_events(storage: &Storage, count: usize) {
         let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
-        fixture::leased_notifications(storage, &webhook, 1, LEASE_DURATION).await;
+        fixture::leased_notifications(storage, &webhook, count, LEASE_DURATION).await;
+    }
+
+    fn sequencer(storage: &Arc<Storage>) -> Sequencer {
+        Sequencer {
+            storage: Arc::clone(storage),
+            events_written: watch::Sender::new(()),
+            events_sequenced: watch::Sender::new(()),
+            sequenced: Counter::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn more_events_than_a_transaction_numbers_are_numbered_without_a_pause() {
+        let (_directory, storage) = fixture::sqlite().await;
+        write_events(&storage, BATCH + 1).await;
+
+        let run = sequencer(&storage).number_events(Uuid::now_v7()).await;
+
+        assert_eq!(run.unwrap(), SequencerRun::Numbered(BATCH + 1));
     }
 
     #[tokio::test]
     async fn a_sequencer_that_ends_leaves_its_lease_to_the_next() {
         let (_directory, storage) = fixture::sqlite().await;
-        let sequencer = Sequencer {
-            storage: Arc::clone(&storage),
-            events_written: watch::Sender::new(()),
-            events_sequenced: watch::Sender::new(()),
-            sequenced: Counter::default(),
-        };
+        let sequencer = sequencer(&storage);
         let [first, second] = [(); 2].map(|()| Uuid::now_v7());
-        write_event(&storage).await;
+        write_events(&storage, 1).await;
         let run = sequencer.number_events(first).await.unwrap();
         assert_eq!(run, SequencerRun::Numbered(1));
-        write_event(&storage).await;
+        write_events(&storage, 1).await;
         let run = sequencer.number_events(second).await.unwrap();
         assert_eq!(run, SequencerRun::LeaseHeldElsewhere);
 
