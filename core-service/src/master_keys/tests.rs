@@ -106,6 +106,20 @@ fn a_change_keeps_the_mode_and_the_link_of_the_file() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
 
+/// Only root can give a file away, and then use it.
+#[test]
+fn a_change_keeps_the_owner_of_the_file() {
+    let (_directory, path, _) = new_file();
+    if chown(&path, Some(65_534), Some(65_533)).is_err() {
+        return;
+    }
+
+    add(false).run(&path).unwrap();
+
+    let metadata = fs::metadata(&path).unwrap();
+    assert_eq!([metadata.uid(), metadata.gid()], [65_534, 65_533]);
+}
+
 #[test]
 fn concurrent_changes_lose_no_key() {
     let (_directory, path, _) = new_file();
