@@ -116,6 +116,37 @@ async fn a_failed_write_is_rolled_back_alone() {
     assert_eq!(names(&storage).await, ["after", "before"]);
 }
 
+/// The writes of a client that sends what exists already must not each cost the others a flush.
+#[tokio::test]
+async fn a_write_of_a_row_that_exists_fails_alone_and_the_others_share_a_commit() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let release = block_writer(&storage).await;
+
+    let existing = storage.write(|transaction| {
+        Box::pin(async move {
+            let store = fixture::store("twice");
+            crate::stores::insert(transaction, &store).await?;
+            crate::stores::insert(transaction, &store).await
+        })
+    });
+    let (before, existing, after, ()) = tokio::join!(
+        add_store(&storage, "before"),
+        existing,
+        add_store(&storage, "after"),
+        async { release.add_permits(1) }
+    );
+
+    assert!(before.is_ok() && after.is_ok());
+    assert!(existing.unwrap_err().is_unique_violation());
+    assert_eq!(names(&storage).await, ["after", "before"]);
+    let mut exposition = Exposition::new();
+    storage.register_metrics(exposition.registry());
+    let rendered = exposition.render().await;
+    // The write that blocked the writer has a commit of its own.
+    let commits = "delivery_group_commit_writes_count 2\n";
+    assert!(rendered.contains(commits), "{rendered}");
+}
+
 #[tokio::test]
 async fn a_write_that_breaks_the_transaction_fails_alone() {
     let (_directory, storage) = fixture::sqlite().await;
