@@ -68,10 +68,16 @@ impl From<Unusable> for Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use sea_orm::ConnectionTrait as _;
 
     use super::*;
     use crate::{DatabaseServerVerification, RefusedUrl, Storage, storage::open};
+
+    /// The table in which the applied migrations are recorded.
+    const RECORDS: &str =
+        "CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at integer)";
 
     #[tokio::test]
     async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
@@ -98,9 +104,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/d?mode=rwc", directory.path().display());
         let mut database = connect(&url).await;
-        let table =
-            "CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at integer)";
-        database.execute_unprepared(table).await.unwrap();
+        database.execute_unprepared(RECORDS).await.unwrap();
         let pending = migrations::pending(&database).await.unwrap();
         assert!(pending.len() > 1);
         for migration in pending {
@@ -121,6 +125,21 @@ mod tests {
 
     async fn connect(url: &str) -> Session {
         open(url).await.unwrap().session().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_migration_that_fails_each_time_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = crate::fixture::url(&directory);
+        let database = connect(&url).await;
+        database.execute_unprepared(RECORDS).await.unwrap();
+        let fail = "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations BEGIN SELECT RAISE(ABORT, 'no migration'); END";
+        database.execute_unprepared(fail).await.unwrap();
+
+        let migrated = tokio::time::timeout(Duration::from_secs(60), migrate(&database)).await;
+
+        let error = migrated.expect("the tries end").unwrap_err();
+        assert!(format!("{error:?}").contains("no migration"), "{error:?}");
     }
 
     #[tokio::test]
