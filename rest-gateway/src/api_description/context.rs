@@ -173,4 +173,15 @@ mod tests {
         assert_eq!(terms["streetAddress"], "http://schema.org/streetAddress");
         assert_eq!(super::context("Package", PUBLIC_URL), None);
     }
+
+    #[test]
+    fn days_of_the_week_are_terms_where_one_can_be_a_value() {
+        let context = context("TimeSlot", PUBLIC_URL).unwrap();
+        let terms = &context["@context"];
+
+        assert_eq!(terms["dayOfWeek"]["@type"], "@vocab");
+        for day in DAYS {
+            assert_eq!(terms[day], format!("http://schema.org/{day}"));
+        }
+    }
 }

@@ -217,6 +217,7 @@ mod tests {
         let property = property(&classes::api::ENTRYPOINT, field);
 
         assert_eq!(property["@id"], "vocab:Entrypoint/delivery");
+        assert_eq!(property["@type"], "hydra:Link");
         assert_eq!(
             property["rdfs:range"][1]["owl:equivalentClass"]["owl:allValuesFrom"],
             "schema:ParcelDelivery"
