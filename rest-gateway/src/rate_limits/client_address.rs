@@ -171,6 +171,11 @@ mod tests {
                 "for=192.0.2.9;host=\"a,for=1.1.1.1\", for=fd00::1",
                 "192.0.2.9",
             ),
+            (
+                "forwarded",
+                r#"for=192.0.2.9;host="a\",for=1.1.1.1", for=fd00::1"#,
+                "192.0.2.9",
+            ),
         ] {
             check(PROXY, &[(name, value)], expected);
         }
