@@ -35,13 +35,17 @@ async fn a_gateway_is_live_without_a_core_and_ready_with_one() {
         .core
         .will_respond(ListPublicKeysResponse::default());
     platform.core.will_fail(Status::unavailable("starting"));
+    platform.core.will_fail(Status::deadline_exceeded("slow"));
 
     let live = platform.client.get("/healthz").await;
     let ready = platform.client.get("/readyz").await;
     let unready = platform.client.get("/readyz").await;
+    let late = platform.client.get("/readyz").await;
 
     assert_eq!((live.status.as_u16(), live.text()), (200, "ok\n"));
     assert_eq!((ready.status.as_u16(), ready.text()), (200, "ok\n"));
-    assert_eq!(unready.status, 503);
-    assert_eq!(unready.error()["code"], "unavailable");
+    for reply in [unready, late] {
+        assert_eq!(reply.status, 503);
+        assert_eq!(reply.error()["code"], "unavailable");
+    }
 }
