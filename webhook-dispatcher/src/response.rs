@@ -78,6 +78,7 @@ fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
 mod tests {
     use std::convert::Infallible;
 
+    use futures_util::stream;
     use http_body_util::{Full, StreamBody};
     use hyper::body::Frame;
 
@@ -150,9 +151,21 @@ mod tests {
         let mut response = ReceiverResponse::default();
 
         let Ok(()) = response
-            .read_body(StreamBody::new(futures_util::stream::iter(parts)))
+            .read_body(StreamBody::new(stream::iter(parts)))
             .await;
 
         assert_eq!(response.body.len(), MAX_REPORTED);
+    }
+
+    /// The receiver may never send what follows.
+    #[tokio::test]
+    async fn nothing_is_read_after_the_limit() {
+        let most = Frame::data(vec![b'a'; MAX_READ].into());
+        let body = stream::iter([Ok(most), Err("read on")]);
+        let mut response = ReceiverResponse::default();
+
+        let read = response.read_body(StreamBody::new(body)).await;
+
+        assert_eq!(read, Ok(()));
     }
 }
