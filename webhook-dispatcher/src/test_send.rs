@@ -119,4 +119,19 @@ mod tests {
         let (_, first) = listener.accept().await.unwrap();
         assert_eq!(first, own.local_addr().unwrap());
     }
+
+    #[tokio::test]
+    async fn a_request_that_cannot_be_built_is_reported_with_its_cause_once() {
+        let sender = sender_with(|| Ok(vec![LOOPBACK]));
+
+        let test = sender
+            .send(test("https://a@shop.example/".to_owned()))
+            .await;
+
+        assert_eq!(test.failure(), Failure::AddressRefused);
+        assert_eq!(
+            test.detail,
+            "the webhook's url contains a user name or password: remove the part before `@`"
+        );
+    }
 }
