@@ -77,6 +77,24 @@ fn one_webhook_and_receivers_of_unknown_or_slow_health_are_limited_to_their_shar
 }
 
 #[test]
+fn an_outcome_frees_the_share_of_its_webhook_for_one_notification() {
+    let mut flow = flow_control(64);
+    let webhook_id = WebhookId::new();
+    let use_credit = |flow: &mut FlowControl| {
+        let (id, notification) = (NotificationId::new(), notification(webhook_id, Healthy));
+        let lease = (id, notification.lease_token);
+        flow.try_use_credit(id, &notification).then_some(lease)
+    };
+    let in_flight = [(); 8].map(|()| use_credit(&mut flow).unwrap());
+
+    let (id, lease_token) = in_flight[0];
+    assert!(flow.complete(id, lease_token));
+
+    assert!(use_credit(&mut flow).is_some());
+    assert!(use_credit(&mut flow).is_none());
+}
+
+#[test]
 fn claims_and_pre_leased_notifications_share_the_credit() {
     let mut flow = flow_control(16);
     let budget = flow.begin_claim(6).unwrap();
