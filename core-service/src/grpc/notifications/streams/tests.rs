@@ -112,6 +112,18 @@ fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
 }
 
 #[test]
+fn a_poll_without_capacity_leaves_notifications_unclaimed() {
+    let (streams, _unsent_leases) = Streams::new();
+    let stream = open(&streams, 1).stream;
+    stream.clear_unclaimed();
+    assert!(!stream.has_unclaimed());
+
+    stream.record_no_capacity();
+
+    assert!(stream.has_unclaimed());
+}
+
+#[test]
 fn a_poll_that_finds_nothing_due_keeps_what_a_concurrent_claim_recorded() {
     let (streams, _unsent_leases) = Streams::new();
     let stream = open(&streams, 1).stream;
