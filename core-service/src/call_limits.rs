@@ -239,7 +239,7 @@ mod tests {
                     std::future::pending::<()>().await;
                 }
                 // Longer than the timeout of a test.
-                if request.uri().path() == IMPORT_ADDRESSES {
+                if [IMPORT_ADDRESSES, TEST_WEBHOOK].contains(&request.uri().path()) {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 Ok(Response::new(Body::empty()))
@@ -255,7 +255,9 @@ mod tests {
         assert_eq!(status.map(|status| status.code()), Some(Code::Unavailable));
         let next = call(service.clone(), "/delivery.v1.Tasks/GetTask").await;
         assert!(next.is_none());
-        assert!(call(service, IMPORT_ADDRESSES).await.is_none());
+        for longer in [IMPORT_ADDRESSES, TEST_WEBHOOK] {
+            assert!(call(service.clone(), longer).await.is_none());
+        }
     }
 
     #[tokio::test]
