@@ -209,3 +209,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Http1Guard<S> {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, join, repeat, sink};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_follows_a_rejected_request_is_read_up_to_a_limit() {
+        let most = MAX_DISCARDED as u64;
+        let endless = repeat(b'\0').take(4 * most);
+        let mut guard = Http1Guard::new(join(endless, sink()), Arc::default());
+        // The beginning of the substitute.
+        guard.read_u8().await.unwrap();
+
+        guard.shutdown().await.unwrap();
+
+        let read = 4 * most - guard.connection.reader().limit();
+        assert!((most..2 * most).contains(&read), "{read} bytes were read");
+    }
+}
