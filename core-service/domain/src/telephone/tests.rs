@@ -54,6 +54,13 @@ fn an_international_number_is_read_by_the_rules_of_its_own_country() {
     }
 }
 
+/// No country code starts with 0.
+#[test]
+fn an_international_prefix_before_a_zero_is_part_of_a_national_number() {
+    let expected = "+390001234567".to_owned();
+    assert_eq!(parse("00 0123 4567", "IT"), Ok(Some(expected)));
+}
+
 #[test]
 fn a_label_before_the_number_is_ignored() {
     for text in [
