@@ -239,6 +239,8 @@ fn a_second_day_is_rejected() {
 fn hours_without_a_direction_beside_a_time_and_days_beside_a_day_are_rejected() {
     assert_not_understood(&[
         ("18:00 15 minutes", "18:00", "15"),
+        // The sign is that of the days.
+        ("+2 days 18:00 15 minutes", "+2 days 18:00", "15"),
         ("monday 2 hours", "monday", "2"),
         ("tomorrow 2 hours", "tomorrow", "2"),
         ("today, 90 min", "today,", "90"),
