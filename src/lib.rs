@@ -16,6 +16,7 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     listen::listen,
     memory_connection::{MemoryConnector, memory_listener},
@@ -62,7 +63,11 @@ pub struct Platform {
 
 impl Platform {
     /// Starts all services and writes `ready.json`. Errors are messages for the operator.
-    pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+    pub fn start(settings: Settings, clock: Clock) -> BoxFuture<'static, anyhow::Result<Self>> {
+        Self::start_services(settings, clock).boxed()
+    }
+
+    async fn start_services(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
         if !settings.no_demo && !settings.has_demo_permissions() {
             tracing::warn!(
                 "the demo shop is served beyond this machine, without the demo's permissions (webhooks over http and to loopback, gRPC reflection, no rate limits); --no-demo starts without the shop"
@@ -137,7 +142,11 @@ impl Platform {
 
     /// Runs until `shutdown` is cancelled or a service stops unexpectedly, then drains. Fails in the
     /// second case.
-    pub async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, anyhow::Result<()>> {
+        self.run_services(shutdown).boxed()
+    }
+
+    async fn run_services(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let requested = tokio::select! {
             () = shutdown.cancelled() => true,
             () = self.service_stopped.cancelled() => false,

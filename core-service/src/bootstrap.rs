@@ -6,6 +6,7 @@ use domain::{
     api_secrets::{ApiSecrets, SecretHash},
     id::{ApiClientId, StoreId},
 };
+use futures_util::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
 use process::clock::Clock;
 use process::random;
@@ -44,7 +45,11 @@ pub struct Bootstrapped {
 /// Creates the master key, the schema and the first signing key unless they exist, and two new API
 /// clients. Only hashes of their secrets are stored. Fails if the platform has an operator's client
 /// already, unless it is to get another one (`again`).
-pub async fn bootstrap(config: &Config, again: bool) -> Result<Bootstrapped, StartError> {
+pub fn bootstrap(config: &Config, again: bool) -> BoxFuture<'_, Result<Bootstrapped, StartError>> {
+    prepare(config, again).boxed()
+}
+
+async fn prepare(config: &Config, again: bool) -> Result<Bootstrapped, StartError> {
     let storage = Storage::connect(&config.database_url()?, config.database_connections).await?;
     let secret_box = open_secret_box(&storage, config, true).await?;
     let now = Clock::system().now();

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream::select_all};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::select_all};
 use process::{
     clock::Clock,
     health::HealthListener,
@@ -73,11 +73,15 @@ impl CoreService {
     }
 
     /// Opens a core with the given listener and clock.
-    pub async fn new(
+    pub fn new(
         config: Config,
         listener: TcpListener,
         clock: Clock,
-    ) -> Result<Self, StartError> {
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        Self::open(config, listener, clock).boxed()
+    }
+
+    async fn open(config: Config, listener: TcpListener, clock: Clock) -> Result<Self, StartError> {
         let addr = listener.local_addr().map_err(|source| ListenError {
             addr: config.listen,
             flag: "--listen",
@@ -135,7 +139,11 @@ impl CoreService {
     }
 
     /// Serves until shutdown, then drains the calls in flight.
-    pub async fn run(self, shutdown: CancellationToken) -> Result<(), StartError> {
+    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, Result<(), StartError>> {
+        self.serve(shutdown).boxed()
+    }
+
+    async fn serve(self, shutdown: CancellationToken) -> Result<(), StartError> {
         let storage = Arc::clone(&self.resources.storage);
         let readiness = Arc::new(CoreReadiness::new(
             &storage,

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use core_client::Cores;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     health::HealthListener,
     listen::listen,
@@ -98,7 +99,11 @@ impl RestGateway {
     }
 
     /// Serves until `shutdown`, then finishes the requests in flight within the drain timeout.
-    pub async fn run(mut self, shutdown: CancellationToken) {
+    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+        self.serve(shutdown).boxed()
+    }
+
+    async fn serve(mut self, shutdown: CancellationToken) {
         let _health_task = self.health.take().map(|health| {
             let mut exposition = Exposition::new();
             self.register_metrics(exposition.registry());

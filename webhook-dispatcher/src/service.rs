@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use core_client::{CoreAddr, Cores};
+use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     health::HealthListener,
     metrics::{Exposition, Registry},
@@ -86,7 +87,11 @@ impl WebhookDispatcher {
     }
 
     /// Serves every core until `shutdown`, then drains for at most 30 s.
-    pub async fn run(self, shutdown: CancellationToken) {
+    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+        self.serve(shutdown).boxed()
+    }
+
+    async fn serve(self, shutdown: CancellationToken) {
         let mut exposition = Exposition::new();
         self.register_metrics(exposition.registry());
         let certificates = tls::warn_of_expiry_daily(self.certificate.into_iter().collect());

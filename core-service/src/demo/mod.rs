@@ -14,6 +14,7 @@ use domain::{
     time_slot::TimeSlot,
     zone::Zones,
 };
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use geocoding::{Gazetteer, GeocodeResult, Geocoder as _, Query};
 use jiff::Timestamp;
 use proto::iri::Collection;
@@ -57,12 +58,13 @@ const PRICE_LIST: &str = include_str!("price_list.toml");
 impl CoreService {
     /// Creates the clients of the all-in-one itself and, with the demo, its store and client, unless
     /// they exist. Their keys and secrets are the same at every start.
-    pub async fn ensure_clients(
+    pub fn ensure_clients(
         &self,
         with_demo: bool,
-    ) -> Result<(OwnClients, Option<Demo>), StartError> {
-        let created = create_clients(self.resources(), with_demo).await;
-        created.map_err(StartError::Bootstrap)
+    ) -> BoxFuture<'_, Result<(OwnClients, Option<Demo>), StartError>> {
+        create_clients(self.resources(), with_demo)
+            .map_err(StartError::Bootstrap)
+            .boxed()
     }
 }
 

@@ -6,7 +6,10 @@ mod upstreams;
 
 use std::time::Duration;
 
-use futures_util::future::join;
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, join},
+};
 use process::logs::error_message;
 use serde::Serialize;
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
@@ -110,9 +113,11 @@ impl From<Result<Finding, StartError>> for Finding {
 }
 
 /// Checks the database, the clock, the master keys, the geocoders and the router.
-pub async fn check(config: &'static Config) -> Vec<Check> {
-    let checks = join(database::check(config), upstreams::check(config));
-    let (mut checks, upstreams) = Box::pin(checks).await;
-    checks.extend(upstreams);
-    checks
+pub fn check(config: &'static Config) -> BoxFuture<'static, Vec<Check>> {
+    join(database::check(config), upstreams::check(config))
+        .map(|(mut checks, upstreams)| {
+            checks.extend(upstreams);
+            checks
+        })
+        .boxed()
 }
