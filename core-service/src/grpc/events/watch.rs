@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 
 use domain::{api_client::Scope, event_log::LogBounds};
 use storage::Storage;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
@@ -33,6 +33,8 @@ pub(in crate::grpc) struct EventFeed {
     storage: Arc<Storage>,
     /// The newest position that is known.
     newest: watch::Sender<i64>,
+    /// Signalled when a stream opens.
+    opened: Notify,
     /// Ends the streams.
     shutdown: CancellationToken,
 }
@@ -42,6 +44,7 @@ impl EventFeed {
         Self {
             storage,
             newest: watch::Sender::new(0),
+            opened: Notify::new(),
             shutdown,
         }
     }
@@ -50,7 +53,8 @@ impl EventFeed {
     /// when this core has numbered events.
     pub(in crate::grpc) async fn poll(self: Arc<Self>, mut events_sequenced: watch::Receiver<()>) {
         loop {
-            if self.newest.receiver_count() > 0
+            let has_streams = self.newest.receiver_count() > 0;
+            if has_streams
                 && let Err(error) = self.read_bounds().await
             {
                 tracing::warn!(
@@ -60,7 +64,8 @@ impl EventFeed {
             }
             tokio::select! {
                 _ = events_sequenced.changed() => {}
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = tokio::time::sleep(POLL_INTERVAL), if has_streams => {}
+                () = self.opened.notified() => {}
                 () = self.shutdown.cancelled() => return,
             }
         }
@@ -96,6 +101,7 @@ impl EventFeed {
         responses: &Responses,
     ) -> Result<(), Error> {
         let mut newest = self.newest.subscribe();
+        self.opened.notify_one();
         loop {
             let next = async {
                 // Before the query: a caller that does not read causes no queries.
