@@ -107,7 +107,7 @@ impl Retention {
         let removed = self
             .storage
             .write(move |transaction| Box::pin(events::remove_oldest(transaction, before, BATCH)));
-        Ok(u64::try_from(removed.await?) == Ok(BATCH))
+        Ok(removed.await? == BATCH)
     }
 
     /// Deletes the stored responses to requests with idempotency keys.

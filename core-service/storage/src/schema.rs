@@ -136,7 +136,7 @@ mod tests {
         let fail = "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations BEGIN SELECT RAISE(ABORT, 'no migration'); END";
         database.execute_unprepared(fail).await.unwrap();
 
-        let migrated = tokio::time::timeout(Duration::from_secs(60), migrate(&database)).await;
+        let migrated = tokio::time::timeout(Duration::from_mins(1), migrate(&database)).await;
 
         let error = migrated.expect("the tries end").unwrap_err();
         assert!(format!("{error:?}").contains("no migration"), "{error:?}");

@@ -54,9 +54,7 @@ impl EventFeed {
     pub(in crate::grpc) async fn poll(self: Arc<Self>, mut events_sequenced: watch::Receiver<()>) {
         loop {
             let has_streams = self.newest.receiver_count() > 0;
-            if has_streams
-                && let Err(error) = self.read_bounds().await
-            {
+            if has_streams && let Err(error) = self.read_bounds().await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot look for new events for the streams"

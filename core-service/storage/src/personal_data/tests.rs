@@ -15,7 +15,9 @@ use sea_orm::{Database, DbBackend, Statement, TransactionTrait as _};
 
 use super::*;
 use crate::{
-    Storage, deliveries, fixture,
+    Storage, deliveries,
+    entity::{attempt, notification},
+    fixture,
     geocodes::GeocodeCache,
     notifications::{AttemptReport, RecordedAttempt, insert_attempts},
     stores,
