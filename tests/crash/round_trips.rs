@@ -139,7 +139,7 @@ async fn no_transaction_is_open_while_a_receiver_does_not_respond() {
     assert!(is_none_open);
 }
 
-/// One poller reads the log for all streams of a core, and one query checks their client.
+/// One poller looks for new events for all streams of a core, and one query checks their client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_event_streams_cost_no_more_round_trips_than_one() {
     let _processors = all_processors().await;
