@@ -3,6 +3,7 @@
 mod list;
 mod messages;
 mod sequencer;
+mod tail;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};
