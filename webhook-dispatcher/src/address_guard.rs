@@ -5,7 +5,10 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -13,8 +16,14 @@ use std::{
 use egress::{Denied, Policy};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use http::Uri;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
 use tower::Service;
 
 use crate::{attempt::Attempt, resolver::Resolver};
@@ -60,7 +69,7 @@ impl AddressGuard {
 }
 
 impl Service<Uri> for AddressGuard {
-    type Response = TokioIo<TcpStream>;
+    type Response = TokioIo<GuardedStream>;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 
@@ -75,11 +84,11 @@ impl Service<Uri> for AddressGuard {
             let addrs = resolve(&uri, &guard.resolver).await.map_err(Error::Dns)?;
             attempt.record(|phases, elapsed| phases.resolved = Some(elapsed));
             let stream = guard.connect(&addrs).await?;
-            attempt.record(|phases, elapsed| {
-                phases.connected = Some(elapsed);
-                phases.local_addr = stream.local_addr().ok();
-            });
-            Ok(TokioIo::new(stream))
+            attempt.record(|phases, elapsed| phases.connected = Some(elapsed));
+            Ok(TokioIo::new(GuardedStream {
+                stream,
+                usage: Usage::default(),
+            }))
         })
     }
 }
@@ -124,6 +133,73 @@ async fn connect_to_first(addrs: &[SocketAddr]) -> io::Result<TcpStream> {
             },
             () = tokio::time::sleep(CONNECTION_ATTEMPT_DELAY), if remaining.len() > 0 => {}
         }
+    }
+}
+
+/// A connection to a permitted address.
+#[derive(Debug)]
+pub(crate) struct GuardedStream {
+    stream: TcpStream,
+    usage: Usage,
+}
+
+/// Whether a connection has carried a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Usage(Arc<AtomicBool>);
+
+impl Usage {
+    pub(crate) fn is_used(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_used(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Connection for GuardedStream {
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(self.usage.clone())
+    }
+}
+
+impl AsyncRead for GuardedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for GuardedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The attempt that the current future makes, for the connector: whether it has ended, and its phases.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use rustls::ProtocolVersion;
@@ -26,8 +26,6 @@ pub(crate) struct Attempt {
 pub(crate) struct Phases {
     pub resolved: Option<Duration>,
     pub connected: Option<Duration>,
-    /// That of the connection that the attempt has opened.
-    pub local_addr: Option<SocketAddr>,
     pub handshake_completed: Option<Duration>,
     pub tls_version: Option<ProtocolVersion>,
 }

@@ -11,11 +11,11 @@ use std::{
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpStream, sync::Semaphore};
+use tokio::sync::Semaphore;
 use tower::{BoxError, Service};
 
 use crate::{
-    address_guard::{self, AddressGuard},
+    address_guard::{self, AddressGuard, GuardedStream},
     attempt::Attempt,
 };
 
@@ -63,7 +63,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = MaybeHttpsStream<TokioIo<GuardedStream>>;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper_util::{
     client::legacy::{
         self, Client,
-        connect::{CaptureConnection, HttpInfo, capture_connection},
+        connect::{CaptureConnection, capture_connection},
     },
     rt::{TokioExecutor, TokioTimer},
 };
@@ -22,7 +22,7 @@ use rustls::client::Resumption;
 
 use crate::{
     Config, ConfigError,
-    address_guard::{self, AddressGuard},
+    address_guard::{self, AddressGuard, Usage},
     attempt::Attempt,
     connector::{self, Connector},
     metrics::Metrics,
@@ -250,12 +250,16 @@ impl Sender {
     ) -> Result<Response<Incoming>, legacy::Error> {
         let mut first = request.clone();
         let connection = capture_connection(&mut first);
-        match self.client.request(first).await {
-            Err(error) if !error.is_connect() && is_reused(&connection) => {
+        let response = match self.client.request(first).await {
+            Err(error) if !error.is_connect() && was_used(&connection) => {
                 self.client.request(request).await
             }
             result => result,
+        }?;
+        if let Some(usage) = response.extensions().get::<Usage>() {
+            usage.set_used();
         }
+        Ok(response)
     }
 }
 
@@ -279,16 +283,12 @@ fn client(connector: Connector, max_idle: usize, timeout: Duration) -> HttpClien
         .build(connector)
 }
 
-/// Whether the current attempt has not opened the connection itself.
-fn is_reused(connection: &CaptureConnection) -> bool {
+fn was_used(connection: &CaptureConnection) -> bool {
     let mut extras = Extensions::new();
     if let Some(connected) = connection.connection_metadata().as_ref() {
         connected.get_extras(&mut extras);
     }
-    let opened = Attempt::current().phases().local_addr;
-    extras
-        .get::<HttpInfo>()
-        .is_some_and(|info| Some(info.local_addr()) != opened)
+    extras.get::<Usage>().is_some_and(Usage::is_used)
 }
 
 /// The span of an attempt. Not the webhook's URL, which may contain a secret.

@@ -57,9 +57,10 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
                 &["SELECT"],
                 r#"FROM "events" WHERE "events"."position" IS NOT NULL ORDER BY"#,
             ),
-            (&["SELECT"], "FROM events WHERE position > $"),
-            (&["SELECT"], "FROM events WHERE position <= $"),
-            (&["DELETE"], "DELETE FROM events WHERE position <= $"),
+            (
+                &["DELETE"],
+                r#"DELETE FROM "events" WHERE "events"."position" <= $"#,
+            ),
             (
                 &["SELECT"],
                 r#"FROM "events" WHERE "events"."position" > $"#,
@@ -112,7 +113,6 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
                 &["SELECT"],
                 r#"FROM "idempotency_keys" WHERE "idempotency_keys"."created_at" <= $"#,
             ),
-            (&["SELECT"], "FROM idempotency_keys WHERE created_at <= $"),
         ],
     ),
     (
@@ -138,7 +138,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
         &[
             (
                 &["SELECT"],
-                "FROM deliveries WHERE store_id IN (SELECT id FROM stores) AND id = $",
+                r#"FROM "deliveries" WHERE "deliveries"."store_id" IN (SELECT "stores"."id" FROM"#,
             ),
             (
                 &["SELECT"],

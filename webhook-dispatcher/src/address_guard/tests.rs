@@ -77,7 +77,7 @@ async fn a_name_that_changes_its_address_is_checked_for_each_connection() {
     let mut results = Vec::new();
     for _ in 0..5 {
         results.push(match guard.call(uri.clone()).await {
-            Ok(stream) => Ok(stream.inner().peer_addr().unwrap()),
+            Ok(stream) => Ok(stream.inner().stream.peer_addr().unwrap()),
             Err(Error::Denied(Denied::Address(ip))) => Err(Some(ip)),
             Err(Error::Dns(_)) => Err(None),
             Err(error) => panic!("{error}"),

@@ -1,7 +1,12 @@
 //! Retention: removes the oldest events first, so that the remaining log has no gaps.
 
+use std::collections::BTreeMap;
+
+use sea_orm::sea_query::ExprTrait as _;
+
 use crate::entity::{
     event::{Column, Entity},
+    event_counter, event_sequencer,
     instant::Instant,
 };
 use crate::prelude::*;
@@ -22,7 +27,7 @@ pub async fn remove_oldest(
     transaction: &impl ConnectionTrait,
     before: Timestamp,
     limit: u64,
-) -> Result<u64, Error> {
+) -> Result<usize, Error> {
     let before = Instant::from(before);
     let last = oldest(transaction, limit)
         .await?
@@ -32,24 +37,32 @@ pub async fn remove_oldest(
     let Some((last, _)) = last else {
         return Ok(0);
     };
-    let last = || [last.into()];
-    // In the order in which the sequencer locks them.
-    let update = "UPDATE event_sequencers SET retained_after = $1 WHERE retained_after < $1";
-    rows::execute(transaction, update, last()).await?;
-    let update = "UPDATE event_counters SET retained_after = removed.last_number
-        FROM (
-            SELECT store_id, MAX(number) AS last_number FROM events
-            WHERE position <= $1 GROUP BY store_id
-        ) AS removed
-        WHERE event_counters.store_id = removed.store_id
-            AND event_counters.retained_after < removed.last_number";
-    rows::execute(transaction, update, last()).await?;
-    rows::execute(
-        transaction,
-        "DELETE FROM events WHERE position <= $1",
-        last(),
-    )
-    .await
+    let removed = Entity::delete_many()
+        .filter(Column::Position.lte(last))
+        .exec_with_returning(transaction)
+        .await?;
+
+    let mut retained_after = BTreeMap::new();
+    for row in &removed {
+        let number = row.number.unwrap_or_default();
+        let newest = retained_after.entry(row.store_id).or_insert(number);
+        *newest = std::cmp::max(number, *newest);
+    }
+    for (store_id, number) in retained_after {
+        use event_counter::{Column, Entity};
+        Entity::update_many()
+            .col_expr(Column::RetainedAfter, Expr::value(number))
+            .filter(Column::StoreId.eq(store_id))
+            .filter(Column::RetainedAfter.lt(number))
+            .exec(transaction)
+            .await?;
+    }
+    event_sequencer::Entity::update_many()
+        .col_expr(event_sequencer::Column::RetainedAfter, Expr::value(last))
+        .filter(Expr::col(event_sequencer::Column::RetainedAfter).lt(last))
+        .exec(transaction)
+        .await?;
+    Ok(removed.len())
 }
 
 /// The positions and creation instants of the oldest events.

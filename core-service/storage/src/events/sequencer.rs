@@ -7,14 +7,14 @@
 //! nothing is numbered. An event that is committed late gets a later number than events that were
 //! committed before it, even if it was created earlier.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use sea_orm::sea_query::ExprTrait as _;
+use sea_orm::{Statement, sea_query::ExprTrait as _};
 
 use crate::prelude::*;
 use crate::{
     entity::{
-        event,
+        event, event_counter,
         event_sequencer::{Column, Entity},
     },
     lease_clock,
@@ -58,14 +58,17 @@ pub async fn assign_numbers(
         return Ok(SequencerRun::LeaseHeldElsewhere);
     };
 
-    let last_position = sequencer.last_position;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = [last_position.into(), limit.into()];
-    let numbered = rows::execute(transaction, ASSIGN_NUMBERS, values).await?;
-    if numbered > 0 {
-        rows::execute(transaction, SAVE_COUNTERS, [last_position.into()]).await?;
+    let numbered = assign_batch(transaction, sequencer.last_position, limit).await?;
+
+    let mut last_numbers = BTreeMap::new();
+    for (store_id, number) in &numbered {
+        let last = last_numbers.entry(*store_id).or_insert(*number);
+        *last = std::cmp::max(*last, *number);
     }
-    let last_position = last_position.saturating_add_unsigned(numbered);
+    save_counters(transaction, last_numbers).await?;
+    let last_position = sequencer
+        .last_position
+        .saturating_add(i64::try_from(numbered.len()).unwrap_or(i64::MAX));
     Entity::update_many()
         .col_expr(Column::LeaseOwner, Expr::value(lease_owner))
         .col_expr(
@@ -76,8 +79,7 @@ pub async fn assign_numbers(
         .filter(Column::Id.eq(SEQUENCER_ROW))
         .exec(transaction)
         .await?;
-    let numbered = usize::try_from(numbered).unwrap_or(usize::MAX);
-    Ok(SequencerRun::Numbered(numbered))
+    Ok(SequencerRun::Numbered(numbered.len()))
 }
 
 /// Releases the sequencer's lease if `lease_owner` holds it, or, with `None`, if any core does.
@@ -85,31 +87,72 @@ pub async fn release_sequencer_lease(
     transaction: &impl ConnectionTrait,
     lease_owner: Option<Uuid>,
 ) -> Result<(), Error> {
-    let release = "UPDATE event_sequencers SET lease_owner = NULL, lease_expires_at = 0
-        WHERE lease_owner = $1 OR $1 IS NULL";
-    rows::execute(transaction, release, [lease_owner.into()]).await?;
+    let condition = Condition::all()
+        .add(Column::Id.eq(SEQUENCER_ROW))
+        .add_option(lease_owner.map(|owner| Column::LeaseOwner.eq(owner)));
+    Entity::update_many()
+        .col_expr(Column::LeaseOwner, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(0_i64))
+        .filter(condition)
+        .exec(transaction)
+        .await?;
     Ok(())
 }
 
-/// Numbers the oldest events. The parameters are the last position and the limit.
-const ASSIGN_NUMBERS: &str = "\
-    UPDATE events SET number = numbered.number, position = numbered.position
-    FROM (
-        SELECT batch.store_id, batch.id,
-            COALESCE(event_counters.last_number, 0) + ROW_NUMBER() OVER (
-                PARTITION BY batch.store_id ORDER BY batch.created_at, batch.id
-            ) AS number,
-            $1 + ROW_NUMBER() OVER (ORDER BY batch.created_at, batch.id) AS position
-        FROM (
-            SELECT store_id, id, created_at FROM events
-            WHERE number IS NULL ORDER BY created_at, id LIMIT $2
-        ) AS batch
-        LEFT JOIN event_counters ON event_counters.store_id = batch.store_id
-    ) AS numbered
-    WHERE events.store_id = numbered.store_id AND events.id = numbered.id";
+/// Assigns numbers and positions in one statement. Returns the store and number of each event.
+async fn assign_batch(
+    transaction: &impl ConnectionTrait,
+    last_position: i64,
+    limit: usize,
+) -> Result<Vec<(Uuid, i64)>, Error> {
+    // Only integers are interpolated, no external text.
+    let sql = format!(
+        "UPDATE events SET number = numbered.number, position = numbered.position \
+         FROM ( \
+             SELECT batch.store_id, batch.id, \
+                 COALESCE(event_counters.last_number, 0) + ROW_NUMBER() OVER ( \
+                     PARTITION BY batch.store_id ORDER BY batch.created_at, batch.id \
+                 ) AS number, \
+                 {last_position} + ROW_NUMBER() OVER ( \
+                     ORDER BY batch.created_at, batch.id \
+                 ) AS position \
+             FROM ( \
+                 SELECT store_id, id, created_at FROM events \
+                 WHERE number IS NULL ORDER BY created_at, id LIMIT {limit} \
+             ) AS batch \
+             LEFT JOIN event_counters ON event_counters.store_id = batch.store_id \
+         ) AS numbered \
+         WHERE events.store_id = numbered.store_id AND events.id = numbered.id \
+         RETURNING events.store_id, events.number"
+    );
+    let statement = Statement::from_string(transaction.get_database_backend(), sql);
+    let rows = transaction.query_all_raw(statement).await?;
+    rows.into_iter()
+        .map(|row| Ok((row.try_get_by_index(0)?, row.try_get_by_index(1)?)))
+        .collect()
+}
 
-/// Saves the last number of each store with an event after a position.
-const SAVE_COUNTERS: &str = "\
-    INSERT INTO event_counters (store_id, last_number, retained_after)
-    SELECT store_id, MAX(number), 0 FROM events WHERE position > $1 GROUP BY store_id
-    ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number";
+/// Saves the last number of each store.
+async fn save_counters(
+    transaction: &impl ConnectionTrait,
+    last_numbers: BTreeMap<Uuid, i64>,
+) -> Result<(), Error> {
+    use event_counter::{ActiveModel, Column, Entity};
+
+    let rows = last_numbers
+        .into_iter()
+        .map(|(store_id, last_number)| ActiveModel {
+            store_id: Set(store_id),
+            last_number: Set(last_number),
+            retained_after: Set(0),
+        });
+    Entity::insert_many(rows)
+        .on_conflict(
+            OnConflict::column(Column::StoreId)
+                .update_column(Column::LastNumber)
+                .to_owned(),
+        )
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
+}

@@ -117,7 +117,7 @@ impl Log {
         usize::try_from(bounds.unwrap().last).unwrap()
     }
 
-    async fn remove_oldest(&self, hours: i64) -> u64 {
+    async fn remove_oldest(&self, hours: i64) -> usize {
         let before = NOW + SignedDuration::from_hours(hours);
         self.storage
             .write(move |transaction| {

@@ -26,7 +26,7 @@
 //!
 //! Besides that of hosts, one deadlock remains possible: when an outcome is reported just as its lease expires, or to two
 //! cores at once, a transaction waits for a leased notification and locks it after its state has
-//! changed. So does the second report of a notification in one batch. If that closes a cycle, the database aborts one transaction after a second, and it is
+//! changed. If that closes a cycle, the database aborts one transaction after a second, and it is
 //! retried ([`Storage::write`](super::Storage::write)).
 
 mod attempts;

@@ -43,16 +43,6 @@ pub struct AppliedOutcomes {
     pub hosts: HostOutcomes,
 }
 
-impl AppliedOutcomes {
-    fn extend(&mut self, others: Self) {
-        self.attempts.extend(others.attempts);
-        self.gone.extend(others.gone);
-        self.failing.extend(others.failing);
-        self.hosts.accepted.extend(others.hosts.accepted);
-        self.hosts.failed.extend(others.hosts.failed);
-    }
-}
-
 /// Applies reports to their notifications and webhooks. A report under a lease that is no longer
 /// held changes nothing.
 pub async fn apply_outcomes(
@@ -61,45 +51,26 @@ pub async fn apply_outcomes(
     disable_after: SignedDuration,
     now: Timestamp,
 ) -> Result<AppliedOutcomes, Error> {
-    let mut applied = AppliedOutcomes::default();
-    let mut remaining: Vec<_> = reports.iter().collect();
-    while !remaining.is_empty() {
-        // One report of each notification. Others are rare: they repeat it, or are of another lease.
-        let mut ids = HashSet::new();
-        let (batch, others): (Vec<_>, _) = remaining
-            .into_iter()
-            .partition(|report| ids.insert(report.id));
-        applied.extend(apply_batch(transaction, &batch, disable_after, now).await?);
-        remaining = others;
-    }
-    Ok(applied)
-}
-
-async fn apply_batch(
-    transaction: &impl ConnectionTrait,
-    reports: &[&AttemptReport],
-    disable_after: SignedDuration,
-    now: Timestamp,
-) -> Result<AppliedOutcomes, Error> {
-    let mut rows = mark_delivered_or_lock(transaction, reports, is_leased, now).await?;
+    let reports = one_per_notification(transaction, reports).await?;
+    let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
     // Some may have been cancelled during the attempt. They are read without a lock, because the
     // lock order puts their webhooks first.
-    let remaining = unmatched(reports, &rows);
-    let cancelled = find(transaction, &remaining, is_cancelled(), false).await?;
+    let remaining = unmatched(&reports, &rows);
+    let cancelled = find(transaction, &remaining, is_cancelled()).await?;
     let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
     rows.extend(by_id(cancelled));
 
-    let mut plan = OutcomePlan::new(reports, &rows, now);
+    let mut plan = OutcomePlan::new(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
     let to_disable = (&plan.gone, since);
     let locked = receiver_health::lock(transaction, &plan.summary, &disabled, to_disable).await?;
     if !disabled.is_empty() {
         rows.retain(|_, row| row.state != CANCELLED);
         rows.extend(mark_delivered_or_lock(transaction, &remaining, is_cancelled, now).await?);
-        plan = OutcomePlan::new(reports, &rows, now);
+        plan = OutcomePlan::new(&reports, &rows, now);
     }
-    for report in unmatched(reports, &rows) {
-        tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
+    for report in unmatched(&reports, &rows) {
+        log_stale_lease(report);
     }
 
     let mut saved = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
@@ -120,6 +91,47 @@ async fn apply_batch(
     Ok(applied)
 }
 
+/// Reduces reports to one per notification. One lease has one outcome: later reports of it are
+/// stale. If a notification is reported under several leases (rare), only the lease in its row
+/// is current.
+async fn one_per_notification<'a>(
+    connection: &impl ConnectionTrait,
+    reports: &'a [AttemptReport],
+) -> Result<Vec<&'a AttemptReport>, Error> {
+    let mut leases = HashSet::new();
+    let mut reports: Vec<_> = reports
+        .iter()
+        .filter(|report| leases.insert((report.id, report.lease_token)))
+        .collect();
+    let mut ids = HashSet::new();
+    let repeated: HashSet<_> = reports
+        .iter()
+        .map(|report| report.id)
+        .filter(|id| !ids.insert(*id))
+        .collect();
+    if repeated.is_empty() {
+        return Ok(reports);
+    }
+    let mut repeated_reports = reports.clone();
+    repeated_reports.retain(|report| repeated.contains(&report.id));
+    let is_leased_or_cancelled = Condition::any().add(is_leased()).add(is_cancelled());
+    let rows = find(connection, &repeated_reports, is_leased_or_cancelled).await?;
+    let current: HashSet<_> = rows.iter().map(|row| (row.id, row.lease_token)).collect();
+    reports.retain(|report| {
+        let is_stale = repeated.contains(&report.id)
+            && !current.contains(&(report.id.0, Some(report.lease_token)));
+        if is_stale {
+            log_stale_lease(report);
+        }
+        !is_stale
+    });
+    Ok(reports)
+}
+
+fn log_stale_lease(report: &AttemptReport) {
+    tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
+}
+
 /// Marks the reported notifications in a state as delivered if their attempt succeeded, and locks
 /// the others.
 async fn mark_delivered_or_lock(
@@ -133,7 +145,7 @@ async fn mark_delivered_or_lock(
         .copied()
         .partition(|report| report.outcome == Outcome::Delivered);
     let delivered = mark_delivered(transaction, &delivered, state(), now).await?;
-    let failed = find(transaction, &failed, state(), true).await?;
+    let failed = lock(transaction, &failed, state()).await?;
     Ok(by_id(delivered).chain(by_id(failed)).collect())
 }
 
@@ -179,22 +191,36 @@ async fn mark_delivered(
     Ok(rows)
 }
 
-async fn find(
-    connection: &impl ConnectionTrait,
+async fn lock(
+    transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
     state: SimpleExpr,
-    locks: bool,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = Entity::find()
+    let rows = Entity::find()
         .filter(leases_of(reports).add(state))
-        .order_by_asc(Column::Id);
-    if locks {
-        query = query.lock_exclusive();
+        .order_by_asc(Column::Id)
+        .lock_exclusive()
+        .all(transaction)
+        .await?;
+    Ok(rows)
+}
+
+async fn find(
+    connection: &impl ConnectionTrait,
+    reports: &[&AttemptReport],
+    states: impl Into<Condition>,
+) -> Result<Vec<Model>, Error> {
+    if reports.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(query.all(connection).await?)
+    let rows = Entity::find()
+        .filter(leases_of(reports).add(states.into()))
+        .all(connection)
+        .await?;
+    Ok(rows)
 }
 
 fn leases_of(reports: &[&AttemptReport]) -> Condition {
