@@ -1,5 +1,5 @@
-//! How often a request allocates memory: a count that a busy machine does not change. The program itself
-//! has another allocator; this one counts.
+//! How often a request allocates memory, which depends little on how busy the machine is: only background
+//! tasks allocate meanwhile. The program itself has another allocator; this one counts.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 #![expect(clippy::print_stdout, reason = "the counts are for the next bounds")]
 
@@ -45,7 +45,12 @@ impl Connection {
         self.stream.write_all(request).unwrap();
         let mut read = 0;
         loop {
-            read += self.stream.read(&mut self.response[read..]).unwrap();
+            let bytes = self.stream.read(&mut self.response[read..]).unwrap();
+            assert!(
+                bytes > 0,
+                "the connection is closed, or the response too large"
+            );
+            read += bytes;
             let Some(body) = position(&self.response[..read], b"\r\n\r\n") else {
                 continue;
             };

@@ -69,7 +69,7 @@ async fn main() -> std::process::ExitCode {
         Some(Command::MasterKey { .. }) => LogConfig::default(),
         None => arguments.config.logs,
     };
-    // Hides the messages about migrations that are already applied.
+    // sqlx logs what PostgreSQL only notes as information.
     logs::to_stderr("info,sqlx=warn", logs);
     logs::exit_code("core-service: ", run(arguments).await)
 }

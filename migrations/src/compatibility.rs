@@ -76,7 +76,10 @@ fn only_adds(name: &str) -> bool {
 pub async fn is_empty(connection: &impl ConnectionTrait) -> Result<bool, DbErr> {
     let backend = connection.get_database_backend();
     let select = match backend {
-        DbBackend::Postgres => format!("SELECT to_regclass('{TABLE}') IS NULL"),
+        // Not any schema of the search path: it may be that of another platform.
+        DbBackend::Postgres => {
+            format!("SELECT to_regclass(format('%I.{TABLE}', current_schema())) IS NULL")
+        }
         _ => format!("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}')"),
     };
     let statement = Statement::from_string(backend, select);

@@ -26,21 +26,28 @@ pub(crate) async fn respond(
     let context = context_of(&request);
     let limit_statuses = LimitStatuses::default();
     request.extensions_mut().insert(limit_statuses.clone());
-    let result = without_panics(pipeline.respond(request)).await;
-    let mut response = result.unwrap_or_else(|error| {
-        log(&error);
-        problem::render(&error, &context, &pipeline.gateway.public_url)
-    });
+    let public_url = &pipeline.gateway.public_url;
+    let result = pipeline.respond(request);
+    let mut response = response_of(result, &context, public_url).await;
     limit_statuses.write(response.headers_mut());
     Ok(response)
 }
 
-/// Turns a panic into an error: it ends one request, not the other requests of its connection.
-async fn without_panics<T>(result: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+/// The response, or that of the error. A panic ends one request, not the other requests of its
+/// connection.
+async fn response_of(
+    result: impl Future<Output = Result<Response<Full<Bytes>>, Error>>,
+    context: &RequestContext,
+    public_url: &str,
+) -> Response<Full<Bytes>> {
     let result = AssertUnwindSafe(result).catch_unwind().await;
-    result.unwrap_or_else(|panic| {
+    let result = result.unwrap_or_else(|panic| {
         log_panic(&*panic);
         Err(Error::panic())
+    });
+    result.unwrap_or_else(|error| {
+        log(&error);
+        problem::render(&error, context, public_url)
     })
 }
 
@@ -92,15 +99,13 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_internal_error_without_its_message() {
         let panicking = async { panic!("a secret") };
-
-        let result: Result<(), _> = without_panics(panicking).await;
-
         let context = RequestContext {
             media_type: MediaType::JsonLd,
             request_id: "7".to_owned(),
         };
-        let error = result.unwrap_err();
-        let response = problem::render(&error, &context, "https://delivery.example");
+
+        let response = response_of(panicking, &context, "https://delivery.example").await;
+
         assert_eq!(response.status(), 500);
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let body: Value = serde_json::from_slice(&body).unwrap();

@@ -39,9 +39,9 @@ pub(crate) async fn respond(
     let mut response = observer::observe(&pipeline, request, respond).await;
 
     let headers = response.headers_mut();
-    headers.insert(&REQUEST_ID, request_id);
     // A client that knows any URL finds the documentation.
     headers.append(LINK, pipeline.documentation_link.clone());
+    headers.insert(&REQUEST_ID, request_id);
     if is_http1 && pipeline.gateway.draining.is_cancelled() {
         // Asks the client to reconnect.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

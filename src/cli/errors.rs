@@ -50,6 +50,11 @@ pub(crate) fn payload_error(collector: &ViolationCollector, status: &Status) -> 
 
 /// The error of a definition: its violations, one per line, in the format of compilers.
 pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
+    // tonic's error for a request of more than 4 MiB. Core's errors have details.
+    if status.code() == Code::OutOfRange && status.details().is_empty() {
+        let file = file.display();
+        return anyhow::anyhow!("{file} is larger than the 4 MiB that core accepts: shorten it");
+    }
     explained(status, |position, description| {
         let starts_with_line = position.starts_with(|first: char| first.is_ascii_digit());
         if starts_with_line {
@@ -75,10 +80,6 @@ fn explained(status: &Status, line: impl Fn(&str, &str) -> String) -> anyhow::Er
         Code::Unavailable if !is_from_core(status) => format!("core is unavailable: {message}"),
         Code::Cancelled if is_caused_by::<TimeoutExpired>(status) => {
             "core did not respond in time: try again, or call another core".to_owned()
-        }
-        // tonic's; core's has details.
-        Code::OutOfRange if status.details().is_empty() => {
-            "the request is larger than the 4 MiB that core accepts: shorten the file".to_owned()
         }
         Code::PermissionDenied => format!("the operator's client has no permission: {message}"),
         _ => message.to_owned(),

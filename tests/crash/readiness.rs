@@ -17,7 +17,6 @@ use crate::{
     cluster::{ADDRESSES, credentials},
     files::Files,
     health::{readiness, wait_until_ready},
-    one_processor,
     postgres::Postgres,
     program::{self, PROGRAMS},
     reserved_addr::reserve_addr,
@@ -168,7 +167,7 @@ async fn ready_platform() -> Option<(Platform, SocketAddr)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
-    let _processor = one_processor().await;
+    let _processors = all_processors().await;
     let Some((mut platform, health)) = ready_platform().await else {
         return;
     };
@@ -218,7 +217,7 @@ async fn readiness_is_answered_within_a_second_while_postgresql_is_frozen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_another_has_them() {
-    let _processor = one_processor().await;
+    let _processors = all_processors().await;
     let Some(platform) = Platform::start(&[(&[], &[]), (&[], &[])]).await else {
         return;
     };
@@ -256,7 +255,7 @@ async fn a_core_without_addresses_is_not_ready_and_serves_no_requests_while_anot
 /// The clocks differ by 25 s, more than those of hosts that are synchronized.
 #[tokio::test(flavor = "multi_thread")]
 async fn cores_accept_each_others_tokens_while_their_clocks_differ_and_warn_above_2_s() {
-    let _processor = one_processor().await;
+    let _processors = all_processors().await;
     let Some(library) = clock::find_library("clocks of hosts that differ") else {
         return;
     };

@@ -5,7 +5,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 
 use crate::{
-    SLACK, cluster::Cluster, exposition::Exposition, health::wait_until_ready, one_processor,
+    SLACK, all_processors, cluster::Cluster, exposition::Exposition, health::wait_until_ready,
     postgres::Postgres, report, reserved_addr::reserve_addr,
 };
 
@@ -17,7 +17,7 @@ const CREATES: usize = 90;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_core_that_is_refused_connections_works_with_those_it_has() {
-    let _processor = one_processor().await;
+    let _processors = all_processors().await;
     let Some(postgres) = Postgres::start() else {
         return;
     };

@@ -23,6 +23,16 @@ use storage::{
 
 use crate::error::Error;
 
+/// The reasons of violations that a store's definitions decide about: its price list, its time slot and
+/// the zones.
+const REASONS_OF_DEFINITIONS: [&str; 5] = [
+    "ADDRESS_UNCLEAR",
+    "OUTSIDE_SERVICE_AREA",
+    "TIME_SLOT_REFUSED",
+    "TIME_SLOT_REQUIRED",
+    "UNKNOWN_PACKAGE",
+];
+
 /// How often a delivery is planned.
 const MAX_PLANS: usize = 5;
 
@@ -45,10 +55,14 @@ impl Deliveries {
             };
             let may_be_outdated = match &created {
                 Err(Error::DefinitionChanged | Error::SlotFull) => true,
-                // Definitions decide which times, packages and addresses are valid.
-                Err(Error::Invalid(_) | Error::PriceMismatch(_) | Error::Bug(_)) => {
+                Err(Error::Invalid(violations)) => {
+                    let is_by_definition = |reason| REASONS_OF_DEFINITIONS.contains(&reason);
                     freshness == Freshness::Any
+                        && violations
+                            .iter()
+                            .any(|violation| is_by_definition(&violation.reason))
                 }
+                Err(Error::PriceMismatch(_) | Error::Bug(_)) => freshness == Freshness::Any,
                 _ => false,
             };
             if may_be_outdated && plans < MAX_PLANS {

@@ -14,7 +14,7 @@ use crate::error::Error;
 const INTERVAL: Duration = Duration::from_mins(1);
 
 /// The pause after a full batch, which leaves the database to other writes.
-const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(100);
+const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(20);
 
 /// The most events, and the most notifications, that one transaction removes.
 const BATCH: u64 = 500;
@@ -40,8 +40,9 @@ impl Retention {
     /// Removes batches until shutdown.
     pub(super) async fn run(self, shutdown: CancellationToken) {
         let mut clock_changes = self.clock.manual_changes();
-        loop {
-            let pause = if self.remove_batches().await {
+        // A write goes on if the wait for it is cancelled.
+        while let Some(is_any_left) = shutdown.run_until_cancelled(self.remove_batches()).await {
+            let pause = if is_any_left {
                 PAUSE_BETWEEN_BATCHES
             } else {
                 INTERVAL
@@ -107,7 +108,7 @@ impl Retention {
         let removed = self
             .storage
             .write(move |transaction| Box::pin(events::remove_oldest(transaction, before, BATCH)));
-        Ok(removed.await? == BATCH)
+        Ok(u64::try_from(removed.await?) == Ok(BATCH))
     }
 
     /// Deletes the stored responses to requests with idempotency keys.
@@ -221,11 +222,8 @@ mod tests {
             })
         });
         acquired.await.unwrap();
-        let shutdown = CancellationToken::new();
-        shutdown.cancel();
 
-        // Looks once before it ends.
-        retention(&storage, now).run(shutdown).await;
+        retention(&storage, now).remove_batches().await;
 
         for (number, is_left) in [(1, false), (2, true)] {
             let found = idempotency_keys::find(storage.reader(), key(number), Timestamp::MIN);

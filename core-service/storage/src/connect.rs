@@ -12,10 +12,14 @@ use sea_orm::{
         sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous},
     },
 };
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     Error,
-    connections::ACQUIRE_TIMEOUT,
+    connections::{
+        ACQUIRE_TIMEOUT,
+        refusals::{is_refusal, is_starting},
+    },
     metrics::Metrics,
     session::{Connection, Driver, Session, connect_error, query_error},
 };
@@ -26,6 +30,9 @@ const STATEMENT_CACHE: usize = 256;
 /// How many rows the thread of an `SQLite` connection may read ahead: more than the longest page of a
 /// list has, so that it need not wait until they are taken.
 const ROW_BUFFER: usize = 512;
+
+/// The pause before a session is opened again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
@@ -101,8 +108,19 @@ impl Target {
 
     /// A connection for transactions that run one after the other.
     pub(super) async fn session(&self) -> Result<Session, Error> {
-        let connection = self.connect().await.map_err(unavailable)?;
-        Ok(Session::new(connection))
+        let deadline = Instant::now() + ACQUIRE_TIMEOUT;
+        loop {
+            let connected = timeout_at(deadline, self.connect()).await;
+            match connected.unwrap_or_else(|_| Err(timed_out())) {
+                // PostgreSQL counts a closed connection for a moment.
+                Err(error)
+                    if (is_refusal(&error) || is_starting(&error)) && Instant::now() < deadline =>
+                {
+                    sleep(RETRY_AFTER).await;
+                }
+                result => return result.map(Session::new).map_err(unavailable),
+            }
+        }
     }
 }
 
@@ -129,10 +147,9 @@ pub(super) async fn open(url: &str) -> Result<Target, Error> {
     match &target.options {
         Options::Postgres(_) => {
             let probe = tokio::time::timeout(ACQUIRE_TIMEOUT, probe(url, target.keeps_statements));
-            probe.await.unwrap_or_else(|_| {
-                let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
-                Err(unavailable(error.into()))
-            })?;
+            probe
+                .await
+                .unwrap_or_else(|_| Err(unavailable(timed_out())))?;
         }
         Options::Sqlite(_) => migrations::create_sqlite_file(url),
     }
@@ -160,7 +177,13 @@ async fn probe(url: &str, keeps_statements: bool) -> Result<(), Error> {
             )));
         }
     }
+    // It would count against the server's limits. An error is that of the next connection, too.
+    let _ = connection.close().await;
     Ok(())
+}
+
+fn timed_out() -> sqlx::Error {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }
 
 fn unavailable(error: sqlx::Error) -> Error {

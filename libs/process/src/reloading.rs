@@ -73,7 +73,7 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Reloading<T, E> {
                     tracing::warn!(
                         error = &*error as &dyn Error,
                         files = ?self.paths,
-                        "cannot reload files, the previous ones stay in use"
+                        "cannot load files; what was loaded before stays in use"
                     );
                 }
             }

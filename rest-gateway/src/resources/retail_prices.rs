@@ -1,5 +1,7 @@
 //! `/api/retail_prices`
 
+use std::mem;
+
 use proto::{
     CalculateRetailPriceRequest, GetRetailPriceRequest, RuleOutcome,
     iri::{self, Collection},
@@ -38,7 +40,7 @@ struct RetailPrice {
 /// `POST /api/retail_prices/calculate`
 pub(crate) async fn calculate(mut request: Request) -> HandlerResult {
     let tax_display = read_tax(&mut request);
-    let draft = draft::from_json(&request.json, &mut request.violations);
+    let draft = draft::from_json(&mem::take(&mut request.json), &mut request.violations);
 
     let message = CalculateRetailPriceRequest {
         delivery: Some(draft),

@@ -112,7 +112,7 @@ fn a_definition_is_applied_and_shown_and_an_invalid_or_too_large_one_is_rejected
         assert_eq!(rejected.status.code(), Some(1));
         assert_eq!(
             stderr(&rejected),
-            "the request is larger than the 4 MiB that core accepts: shorten the file\n"
+            format!("{large} is larger than the 4 MiB that core accepts: shorten it\n")
         );
         assert_eq!(
             running.run_json(&[command, "show", "--store", store]),

@@ -16,6 +16,7 @@ mod search;
 mod tests;
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -32,6 +33,9 @@ pub use index::OpenError;
 
 /// Demo data: well-known addresses of Paris, an extract of the French address database (BAN).
 const PARIS: &[u8] = include_bytes!("../paris.csv");
+
+/// How often a file is opened that changes each time meanwhile.
+const MAX_OPENS: usize = 5;
 
 /// A few megabytes.
 const MAX_CACHED: u64 = 10_000;
@@ -131,13 +135,14 @@ impl Gazetteer {
 
 /// Opens the file at a path, again if it was replaced meanwhile: all connections read the same file.
 fn open(path: &Path) -> Result<Index, OpenError> {
-    loop {
+    for _ in 0..MAX_OPENS {
         let version = reloading::version(path);
         let index = Index::open(path);
         if reloading::version(path) == version {
             return index;
         }
     }
+    Err(io::Error::other("the file is being written").into())
 }
 
 fn search_index(index: &Index, query: &Query) -> Result<GeocodeResult, SearchError> {

@@ -5,7 +5,7 @@
 //! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
 mod checkout;
-mod refusals;
+pub(super) mod refusals;
 #[cfg(test)]
 mod tests;
 
@@ -206,7 +206,10 @@ impl Shared {
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
                 }
-                Err(error) => return Err(connect_error(error)),
+                Err(error) => {
+                    self.refusals.failed();
+                    return Err(connect_error(error));
+                }
             }
         }
     }

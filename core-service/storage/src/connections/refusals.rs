@@ -95,6 +95,11 @@ impl Refusals {
         last.reason = Some(Arc::new(reason));
     }
 
+    /// Lets the next operation try at once: this one failed for another reason.
+    pub(super) fn failed(&self) {
+        self.lock().tried_at = None;
+    }
+
     /// Withholds a permit for [`RETRY_AFTER`].
     pub(super) fn withhold(&self, permit: OwnedSemaphorePermit) {
         let withheld = Arc::clone(&self.withheld);
@@ -129,12 +134,12 @@ impl Last {
     }
 }
 
-pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
+pub(crate) fn is_refusal(error: &sqlx::Error) -> bool {
     has_code(error, TOO_MANY_CONNECTIONS)
 }
 
 /// Whether the server may accept connections in a moment.
-pub(super) fn is_starting(error: &sqlx::Error) -> bool {
+pub(crate) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
         error => has_code(error, CANNOT_CONNECT_NOW),

@@ -65,7 +65,10 @@ struct DeliveryPrice {
 /// `POST /api/deliveries`
 pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let message = CreateDeliveryRequest {
-        delivery: Some(draft::from_json(&request.json, &mut request.violations)),
+        delivery: Some(draft::from_json(
+            &mem::take(&mut request.json),
+            &mut request.violations,
+        )),
         violations: request.violations.to_proto(),
         idempotency: request.idempotency.clone(),
     };
@@ -88,7 +91,10 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
 /// delivery without IRI and ID.
 pub(crate) async fn assert(mut request: Request) -> HandlerResult {
     let message = AssertDeliveryRequest {
-        delivery: Some(draft::from_json(&request.json, &mut request.violations)),
+        delivery: Some(draft::from_json(
+            &mem::take(&mut request.json),
+            &mut request.violations,
+        )),
         violations: request.violations.to_proto(),
     };
     let preview = request
