@@ -95,7 +95,7 @@ pub async fn find_store(
 ) -> Result<Option<StoreId>, Error> {
     // The primary key of deliveries begins with the store.
     let select = "SELECT store_id FROM deliveries
-        WHERE store_id IN (SELECT id FROM stores) AND id = $1";
+        WHERE store_id IN (SELECT id FROM stores) AND id = $1 LIMIT 1";
     let found = rows::find_value(connection, select, [id.0.into()]).await?;
     Ok(found.map(StoreId))
 }
