@@ -3,11 +3,13 @@
 
 use std::{
     collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt as _, process::Command,
-    sync::LazyLock,
+    sync::LazyLock, time::Duration,
 };
 
+use jiff::SignedDuration;
+
 use crate::harness::{
-    Database, Platform, WebhookReceiver, deliver,
+    Database, Platform, UNKNOWN_ID, WebhookReceiver, deliver,
     plans::{self, FullScan, full_scans},
     raw, reserve_addr, run_sql,
     statements::{CHECKED_FILE, EXCEPTIONS, TABLES},
@@ -19,7 +21,6 @@ const COVERING_TESTS: [&str; 16] = [
     "deliveries::quota::a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota",
     "events::listing::an_expired_number_is_410_and_never_a_silent_gap::postgres",
     "events::watching::a_client_watches_all_stores_and_resumes_at_a_position::postgres",
-    "idempotency::creating::a_key_expires_after_seven_days::postgres",
     "operator::master_keys::nothing_needs_the_old_master_key_after_a_rotation::postgres",
     "operator::webhooks::an_operator_inspects_and_repairs_a_stores_webhooks::postgres",
     "personal_data::a_delivery_is_erased_after_its_retention_on_postgres",
@@ -27,6 +28,7 @@ const COVERING_TESTS: [&str; 16] = [
     "personal_data::erasing_a_delivery_leaves_no_personal_data_and_keeps_the_rest::postgres",
     "retail_prices::quotes::a_quote_is_used_once::postgres",
     "statements::a_notification_is_sent_again_after_its_lease_has_expired",
+    "statements::an_idempotency_key_is_removed_once_it_has_expired",
     "statements::the_metrics_of_a_platform_are_read",
     "tasks::a_dispatch_board_reads_any_task_but_no_delivery_and_invalid_completions_are_rejected::postgres",
     "time_slots::capacity::a_slot_accepts_as_many_deliveries_as_its_capacity::postgres",
@@ -45,6 +47,31 @@ async fn the_metrics_of_a_platform_are_read() {
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let response = raw::send(&format!("http://{addr}"), request).await.unwrap();
     assert_eq!(response.status, 200);
+    platform.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idempotency_key_is_removed_once_it_has_expired() {
+    let Some((platform, url)) = Platform::start_on_postgres().await else {
+        return;
+    };
+    let id = UNKNOWN_ID;
+    let insert = format!(
+        "INSERT INTO idempotency_keys VALUES ('{id}', '{id}', '', '', '', 0) RETURNING created_at"
+    );
+    assert_eq!(run_sql(&url, &insert).await, "0\n");
+
+    // It looks again when the clock changes.
+    platform.advance(SignedDuration::from_secs(1));
+
+    let removed = async {
+        while !run_sql(&url, "SELECT 1 FROM idempotency_keys")
+            .await
+            .is_empty()
+        {}
+    };
+    let removed = tokio::time::timeout(Duration::from_secs(30), removed).await;
+    removed.expect("the key should be removed");
     platform.stop().await;
 }
 

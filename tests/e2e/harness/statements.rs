@@ -113,6 +113,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
                 &["SELECT"],
                 r#"FROM "idempotency_keys" WHERE "idempotency_keys"."created_at" <= $"#,
             ),
+            (&["SELECT"], "FROM idempotency_keys WHERE created_at <= $"),
         ],
     ),
     (
@@ -138,7 +139,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
         &[
             (
                 &["SELECT"],
-                r#"FROM "deliveries" WHERE "deliveries"."store_id" IN (SELECT "stores"."id" FROM"#,
+                "FROM deliveries WHERE store_id IN (SELECT id FROM stores) AND id = $",
             ),
             (
                 &["SELECT"],
