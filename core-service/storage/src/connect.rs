@@ -1,6 +1,6 @@
 //! Opens a database: its connections and pragmas, and the check of its settings.
 
-use std::{str::FromStr as _, time::Duration};
+use std::{io, str::FromStr as _, time::Duration};
 
 use futures_util::future::BoxFuture;
 use migrations::without_prepared_statements;
@@ -16,10 +16,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     Error,
-    connections::{
-        ACQUIRE_TIMEOUT,
-        refusals::{is_refusal, is_starting},
-    },
     metrics::Metrics,
     session::{Connection, Driver, Session, connect_error, query_error},
 };
@@ -30,6 +26,15 @@ const STATEMENT_CACHE: usize = 256;
 /// How many rows the thread of an `SQLite` connection may read ahead: more than the longest page of a
 /// list has, so that it need not wait until they are taken.
 const ROW_BUFFER: usize = 512;
+
+/// How long an operation waits for a connection before it fails as unavailable.
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// `SQLSTATE` of `too_many_connections`.
+const TOO_MANY_CONNECTIONS: &str = "53300";
+
+/// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
+const CANNOT_CONNECT_NOW: &str = "57P03";
 
 /// The pause before a session is opened again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -182,8 +187,25 @@ async fn probe(url: &str, keeps_statements: bool) -> Result<(), Error> {
     Ok(())
 }
 
+pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
+    has_code(error, TOO_MANY_CONNECTIONS)
+}
+
+/// Whether the server may accept connections in a moment.
+pub(super) fn is_starting(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+        error => has_code(error, CANNOT_CONNECT_NOW),
+    }
+}
+
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
+    let database = error.as_database_error();
+    database.is_some_and(|error| error.code().as_deref() == Some(code))
+}
+
 fn timed_out() -> sqlx::Error {
-    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
+    io::Error::from(io::ErrorKind::TimedOut).into()
 }
 
 fn unavailable(error: sqlx::Error) -> Error {
@@ -197,6 +219,55 @@ mod tests {
 
     use super::*;
     use crate::Storage;
+
+    /// An error that a server reports when a connection is opened.
+    #[derive(Debug, thiserror::Error)]
+    #[error("refused")]
+    struct WithCode(&'static str);
+
+    impl sqlx::error::DatabaseError for WithCode {
+        fn message(&self) -> &'static str {
+            "refused"
+        }
+
+        fn code(&self) -> Option<std::borrow::Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> sqlx::error::ErrorKind {
+            sqlx::error::ErrorKind::Other
+        }
+    }
+
+    #[test]
+    fn a_refusal_and_a_start_are_told_from_other_errors() {
+        let io = |kind: io::ErrorKind| sqlx::Error::Io(kind.into());
+        let database = |code| sqlx::Error::Database(Box::new(WithCode(code)));
+        for (error, refusal, starting) in [
+            (io(io::ErrorKind::ConnectionRefused), false, true),
+            (io(io::ErrorKind::ConnectionReset), false, false),
+            // The server starts; there are too many connections; the password is wrong.
+            (database("57P03"), false, true),
+            (database("53300"), true, false),
+            (database("28P01"), false, false),
+            (sqlx::Error::PoolTimedOut, false, false),
+        ] {
+            assert_eq!(is_refusal(&error), refusal, "{error:?}");
+            assert_eq!(is_starting(&error), starting, "{error:?}");
+        }
+    }
 
     #[tokio::test]
     async fn an_unusable_sqlite_file_is_explained() {

@@ -5,7 +5,7 @@
 //! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
 mod checkout;
-pub(super) mod refusals;
+mod refusals;
 #[cfg(test)]
 mod tests;
 
@@ -27,16 +27,13 @@ use tokio::{
 };
 
 use super::{
-    connect::Target,
+    connect::{ACQUIRE_TIMEOUT, Target, is_refusal, is_starting},
     error::{is_serialization_failure, with_retries},
     metrics::{Metrics, POOL},
     session::{Connection, Session, connect_error},
 };
 use checkout::Checkout;
 use refusals::Refusals;
-
-/// How long an operation waits for a connection before it fails as unavailable.
-pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -196,12 +193,12 @@ impl Shared {
                     self.refusals.opened();
                     return Ok(Checkout::new(connection, self, permit));
                 }
-                Err(error) if refusals::is_refusal(&error) => {
+                Err(error) if is_refusal(&error) => {
                     self.target.metrics.refused.inc();
                     self.refusals.refused(error);
                     self.refusals.withhold(permit);
                 }
-                Err(error) if refusals::is_starting(&error) => {
+                Err(error) if is_starting(&error) => {
                     *starting = Some(Arc::new(error));
                     sleep(pause).await;
                     pause = (pause * 2).min(MAX_RECONNECT_PAUSE);

@@ -2,7 +2,6 @@
 //! other programs use too, and all connections while it starts.
 
 use std::{
-    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -12,12 +11,6 @@ use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, sleep},
 };
-
-/// `SQLSTATE` of `too_many_connections`.
-const TOO_MANY_CONNECTIONS: &str = "53300";
-
-/// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
-const CANNOT_CONNECT_NOW: &str = "57P03";
 
 /// How long after a refusal, or while another is likely after a try, no other connection is tried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -134,79 +127,8 @@ impl Last {
     }
 }
 
-pub(crate) fn is_refusal(error: &sqlx::Error) -> bool {
-    has_code(error, TOO_MANY_CONNECTIONS)
-}
-
-/// Whether the server may accept connections in a moment.
-pub(crate) fn is_starting(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
-        error => has_code(error, CANNOT_CONNECT_NOW),
-    }
-}
-
-fn has_code(error: &sqlx::Error, code: &str) -> bool {
-    let database = error.as_database_error();
-    database.is_some_and(|error| error.code().as_deref() == Some(code))
-}
-
 /// The message that `PostgreSQL` sent.
 fn message(error: &sqlx::Error) -> String {
     let database = error.as_database_error();
     database.map_or_else(|| error.to_string(), |error| error.message().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An error that a server reports when a connection is opened.
-    #[derive(Debug, thiserror::Error)]
-    #[error("refused")]
-    struct WithCode(&'static str);
-
-    impl sqlx::error::DatabaseError for WithCode {
-        fn message(&self) -> &'static str {
-            "refused"
-        }
-
-        fn code(&self) -> Option<std::borrow::Cow<'_, str>> {
-            Some(self.0.into())
-        }
-
-        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
-            self
-        }
-
-        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
-            self
-        }
-
-        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
-            self
-        }
-
-        fn kind(&self) -> sqlx::error::ErrorKind {
-            sqlx::error::ErrorKind::Other
-        }
-    }
-
-    #[test]
-    fn a_refusal_and_a_start_are_told_from_other_errors() {
-        let io = |kind: io::ErrorKind| sqlx::Error::Io(kind.into());
-        let database = |code| sqlx::Error::Database(Box::new(WithCode(code)));
-        for (error, refusal, starting) in [
-            (io(io::ErrorKind::ConnectionRefused), false, true),
-            (io(io::ErrorKind::ConnectionReset), false, false),
-            // The server starts; there are too many connections; the password is wrong.
-            (database("57P03"), false, true),
-            (database("53300"), true, false),
-            (database("28P01"), false, false),
-            (sqlx::Error::PoolTimedOut, false, false),
-        ] {
-            assert_eq!(is_refusal(&error), refusal, "{error:?}");
-            assert_eq!(is_starting(&error), starting, "{error:?}");
-        }
-    }
 }
