@@ -86,12 +86,11 @@ impl Generation {
 
     /// Marks the database as in use, in its main file too.
     pub(super) async fn begin(&self, connection: &impl ConnectionTrait) -> Result<(), Error> {
-        let found = version(connection).await?;
         if self.read()?.is_none() {
             // Before the database is in use, which requires the file.
-            self.write(found).await?;
+            self.write(version(connection).await?).await?;
         }
-        set_version(connection, next(found)).await?;
+        advance(connection, next).await?;
         match self.checkpoint(connection, Checkpoint::Truncate).await {
             // Another program reads the file, such as a backup. The log remains long meanwhile.
             Err(Error::LogNotTruncated) => Ok(()),
@@ -110,16 +109,15 @@ impl Generation {
         if !matches!(result, Ok(()) | Err(Error::LogNotTruncated)) {
             return result;
         }
-        let version = next(version(connection).await?);
-        set_version(connection, version).await?;
+        let version = advance(connection, next).await?;
         self.write(version).await?;
         result
     }
 
     /// Marks the database as closed.
     pub(super) async fn end(connection: &impl ConnectionTrait) -> Result<(), Error> {
-        let version = version(connection).await?;
-        set_version(connection, version | 1).await
+        advance(connection, |version| version | 1).await?;
+        Ok(())
     }
 
     /// The number in the file; `None` if there is none.
@@ -168,10 +166,22 @@ async fn version(connection: &impl ConnectionTrait) -> Result<i32, Error> {
     rows::value(connection, "PRAGMA user_version").await
 }
 
-async fn set_version(connection: &impl ConnectionTrait, version: i32) -> Result<(), Error> {
-    let statement = format!("PRAGMA user_version = {version}");
-    connection.execute_unprepared(&statement).await?;
-    Ok(())
+/// Sets the version by its current one, in a transaction: another process, such as a second bootstrap,
+/// must not set it back. Returns it.
+async fn advance(connection: &impl ConnectionTrait, to: impl Fn(i32) -> i32) -> Result<i32, Error> {
+    connection.execute_unprepared("BEGIN IMMEDIATE").await?;
+    let advanced = async {
+        let version = to(version(connection).await?);
+        let set = format!("PRAGMA user_version = {version}");
+        connection.execute_unprepared(&set).await?;
+        connection.execute_unprepared("COMMIT").await?;
+        Ok(version)
+    };
+    let advanced = advanced.await;
+    if advanced.is_err() {
+        let _ = connection.execute_unprepared("ROLLBACK").await;
+    }
+    advanced
 }
 
 /// The next generation in use.
@@ -236,6 +246,19 @@ mod tests {
 
     async fn refusal(directory: &Path) -> String {
         connect(directory).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_opened_and_closed_at_the_same_time_stays_usable() {
+        let directory = TempDir::new().unwrap();
+        let open_and_close = async || {
+            let storage = connect(directory.path()).await.unwrap();
+            storage.close().await.unwrap();
+        };
+        open_and_close().await;
+        for _ in 0..20 {
+            tokio::join!(open_and_close(), open_and_close());
+        }
     }
 
     #[tokio::test]
