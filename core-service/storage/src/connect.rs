@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     Error,
+    error::is_sqlite_code,
     metrics::Metrics,
     session::{Connection, Driver, Session, connect_error, query_error},
 };
@@ -117,9 +118,11 @@ impl Target {
         loop {
             let connected = timeout_at(deadline, self.connect()).await;
             match connected.unwrap_or_else(|_| Err(timed_out())) {
-                // PostgreSQL counts a closed connection for a moment.
+                // PostgreSQL counts a closed connection for a moment; over SQLite, another process may
+                // create the file or remove its log.
                 Err(error)
-                    if (is_refusal(&error) || is_starting(&error)) && Instant::now() < deadline =>
+                    if (is_refusal(&error) || is_starting(&error) || is_locked(&error))
+                        && Instant::now() < deadline =>
                 {
                     sleep(RETRY_AFTER).await;
                 }
@@ -197,6 +200,12 @@ pub(super) fn is_starting(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
         error => has_code(error, CANNOT_CONNECT_NOW),
     }
+}
+
+/// `SQLITE_BUSY`: SQLite does not wait while the log of a file is created or removed.
+fn is_locked(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error();
+    error.is_some_and(|error| error.code().is_some_and(|code| is_sqlite_code(&code, &[5])))
 }
 
 fn has_code(error: &sqlx::Error, code: &str) -> bool {

@@ -182,7 +182,7 @@ fn is_of_class(code: &str, classes: &[&str]) -> bool {
 }
 
 /// Whether a code is one of `SQLite` whose primary code is one of these.
-fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
+pub(super) fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
     code.len() < 5
         && code
             .parse()
