@@ -1,18 +1,13 @@
 //! Compares the endpoints of platforms with few and with many deliveries, measured interleaved. SQL
 //! inserts the deliveries as copies of one, and webhooks of many stores.
 
-use std::collections::BTreeMap;
-
 use rusqlite::Connection;
 
 use crate::{
-    CONNECTIONS, DURATION, ROUNDS,
-    endpoints::{CREATE, Endpoint, create, create_webhook},
-    load::Load,
+    comparison::{compare, new_database},
+    endpoints::{create, create_webhook},
     platform::Platform,
     postgres::Postgres,
-    progress, random_order,
-    table::{Rates, print_ratios},
 };
 
 /// The numbers of deliveries, if the command line has none.
@@ -28,50 +23,17 @@ pub(crate) async fn measure(postgres: &Postgres, sizes: &[u64]) {
     for database in ["SQLite", "PostgreSQL"] {
         let mut platforms = Vec::new();
         for size in sizes {
-            platforms.push((*size, filled(database, *size, postgres).await));
+            let platform = filled(database, *size, postgres).await;
+            platforms.push((format!("{size} deliveries"), platform));
         }
-        let mut loads = Vec::new();
-        for (size, platform) in &platforms {
-            for endpoint in Endpoint::all(platform).await {
-                let load = Load::new(&platform.base_url, endpoint.requests, CONNECTIONS);
-                loads.push((endpoint.name, *size, load));
-            }
-        }
-        let mut rates = BTreeMap::<_, Rates>::new();
-        let name = |size| format!("{size} deliveries");
-        // Creates last: they change the sizes.
-        let (creates, reads): (Vec<_>, Vec<_>) =
-            loads.iter().partition(|(endpoint, ..)| *endpoint == CREATE);
-        let loads = [reads, creates];
-        // One round fills caches.
-        for (loads, round) in loads
-            .iter()
-            .flat_map(|loads| (0..=ROUNDS).map(move |round| (loads, round)))
-        {
-            progress(&format!("growth, {database}"), round);
-            for index in random_order(loads.len()) {
-                let (endpoint, size, load) = loads[index];
-                let sample = load.run(DURATION).await;
-                if round > 0 {
-                    let rates = rates.entry(*endpoint).or_default();
-                    rates.add(&name(*size), sample);
-                }
-            }
-        }
-        for (endpoint, rates) in rates {
-            let what = format!("{endpoint}, {database}");
-            print_ratios(&what, &rates, &name(sizes[0]), CONNECTIONS);
-        }
+        compare(database, &platforms).await;
     }
 }
 
 /// A platform with `size` deliveries.
 async fn filled(database: &'static str, size: u64, postgres: &Postgres) -> Platform {
     let name = format!("growth_{size}");
-    let url = (database == "PostgreSQL").then(|| {
-        postgres.sql(&format!("CREATE DATABASE {name}"));
-        postgres.url().replace("/postgres?", &format!("/{name}?"))
-    });
+    let url = (database == "PostgreSQL").then(|| new_database(postgres, &name));
     let mut platform = Platform::start(database, url.as_deref()).await;
     platform.fetch(create(&platform)).await;
     platform.fetch(create_webhook(&platform)).await;

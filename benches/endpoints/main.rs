@@ -3,13 +3,15 @@
 //! times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
-//! numbers of deliveries, platforms that store as many.
+//! numbers of deliveries, platforms that store as many; with `compare` and the path of a program,
+//! this program and that one.
 #![expect(
     clippy::unwrap_used,
     reason = "a panic fails the benchmark and shows where"
 )]
 #![expect(clippy::print_stdout, reason = "the benchmark prints its results")]
 
+mod comparison;
 mod empty_server;
 mod endpoints;
 mod growth;
@@ -45,6 +47,7 @@ mod server;
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
+    path::Path,
     time::Duration,
 };
 
@@ -95,6 +98,9 @@ fn main() {
         if arguments.iter().any(|argument| argument == "growth") {
             let sizes = arguments.iter().filter_map(|size| size.parse().ok());
             return growth::measure(&postgres, &sizes.collect::<Vec<_>>()).await;
+        }
+        if let Some(at) = arguments.iter().position(|argument| argument == "compare") {
+            return comparison::measure(&postgres, Path::new(&arguments[at + 1])).await;
         }
         let sqlite = Platform::start("SQLite", None).await;
         println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);

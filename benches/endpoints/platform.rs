@@ -19,6 +19,9 @@ use crate::{
     server::Server,
 };
 
+/// The program of this commit.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_delivery");
+
 pub(crate) struct Platform {
     pub(crate) database: &'static str,
     pub(crate) base_url: String,
@@ -32,6 +35,14 @@ pub(crate) struct Platform {
 
 impl Platform {
     pub(crate) async fn start(database: &'static str, database_url: Option<&str>) -> Self {
+        Self::start_program(Path::new(PROGRAM), database, database_url).await
+    }
+
+    pub(crate) async fn start_program(
+        program: &Path,
+        database: &'static str,
+        database_url: Option<&str>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let data_dir = directory.path().to_str().unwrap();
         let mut arguments = vec![
@@ -40,7 +51,6 @@ impl Platform {
             format!("--data-dir={data_dir}"),
         ];
         arguments.extend(database_url.map(|url| format!("--database-url={url}")));
-        let program = Path::new(env!("CARGO_BIN_EXE_delivery"));
         let mut server = Server::new("delivery", program, arguments, ("ready:", 1));
         server.start().await;
         let ready = std::fs::read(Path::new(data_dir).join("ready.json")).unwrap();

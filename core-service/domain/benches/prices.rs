@@ -5,17 +5,12 @@
     reason = "a benchmark prints its results, and panics on errors"
 )]
 
-use std::{collections::BTreeMap, hint::black_box, time::Instant};
+mod plan;
 
-use domain::{
-    address::{Address, LatLng},
-    delivery::{DeliveryPlan, DistanceSource, Route},
-    id::AddressId,
-    price_list::PriceList,
-    task::{Package, TaskPlan, TimeWindow},
-    zone::Zones,
-};
-use jiff::{SignedDuration, Zoned};
+use std::{hint::black_box, time::Instant};
+
+use domain::{price_list::PriceList, zone::Zones};
+use jiff::Zoned;
 
 const LIST: &str = include_str!("../../../examples/prices.toml");
 const ZONES: &str = include_str!("../../../examples/zones.geojson");
@@ -56,7 +51,7 @@ fn bands(count: u32) -> String {
 
 fn report(name: &str, list: &PriceList) {
     let now: Zoned = "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap();
-    let plan = plan(&now);
+    let plan = plan::plan(&now);
     assert!(list.calculate(&plan, "Shop", &now).price.is_some());
     let mut rounds: Vec<_> = (0..ROUNDS)
         .map(|_| {
@@ -70,44 +65,4 @@ fn report(name: &str, list: &PriceList) {
     rounds.sort_unstable();
     let (median, p95) = (rounds[ROUNDS / 2], rounds[ROUNDS * 95 / 100]);
     println!("{name}: {median:?} each (median; 95 % of rounds within {p95:?})");
-}
-
-fn plan(now: &Zoned) -> DeliveryPlan {
-    let now = now.timestamp();
-    let task = |latitude, longitude| TaskPlan {
-        address: Address {
-            id: AddressId::new(),
-            street_address: "48 Rue de Rivoli, 75004 Paris".to_owned(),
-            lat_lng: LatLng::new(latitude, longitude).unwrap(),
-            place_name: None,
-            contact_name: None,
-            telephone: None,
-            description: None,
-            postal_code: Some("75004".to_owned()),
-            locality: Some("Paris".to_owned()),
-            country: Some("FR".to_owned()),
-        },
-        window: TimeWindow {
-            after: now + SignedDuration::from_hours(8),
-            before: now + SignedDuration::from_hours(10),
-        },
-        has_time_slot: true,
-        comments: String::new(),
-        weight: Some(12_000),
-        packages: vec![Package {
-            kind: "XL".to_owned(),
-            quantity: 2,
-        }],
-        tags: vec!["cold".to_owned()],
-        metadata: BTreeMap::new(),
-    };
-    DeliveryPlan {
-        pickup: task(48.8566, 2.3530),
-        dropoff: task(48.8558, 2.3551),
-        route: Route {
-            distance_meters: 19_500,
-            duration_seconds: 4_000,
-            source: DistanceSource::StraightLine,
-        },
-    }
 }
