@@ -71,8 +71,8 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     Ok(true)
 }
 
-/// Inserts deliveries in one statement of `PostgreSQL`: one of [`BATCH_SIZES`]. Returns false, and inserts
-/// none, if a definition of one of them has changed.
+/// Inserts deliveries, as many as one of [`BATCH_SIZES`] says, in one statement of `PostgreSQL`. Returns
+/// false, and inserts none, if a definition of one of them has changed.
 pub(super) async fn insert_together(
     connection: &impl ConnectionTrait,
     deliveries: &[&NewDelivery],
@@ -90,8 +90,8 @@ pub(super) async fn insert_together(
     Ok(inserted.rows_affected() > 0)
 }
 
-/// How many deliveries a statement inserts: one, or a few numbers of them, because `PostgreSQL` and the driver know a
-/// statement by its text.
+/// The numbers of deliveries that one statement can insert. They are few, because `PostgreSQL` and the driver
+/// identify a statement by its text.
 pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Whether the definitions of a planned delivery are current.

@@ -50,7 +50,8 @@ pub(super) async fn insert<A: ActiveModelTrait>(
     Ok(())
 }
 
-/// Saves the columns that are set of the row with this primary key. Fails if there is none.
+/// Updates the row with the primary key of `row`: those columns that are set in `row`. Fails if there
+/// is none.
 pub(super) async fn update<A: ActiveModelTrait>(
     connection: &impl ConnectionTrait,
     row: A,

@@ -40,7 +40,7 @@ pub struct ClaimedNotification {
 pub struct ClaimedBatch {
     pub claimed: Vec<ClaimedNotification>,
     /// Whether no more due notifications can be claimed now: any others exceed a limit of their webhook,
-    /// its receiver's health, its store or its host.
+    /// its receiver's health, its store or its host. Says nothing if none was claimed.
     pub is_complete: bool,
 }
 
