@@ -170,7 +170,8 @@ pub async fn find_task_of_any_store(
     Ok(Some((store.try_into()?, task.try_into()?)))
 }
 
-/// The completion of a task, and of its delivery if that is complete now; lists filter by its time.
+/// The completion of a task, and of its delivery if that is complete now. Lists filter deliveries by their
+/// `completed_at`.
 pub fn completion(delivery: &Delivery, task: &Task, now: Timestamp) -> Result<Changes, Error> {
     let mut changes = Changes::default();
     changes.update(state(delivery.store_id, task))?;

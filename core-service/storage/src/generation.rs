@@ -23,10 +23,11 @@ use super::{Error, rows};
 /// The value of a file that no program of this platform has opened.
 const NEW: i32 = 0;
 
-/// The generation of the database in a file.
+/// The generation of a database, and the file beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Generation {
     database: PathBuf,
+    /// `…-generation`.
     file: PathBuf,
 }
 
@@ -166,8 +167,8 @@ async fn version(connection: &impl ConnectionTrait) -> Result<i32, Error> {
     rows::value(connection, "PRAGMA user_version").await
 }
 
-/// Sets the version by its current one, in a transaction: another process, such as a second bootstrap,
-/// must not set it back. Returns it.
+/// Replaces `user_version` by what `to` makes of it, in a transaction: another process, such as a second
+/// bootstrap, must not set it back. Returns the new one.
 async fn advance(connection: &impl ConnectionTrait, to: impl Fn(i32) -> i32) -> Result<i32, Error> {
     connection.execute_unprepared("BEGIN IMMEDIATE").await?;
     let advanced = async {

@@ -44,7 +44,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// As [`insert`].
+/// The statement of [`insert`].
 pub(super) fn insertion<'a>(
     events: impl IntoIterator<Item = (StoreId, EventId, &'a str, Object)>,
     now: Timestamp,

@@ -189,7 +189,7 @@ async fn prove_others(
     Ok(())
 }
 
-/// Counts a failure of each host.
+/// Counts a failure of each host, which is free now: the attempt has ended.
 async fn count_failures(
     transaction: &impl ConnectionTrait,
     hosts: &BTreeSet<(StoreId, String)>,
