@@ -26,7 +26,8 @@ use super::{
 /// How many statements run at the same time. With more, fewer deliveries share one.
 const MAX_STATEMENTS: usize = 2;
 
-/// A statement that takes longer no longer counts: its connection may be lost, and others are not.
+/// A statement that takes longer is not counted in [`MAX_STATEMENTS`] any more: only its connection may be
+/// lost.
 const MAX_DURATION: Duration = Duration::from_secs(1);
 
 /// The capacity of the queue. More insertions would time out before their statement.
@@ -102,7 +103,7 @@ impl SharedInsertions {
             .map_err(|_| Error::Timeout)?
             .map_err(|_| Error::WriterStopped)?;
         let metrics = self.connections.metrics();
-        // As the statement begins.
+        // The first word of the statement.
         metrics.shared("WITH", duration, result.is_err());
         result
     }

@@ -12,7 +12,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How long after a refusal, or while another is likely after a try, no other connection is tried.
+/// While another refusal is likely, how long after one attempt to connect the next may follow. A permit is
+/// withheld as long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How long after a refusal another one is likely, and explains why an operation got no connection.
