@@ -115,8 +115,8 @@ impl Connection {
     }
 }
 
-/// A statement that is not kept has no name: of the session of a pooler, another client or an earlier
-/// transaction may have a statement with the name that the driver would give it.
+/// A statement that is not kept has no name: in a pooler's session, another client or an earlier transaction
+/// may have prepared one with the name that the driver would give it.
 fn query<DB: sqlx::Database + HasStatementCache>(
     statement: Statement,
     keeps_statements: bool,

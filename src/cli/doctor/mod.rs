@@ -65,7 +65,7 @@ impl Doctor {
         let is_core = master_key_file.is_some();
         // A core has no demo.
         settings.no_demo |= is_core;
-        // Until the process ends: a check without a result uses them.
+        // Until the process ends: a check that timed out may still use them.
         let settings: &'static Settings = Box::leak(Box::new(settings));
         let data_dir = (!is_core).then_some(&*settings.data_dir);
         // No check uses it: any will do.
@@ -111,7 +111,7 @@ impl Doctor {
         if failures > 0 {
             eprintln!("{failures} of {} checks failed", report.checks.len());
         }
-        // A check without a result may still block a thread, for which the runtime would wait.
+        // A check that timed out may still block a thread, for which the runtime would wait.
         std::process::exit(i32::from(failures > 0))
     }
 }
