@@ -23,7 +23,7 @@ pub(super) trait Job: Send {
     /// Whether the write has not timed out.
     fn is_awaited(&self) -> bool;
     fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult>;
-    /// The request that the job is for.
+    /// The span of the request that the job is for.
     fn trace(&self) -> Option<&TraceSpan>;
     /// The storage error that the work returned.
     fn error(&self) -> Option<&Error>;
