@@ -39,7 +39,11 @@ function hasPlatformSignature(headers, body) {
 const server = createServer(async (request, response) => {
   // The bytes as received: JSON that was parsed and written again has another signature.
   const chunks = [];
-  for await (const chunk of request) chunks.push(chunk);
+  try {
+    for await (const chunk of request) chunks.push(chunk);
+  } catch {
+    return; // the connection ended before the body did
+  }
   const body = Buffer.concat(chunks);
   const check = platformHeader ? hasPlatformSignature : hasStandardSignature;
   if (!check(request.headers, body)) return response.writeHead(401).end();

@@ -1,7 +1,7 @@
 //! The receivers in `examples/receivers`, against genuine, forged, stale and repeated requests.
 
 use std::{
-    io::Read as _,
+    io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
@@ -83,6 +83,13 @@ impl ExampleReceiver {
         self.printed().matches(&format!("genuine: {BODY}")).count()
     }
 
+    /// Sends a part of a request, and ends the connection.
+    fn send_a_part(&self) {
+        let mut connection = TcpStream::connect(self.addr).unwrap();
+        let part = "POST /hook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{";
+        connection.write_all(part.as_bytes()).unwrap();
+    }
+
     /// The status of its response to a notification.
     async fn send(&self, headers: &[(&str, String)], body: &str) -> u16 {
         let stream = tokio::net::TcpStream::connect(self.addr).await.unwrap();
@@ -139,6 +146,7 @@ async fn check_standard_signatures(command: Command) {
     let receiver = ExampleReceiver::start(command, None);
     let now = now();
     let sent = |id: &str, seconds: u64| standard(id, &seconds.to_string(), &KEY);
+    receiver.send_a_part();
 
     let genuine = sent("a", now);
     assert_eq!(receiver.send(&genuine, BODY).await, 204);
@@ -293,8 +301,6 @@ async fn the_receivers_accept_genuine_notifications_once_and_reject_all_others()
 /// Go is optional on every machine, because `.ci/run` does not install it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_receiver_in_go_accepts_genuine_notifications_once_and_rejects_all_others() {
-    use std::io::Write as _;
-
     if find_optional("go").is_none() {
         let _ = writeln!(
             std::io::stderr(),
