@@ -53,8 +53,8 @@ pub(crate) struct Access {
     /// Idempotency key: a command repeated with it takes effect once and prints the same output
     ///
     /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Ignored by
-    /// commands that change nothing, and by `tasks complete` and `addresses import`, which can
-    /// simply be run again.
+    /// commands that change nothing, and by `tasks complete`, `addresses import`, `erase` and
+    /// `keys rotate-master`, which can simply be run again.
     #[arg(long, value_name = "KEY", global = true)]
     idempotency_key: Option<String>,
 

@@ -53,8 +53,9 @@ The operator's commands call the all-in-one that runs on --data-dir (by default 
 With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
 DELIVERY_OPERATOR_SECRET.
 
-A command that changes something has an idempotency key. If core does not confirm the change, the
-command retries it once; then it prints how to repeat it without doing it twice.
+A command that changes something has an idempotency key, unless it can simply be run again. If core
+does not confirm the change, the command retries it once; then it prints how to repeat it without
+doing it twice.
 
 Exit status: 0 success, 1 failure (the reason is on stderr), 2 invalid usage.";
 
