@@ -1,5 +1,4 @@
-//! Serves `/healthz`, `/readyz` and optionally `/metrics` on a separate listener, for programs
-//! without an HTTP API.
+//! Serves `/healthz`, `/readyz` and optionally `/metrics` on a listener of its own, apart from the APIs.
 
 #[cfg(test)]
 mod tests;
