@@ -22,7 +22,7 @@ const SECRET_VARIABLE: &str = "DELIVERY_OPERATOR_SECRET";
 
 const HELP_HEADING: &str = "Target core";
 
-/// The flags of all operator commands.
+/// The flags of all commands that call core.
 #[derive(Args, Debug)]
 pub(crate) struct Access {
     #[arg(

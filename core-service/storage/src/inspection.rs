@@ -97,8 +97,8 @@ impl Inspection {
         }))
     }
 
-    /// The migrations that have not been applied; `None` if none has. Fails if the schema is newer
-    /// than this program.
+    /// The migrations that have not been applied; `None` if the database has no schema yet. Fails if its
+    /// schema is newer than this program.
     pub async fn pending_migrations(&self) -> Result<Option<Vec<&'static str>>, Error> {
         if migrations::is_empty(&self.reader).await? {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Values stored as JSON, because they are always read and written as a whole.
+//! Values stored as JSON, because they are read and written as a whole.
 
 use std::collections::BTreeMap;
 
