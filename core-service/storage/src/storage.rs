@@ -119,7 +119,7 @@ impl Storage {
         HealthCheck::new(self.reader.clone(), writes)
     }
 
-    /// Whether only one process can use the database.
+    /// Whether only one core can use the database. Other programs may, such as a backup.
     pub fn is_single_process(&self) -> bool {
         matches!(self.writer, Writer::GroupCommit(_))
     }
