@@ -71,7 +71,7 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     Ok(true)
 }
 
-/// Inserts deliveries, as many as one of [`BATCH_SIZES`] says, in one statement of `PostgreSQL`. Returns
+/// Inserts deliveries in one statement of `PostgreSQL`. Their number is one of [`BATCH_SIZES`]. Returns
 /// false, and inserts none, if a definition of one of them has changed.
 pub(super) async fn insert_together(
     connection: &impl ConnectionTrait,
