@@ -151,7 +151,8 @@ impl Pipeline {
             deadline,
         };
         let checked = request.read_json();
-        // What a read fails with otherwise, such as 401 and 404, has precedence.
+        // A read fails with unknown query parameters only if nothing else is wrong: 401 and 404 take
+        // precedence.
         let query_check = if is_read { checked } else { Ok(checked?) };
         let response = (operation.handler)(request).await.map_err(|error| {
             if is_iri && error.kind.status == StatusCode::NOT_FOUND {
@@ -183,12 +184,12 @@ impl Pipeline {
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
         let media_type = media_type.transpose()?;
         etag::check_if_match(&request.headers)?;
-        // Core checks every token that is not malformed, or missing although the request has a body.
+        // Rejects a malformed token, and a missing one before a body is read. Core checks the others.
         if operation.requires_token()
             && request::authorization(&request.headers)?.is_none()
             && !body.is_end_stream()
         {
-            // In core's words.
+            // Core's message for a missing token.
             return Err(Error::new(
                 &codes::TOKEN_MISSING,
                 "an access token is required: send Authorization: Bearer <access_token>",

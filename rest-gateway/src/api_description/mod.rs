@@ -27,7 +27,7 @@ pub(crate) const DOCUMENTATION: &str = "/api/docs.jsonld";
 /// Path of the OpenAPI document.
 pub(crate) const OPENAPI: &str = "/api/docs.json";
 
-/// A class of JSON objects in responses.
+/// A class of JSON objects in requests and responses.
 #[derive(Debug)]
 pub(crate) struct Class {
     /// Name, and last segment of the path of its JSON-LD context.
