@@ -284,7 +284,7 @@ impl<'v> Object<'v> {
     }
 
     /// Like `integer`, for a field with a range. Core checks the range; only a number that the
-    /// message cannot have is rejected here, in the same words.
+    /// field's type cannot hold is rejected here, with core's description.
     pub(crate) fn integer_in<T: TryFrom<i64>>(
         &self,
         member: &str,

@@ -85,8 +85,9 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     derived
 }
 
-/// Whether a literal path, which has one other method only, takes some of the operation's paths: `GET
-/// /api/deliveries/{id}` with the id `assert` is `GET /api/deliveries/assert`, which has only `POST`.
+/// Whether a path without parameters, but with another method, matches the operation's path: `GET
+/// /api/deliveries/assert` does not get the delivery `assert`, but fails because the path has only
+/// `POST`. Assumes that such a path has one method.
 fn is_shadowed_by_literal_path(operation: &Operation) -> bool {
     let segments = || operation.path.split('/');
     super::all().any(|other| {

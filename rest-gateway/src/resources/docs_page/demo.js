@@ -5,7 +5,7 @@ import { send } from "./client.js";
 
 const IS_DEMO = document.documentElement.dataset.demo !== undefined;
 
-/** A button below a response that is an open delivery; nothing elsewhere. */
+/** A button below a response that is one stored delivery; nothing below any other. */
 export function completeButton({ text }) {
   if (!IS_DEMO) return [];
   let delivery = {};

@@ -3,7 +3,7 @@
 
 import { objectOf, operations, parameters, resolve, webhooks } from "./openapi.js";
 
-/** What can be found in the document: `href`, `kind`, `title` and the searched `text`. */
+/** What can be found in the document: `href`, `kind`, `title`, `detail` and the searched `text`. */
 export function entries(api) {
   const found = operations(api).map(({ id, method, path, operationObject }) => ({
     href: `#${id}`,
