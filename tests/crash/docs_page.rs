@@ -1,5 +1,5 @@
-//! The functions of the docs page that need no browser: search, reading the OpenAPI document, and the
-//! code samples, which are run.
+//! The functions of the docs page that need no browser: search, reading the OpenAPI document, the form of
+//! an operation, and the code samples, which are run.
 
 use std::path::Path;
 

@@ -73,7 +73,7 @@ function bodyFields(api, id, mediaType, { schema, ...media }, changed) {
   const write = (value) => {
     text.value = mediaType.includes("json") ? JSON.stringify(value, null, 2) : new URLSearchParams(value).toString();
     text.rows = Math.min(24, text.value.split("\n").length + 3);
-    changed();
+    text.dispatchEvent(new Event("input"));
   };
   text.addEventListener("input", changed);
   const elements = [];
@@ -91,8 +91,7 @@ function bodyFields(api, id, mediaType, { schema, ...media }, changed) {
   elements.push(field(text, { name: "Body", required: true, description: mediaType }));
   const listed = schema && members(api, schema);
   if (listed) elements.push(element("details", {}, element("summary", {}, "Members of the body"), listed));
-  text.value = "";
-  queueMicrotask(() => write(named.length ? named[0].value : {}));
+  write(named.length ? named[0].value : {});
   return { elements, text };
 }
 
@@ -115,6 +114,5 @@ function enumField(id, name, values, text, write) {
     if (body && values.includes(body[name])) select.value = body[name];
   };
   text.addEventListener("input", show);
-  queueMicrotask(show);
   return field(select, { name, required: true });
 }
