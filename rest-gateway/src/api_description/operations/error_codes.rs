@@ -32,9 +32,14 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         Auth::None => {}
         // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
-        Auth::Token => derived.extend(TOKEN_ERRORS),
-        Auth::StoreToken | Auth::Scope(_) => {
-            derived.extend(TOKEN_ERRORS.iter().chain(STORE_ERRORS));
+        Auth::Token => derived.extend(ACCESS_TOKEN_ERRORS),
+        Auth::StoreToken => {
+            derived.extend(ACCESS_TOKEN_ERRORS);
+            derived.push(&codes::NO_STORE);
+        }
+        Auth::Scope(_) => {
+            derived.extend(ACCESS_TOKEN_ERRORS);
+            derived.extend([&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE]);
         }
     }
     match operation.expects {
@@ -101,15 +106,12 @@ fn is_shadowed_by_literal_path(operation: &Operation) -> bool {
     })
 }
 
-const TOKEN_ERRORS: &[&ErrorCode] = &[
+const ACCESS_TOKEN_ERRORS: &[&ErrorCode] = &[
     &codes::TOKEN_MISSING,
     &codes::TOKEN_INVALID,
     &codes::TOKEN_EXPIRED,
     &codes::UNAVAILABLE,
 ];
-
-/// Errors of resources that belong to a store.
-const STORE_ERRORS: &[&ErrorCode] = &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE];
 
 const BODY_ERRORS: &[&ErrorCode] = &[
     &codes::VALIDATION_FAILED,

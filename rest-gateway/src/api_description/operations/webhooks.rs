@@ -32,8 +32,7 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         ),
         parameters: &[Parameter::IDEMPOTENCY_KEY],
         returns: Returns::Created(&WEBHOOK),
-        auth: Auth::Token,
-        error_codes: &[&codes::TOO_MANY_WEBHOOKS, &codes::NO_STORE],
+        error_codes: &[&codes::TOO_MANY_WEBHOOKS],
         ..WEBHOOKS_DEFAULT
     },
     Operation {

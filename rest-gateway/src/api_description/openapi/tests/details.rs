@@ -41,6 +41,21 @@ fn an_operation_names_the_credentials_that_it_needs() {
 }
 
 #[test]
+fn only_an_operation_that_needs_a_scope_may_lack_it() {
+    for operation in operations::all() {
+        let forbidden = operations::error_codes_by_status(operation).remove(&403);
+        let expected: &[_] = match operation.auth {
+            Auth::Scope(_) => &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE],
+            Auth::StoreToken => &[&codes::NO_STORE],
+            Auth::None | Auth::ClientCredentials | Auth::Token => &[],
+        };
+
+        let forbidden = forbidden.unwrap_or_default();
+        assert_eq!(forbidden, expected, "{}", operation.operation_id);
+    }
+}
+
+#[test]
 fn an_error_response_has_the_headers_of_its_status() {
     let document = document();
     let headers = |code: &str| {
