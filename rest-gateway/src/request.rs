@@ -33,7 +33,7 @@ pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
     pub(crate) operation: &'static Operation,
-    /// Until [`Request::read_json`]. Handlers that do not read the body ignore an error.
+    /// The body, until [`Request::read_json`] takes it. Its error fails only requests whose body is read.
     pub(crate) body: Result<Bytes, Error>,
     /// The known members of the body; null if the operation expects none, or it is invalid.
     pub(crate) json: Value,

@@ -33,7 +33,7 @@ const MAX_TEST_SENDS: usize = 64;
 
 /// One core, the stream from it, and the sends in flight.
 pub(crate) struct CoreSession {
-    core: StreamOpener,
+    opener: StreamOpener,
     sender: Arc<Sender>,
     /// The maximum number of notifications in flight; changes with the number of cores.
     limit: watch::Receiver<usize>,
@@ -68,7 +68,7 @@ enum StreamError {
 
 impl CoreSession {
     pub(crate) fn new(
-        core: StreamOpener,
+        opener: StreamOpener,
         sender: Arc<Sender>,
         limit: watch::Receiver<usize>,
         connections: Connections,
@@ -78,7 +78,7 @@ impl CoreSession {
         let in_flight = InFlight::counted_in(sender.metrics().in_flight.clone());
         let (outcomes, completed) = mpsc::unbounded_channel();
         let reporter = Arc::new(Reporter {
-            core: core.addr().clone(),
+            core: opener.addr().clone(),
             connections,
             in_flight: in_flight.clone(),
             token_rejected: Notify::new(),
@@ -86,7 +86,7 @@ impl CoreSession {
         });
         let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {
-            core,
+            opener,
             sender,
             limit,
             in_flight,
@@ -104,14 +104,14 @@ impl CoreSession {
 
     /// Runs until shutdown; then completes what is in flight and ends once its outcomes are
     /// reported or their leases have expired. Returns its core.
-    #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.core.addr()))]
+    #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.opener.addr()))]
     pub(crate) async fn run(mut self) -> CoreAddr {
         while !self.shutdown.is_cancelled() {
             let Err(error) = self.run_streams().await else {
                 continue;
             };
             if let StreamError::Status(status) = &error {
-                self.core.discard_rejected_token(status);
+                self.opener.discard_rejected_token(status);
             }
             let wait = self.backoff.next();
             tracing::warn!(
@@ -124,7 +124,7 @@ impl CoreSession {
         // The reporter ends when all senders of its channel are dropped: each send has one.
         drop(self.outcomes);
         let _ = self.reporting.await;
-        self.core.addr().clone()
+        self.opener.addr().clone()
     }
 
     /// Runs a stream, and those that replace it for a new token, until shutdown.
@@ -132,7 +132,7 @@ impl CoreSession {
         self.granted = 0;
         self.granted = self.grantable();
         let shutdown = self.shutdown.clone();
-        let opening = self.core.open(request(self.granted));
+        let opening = self.opener.open(request(self.granted));
         let Some(stream) = shutdown.run_until_cancelled(opening).await else {
             return Ok(());
         };
@@ -156,7 +156,7 @@ impl CoreSession {
         &mut self,
         mut stream: NotificationStream,
     ) -> Result<Option<NotificationStream>, StreamError> {
-        let mut replacement = pin!(self.core.replace_at(stream.connection.token.renew_at));
+        let mut replacement = pin!(self.opener.replace_at(stream.connection.token.renew_at));
         let in_flight = self.in_flight.clone();
         let shutdown = self.shutdown.clone();
         let reporter = Arc::clone(&self.reporter);
@@ -180,7 +180,7 @@ impl CoreSession {
                 Ok(()) = self.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(None),
                 // Core ends the stream too, but later.
-                () = reporter.token_rejected.notified() => match self.core.reconnect().await {
+                () = reporter.token_rejected.notified() => match self.opener.reconnect().await {
                     Ok(connection) => reporter.connections.insert(connection),
                     Err(error) => tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -191,11 +191,11 @@ impl CoreSession {
             }
         };
         let read = self.read_to_end(stream).await;
-        let Ok(Some((core, next))) = ended else {
+        let Ok(Some((opener, next))) = ended else {
             read?;
             return ended.map(|_| None);
         };
-        self.core = core;
+        self.opener = opener;
         match read {
             Err(error @ StreamError::CapacityExceeded { .. }) => return Err(error),
             // What core had leased on this stream and not sent waits for the end of its lease.

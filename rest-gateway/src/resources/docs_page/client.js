@@ -1,10 +1,10 @@
-// Holds the credentials and the access token, builds the page's requests and sends them.
+// Holds the credentials and the access token, and sends the page's requests.
 
 /** The base URL of the API, relative to this page. */
 const BASE = new URL("..", document.baseURI);
 
 /** The API key, secret and access token; kept in this variable only. */
-export const credentials = { key: "", secret: "", token: "", scope: "" };
+export const credentials = { key: "", secret: "", token: "" };
 
 /** Requests and keeps an access token; returns the response's JSON, or throws its error. */
 export async function authorise(key, secret, scope) {
@@ -18,7 +18,7 @@ export async function authorise(key, secret, scope) {
   });
   const body = JSON.parse(text);
   if (status !== 200) throw new Error(body.error_description || body.detail || `HTTP ${status}`);
-  Object.assign(credentials, { token: body.access_token, scope: body.scope });
+  credentials.token = body.access_token;
   return body;
 }
 
