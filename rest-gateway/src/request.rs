@@ -33,7 +33,8 @@ pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
     pub(crate) operation: &'static Operation,
-    /// The body, until [`Request::read_json`] takes it. Its error fails only requests whose body is read.
+    /// The body, until [`Request::read_json`] or the handler of a token request takes it. Its error fails
+    /// only requests whose body is read.
     pub(crate) body: Result<Bytes, Error>,
     /// The known members of the body; null if the operation expects none, or it is invalid.
     pub(crate) json: Value,

@@ -1,5 +1,6 @@
 //! The table of violation codes: the values of `code` in `violations` and the texts of their pages.
-//! `openapi/violation_examples.json` has a violation of each, recorded by an end-to-end test.
+//! `api_description/openapi/violation_examples.json` has a violation of each, recorded by an end-to-end
+//! test.
 
 /// A kind of violation or warning.
 #[derive(Debug, PartialEq, Eq)]

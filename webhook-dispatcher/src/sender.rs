@@ -102,7 +102,7 @@ fn failure_without_response(error: &legacy::Error) -> Failure {
         }
         Some(connector::Error::Tls(_)) => Failure::Tls,
         Some(connector::Error::Timeout(_)) => Failure::Timeout,
-        // hyper-util reports so, too, that the pooled connection that a request waited for was lost.
+        // Also if the request waited for a pooled connection that was lost.
         None if error.is_connect() => Failure::Connect,
         // An HTTP/2 connection without an answer to a ping.
         None if is_timeout(error) => Failure::Timeout,

@@ -77,7 +77,7 @@ impl StreamOpener {
         }
     }
 
-    /// The address, for logs.
+    /// The address of the core.
     pub(crate) fn addr(&self) -> &CoreAddr {
         &self.addr
     }

@@ -21,11 +21,11 @@ fn session() -> CoreSession {
         ..Config::default()
     };
     let (key, secret) = config.credentials().unwrap();
-    let core = StreamOpener::new(cores, addr, key, secret);
+    let opener = StreamOpener::new(cores, addr, key, secret);
     let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
     let sender = Sender::new(&config, tls, Resolver::system()).unwrap();
     CoreSession::new(
-        core,
+        opener,
         Arc::new(sender),
         watch::Sender::new(2).subscribe(),
         Connections::default(),

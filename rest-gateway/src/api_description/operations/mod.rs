@@ -146,7 +146,7 @@ impl Returns {
         !self.is_fixed() && !matches!(self, Self::Nothing)
     }
 
-    /// Whether the media type is the same for every request.
+    /// Whether the operation alone decides the media type: `Accept` is ignored.
     pub(crate) fn is_fixed(self) -> bool {
         matches!(self, Self::Document(..) | Self::Text(_) | Self::Health)
     }
