@@ -26,26 +26,33 @@ fn has_no_secret(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions)
 /// request that excludes `identity`, after the handler has run; RFC 9110 §12.5.3 permits ignoring
 /// the preference instead.
 pub(crate) fn accept_gzip_or_nothing(headers: &mut HeaderMap) {
-    let accepts_gzip = headers
+    // `*` stands for the codings that are not named.
+    let accepts_gzip = accepts(headers, "gzip").or_else(|| accepts(headers, "*"));
+    headers.remove(ACCEPT_ENCODING);
+    if accepts_gzip == Some(true) {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+}
+
+/// Whether `Accept-Encoding` accepts a coding; none if it does not name the coding.
+fn accepts(headers: &HeaderMap, coding: &str) -> Option<bool> {
+    headers
         .get_all(ACCEPT_ENCODING)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .any(|coding| {
-            let mut parts = coding.split(';').map(str::trim);
-            let name = parts.next().unwrap_or_default();
+        .filter_map(|element| {
+            let mut parts = element.split(';').map(str::trim);
+            let is_named = parts.next()?.eq_ignore_ascii_case(coding);
             let is_rejected = parts.any(|parameter| {
                 let quality = parameter
                     .strip_prefix("q=")
                     .or_else(|| parameter.strip_prefix("Q="));
                 quality.and_then(|quality| quality.parse::<f32>().ok()) == Some(0.0)
             });
-            (name.eq_ignore_ascii_case("gzip") || name == "*") && !is_rejected
-        });
-    headers.remove(ACCEPT_ENCODING);
-    if accepts_gzip {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+            is_named.then_some(!is_rejected)
+        })
+        .max()
 }
 
 #[cfg(test)]
@@ -59,6 +66,9 @@ mod tests {
             ("br, GZIP;q=0.5", true),
             ("*", true),
             ("gzip;q=0, br", false),
+            ("gzip;q=0, *", false),
+            ("*, GZIP;q=0", false),
+            ("*;q=0, gzip", true),
             ("identity;q=0", false),
             ("*;q=0", false),
             ("br", false),
