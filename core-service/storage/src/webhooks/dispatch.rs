@@ -1,5 +1,5 @@
 //! Queries of webhooks for the dispatch of notifications: subscribers, targets, locks, and the
-//! automatic disabling.
+//! disabling of several.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,8 +129,8 @@ pub(crate) fn in_lock_order(condition: Condition) -> Select<Entity> {
         .order_by_asc(Column::Id)
 }
 
-/// Disables webhooks because of their receivers. The caller has locked them against transactions
-/// that enqueue. Returns those that were enabled.
+/// Disables webhooks. The caller has locked them against transactions that enqueue. Returns those that
+/// were enabled.
 pub(crate) async fn disable(
     connection: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = WebhookKey>,
