@@ -107,9 +107,10 @@ fn to_e164(text: &str, country: &str) -> Option<String> {
     is_short_enough.then(|| format!("{prefix}{national}"))
 }
 
-/// The national number without the prefix for calls within the country, such as the 0 of
-/// `+33 (0)6 …`, which the parser has stripped, sometimes twice. A 0 that belongs to the number, as
-/// in Italy, stays.
+/// The national number: the first of these that is possible in a region of the country code.
+/// `written` are the digits as given, without the country code; the same without the prefix for calls
+/// within the country, such as the 0 of `+33 (0)6 …`; and `stripped`, from which the parser has
+/// removed that prefix, sometimes twice. A 0 that belongs to the number, as in Italy, stays.
 fn national_number<'a>(
     regions: &[&Metadata],
     written: &'a str,

@@ -168,7 +168,8 @@ impl<'a> NormalizedText<'a> {
         Some(length)
     }
 
-    /// Normalizes a phrase of a language, the words of the range. `None` if it is not valid there.
+    /// Normalizes a phrase of the dictionary: the words of the range. `None` if it is not valid at
+    /// this position.
     fn push_known(&mut self, kind: PhraseKind, phrase: Range<usize>) -> Option<()> {
         let index = phrase.start;
         let position = self.words.positions[index];

@@ -59,7 +59,8 @@ impl ParsedTime<'_> {
         Ok(())
     }
 
-    pub(super) fn count_weekday(&mut self, token: &Token<'_>) -> Result<(), Error> {
+    /// `next monday`, `2 mondays`, `first monday of`.
+    pub(super) fn record_counted_weekday(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.days.counted_weekday.is_some() || self.days.weekday.is_some() {
             return Err(self.context.duplicate("day", token.start));
         }
@@ -76,7 +77,7 @@ impl ParsedTime<'_> {
             Some(Unit::Day) => {}
             Some(unit) if unit.is_clock_unit() => {}
             None if value_of(cursor.remainder(), WORKING_DAYS).is_none() => {
-                self.count_weekday(token)?;
+                self.record_counted_weekday(token)?;
             }
             _ => self.days.calendar_units = Some(token.start),
         }
@@ -89,7 +90,7 @@ impl ParsedTime<'_> {
             .text
             .trim_start_matches(|char: char| !char.is_alphabetic());
         if value_of(unit, WEEKDAYS).is_some() {
-            return self.count_weekday(token);
+            return self.record_counted_weekday(token);
         }
         let start = token.end() - token.text.trim_start().len();
         let is_clock_unit = Unit::parse(unit).is_some_and(Unit::is_clock_unit);
@@ -231,7 +232,8 @@ impl ParsedTime<'_> {
         self.has_date && (self.has_day || self.days.has_day_of_year || self.days.iso_days.is_some())
     }
 
-    /// Whether the weekday is that of the date or the next one, not of another week.
+    /// Whether the weekday is the first one on or after the date, not that of a named week or before
+    /// an `ago`.
     fn has_plain_weekday(&self) -> bool {
         self.relative.weekday_search == WeekdaySearch::OnOrAfter
             && self.relative.weekday.is_some_and(|weekday| weekday >= 0)

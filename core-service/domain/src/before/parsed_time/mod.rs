@@ -196,7 +196,7 @@ impl<'a> ParsedTime<'a> {
                 self.default_to_midnight();
             }
             TokenKind::WeekdayOfMonth => {
-                self.count_weekday(token)?;
+                self.record_counted_weekday(token)?;
                 self.relative.set_weekday_of_month(token);
                 self.default_to_midnight();
             }
