@@ -175,7 +175,7 @@ impl<'a> NormalizedText<'a> {
         let position = self.words.positions[index];
         let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
         let rest = self.words.rest(phrase.end);
-        match self.words.kind_before(kind, phrase.end) {
+        match self.words.resolve_kind(kind, phrase.end) {
             PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
                 if self.has_duration(|_| true) =>
             {

@@ -62,11 +62,11 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The kind of a phrase before the word at `index`. An hour at that word decides between the
-    /// meanings of `d'ici à`.
-    pub(super) fn kind_before(&self, kind: PhraseKind, index: usize) -> PhraseKind {
+    /// The meaning of a phrase of this kind. `next` is the index of the word after it: an hour with
+    /// an `h` there decides between the meanings of `d'ici à`.
+    pub(super) fn resolve_kind(&self, kind: PhraseKind, next: usize) -> PhraseKind {
         match kind {
-            PhraseKind::WithinOrBeforeAt if self.has_h(index) => PhraseKind::BeforeAt,
+            PhraseKind::WithinOrBeforeAt if self.has_h(next) => PhraseKind::BeforeAt,
             PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt => PhraseKind::Within,
             kind => kind,
         }

@@ -139,7 +139,7 @@ impl ParsedTime<'_> {
     /// its direction: `15 minutes 18:00` may be before or after that time.
     pub(super) fn check_durations(&self) -> Result<(), Error> {
         let days = &self.days;
-        let has_day = self.has_any_date()
+        let has_day = self.has_date_part()
             || days.word.is_some()
             || days.has_weekday()
             || days.never_compared.is_some();
@@ -187,7 +187,7 @@ impl ParsedTime<'_> {
 
     fn resolve_day_word(&mut self, start: usize) -> Result<(), Error> {
         let days = &self.days;
-        let is_beside_day = self.has_any_date() || days.weekday.is_some();
+        let is_beside_day = self.has_date_part() || days.weekday.is_some();
         let other = days
             .never_compared
             .or(days.not_compared_with_day_word)
@@ -223,7 +223,8 @@ impl ParsedTime<'_> {
         Ok(())
     }
 
-    fn has_any_date(&self) -> bool {
+    /// Whether a year, a month or a day of the month is given.
+    fn has_date_part(&self) -> bool {
         self.year.is_some() || self.month.is_some() || self.day.is_some()
     }
 
@@ -247,7 +248,8 @@ impl ParsedTime<'_> {
         )
     }
 
-    /// Whether a date is in the calendar, if it has a day of the month.
+    /// Whether a date is in the calendar, if it has a day of the month. Otherwise `instant::resolve`
+    /// rejects it.
     fn exists(&self, date: Date) -> bool {
         !self.has_day || self.day == Some(date.day().into())
     }

@@ -104,7 +104,8 @@ impl<'a> ParsedTime<'a> {
         if is_empty {
             return Err(context.unrecognized(0));
         }
-        // `today 2 hours ago` is not two hours before midnight.
+        // A time zone applies to a date or a time, not to `+2 hours`; and `today 2 hours ago` is not
+        // two hours before midnight.
         let rejected = if parsed.counts_from_now() {
             zone_start
         } else {

@@ -6,12 +6,12 @@ use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::Stre
 
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
 
-/// Factors of the confidence: the query has neither the town nor the postcode of a street that was
-/// found with [`Scope::Area`].
+// Factors that reduce the confidence.
+/// For a street found with [`Scope::Area`], if the query has neither its town nor its postcode.
 const NEAREST_TOWN: f64 = 0.9;
 /// The same for a street found with another scope.
 const OUTSIDE_AREA: f64 = 0.7;
-/// The house number is interpolated.
+/// For an interpolated house number.
 const INTERPOLATED: f64 = 0.9;
 
 impl Search<'_> {
