@@ -20,7 +20,7 @@ const DAYS_PER_CYCLE: i64 = 146_097;
 pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
-    // First hours are added, then working days, as in PHP.
+    // Before working days, hours are added to the local time, as in PHP.
     let is_from_now = parsed.counts_from_now() && parsed.relative.day_count.is_none();
     let (days, seconds) = split_days(time.hour * 3600 + time.minute * 60 + time.second);
     let relative = &mut parsed.relative;
@@ -57,6 +57,7 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
         Some(TimeZoneDesignator::Named(zone)) if parsed.has_zone() => {
             offset_at(zone, local, RepeatedTime::Earlier)?
         }
+        // Named within the token of a date: `oct 25 02:30:00 Europe/Paris`.
         Some(TimeZoneDesignator::Named(zone)) => offset_at(zone, local, RepeatedTime::AsInPhp)?,
         // The current time is never ambiguous.
         None if is_from_now && is_in_second(now, local) => now.offset(),
@@ -74,7 +75,7 @@ fn is_in_second(now: &Zoned, local: DateTime) -> bool {
 /// Which instant is meant by a local time that a clock change repeats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatedTime {
-    /// The earlier one, because the text names the time zone.
+    /// The earlier one, because a token of the text names the time zone.
     Earlier,
     /// The one that PHP takes: the later one east of Greenwich, the earlier one west of it.
     AsInPhp,

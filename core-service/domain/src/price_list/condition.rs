@@ -43,7 +43,7 @@ impl Condition {
         text: &str,
         env: &Env,
         names: KnownNames<'_>,
-        sample_scopes: &[Context<'_, '_>],
+        sample_contexts: &[Context<'_, '_>],
     ) -> Result<Self, Vec<ConditionError>> {
         check_text(text).map_err(|error| vec![error])?;
         let parser = env.parser().max_recursion_depth(MAX_RECURSION);
@@ -62,7 +62,7 @@ impl Condition {
         };
         checker.check_expression(&mut expression);
         if checker.errors.is_empty() {
-            checker.check_is_boolean(&expression, sample_scopes);
+            checker.check_is_boolean(&expression, sample_contexts);
         }
         if checker.errors.is_empty() {
             Ok(Self(expression))

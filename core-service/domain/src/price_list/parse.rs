@@ -115,7 +115,7 @@ fn read_list(
             zones,
             strategy,
             is_package: &|kind| packages.as_ref().is_some_and(|types| types.contains(kind)),
-            sample_scopes: &scopes.each_ref().map(|scope| scope.context(&functions)),
+            sample_contexts: &scopes.each_ref().map(|scope| scope.context(&functions)),
         };
         reader.rules(&mut fields)
     };
@@ -224,8 +224,8 @@ struct RuleReader<'a> {
     zones: &'a Zones,
     strategy: Strategy,
     is_package: &'a dyn Fn(&str) -> bool,
-    /// Those of the deliveries with which each condition is evaluated, to check it.
-    sample_scopes: &'a [Context<'a, 'a>],
+    /// The variables of the sample deliveries with which each condition is evaluated, to check it.
+    sample_contexts: &'a [Context<'a, 'a>],
 }
 
 impl RuleReader<'_> {
@@ -285,7 +285,7 @@ impl RuleReader<'_> {
             is_package: self.is_package,
             is_zone: &|zone| self.zones.has(zone),
         };
-        let errors = match Condition::parse(when.get_ref(), self.env, names, self.sample_scopes) {
+        let errors = match Condition::parse(when.get_ref(), self.env, names, self.sample_contexts) {
             Ok(condition) => return Some(condition),
             Err(errors) => errors,
         };
