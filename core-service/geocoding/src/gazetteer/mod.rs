@@ -34,10 +34,10 @@ pub use index::OpenError;
 /// Demo data: well-known addresses of Paris, an extract of the French address database (BAN).
 const PARIS: &[u8] = include_bytes!("../paris.csv");
 
-/// How often a file is opened that changes each time meanwhile.
+/// How many times to open a file that is replaced each time while it is opened.
 const MAX_OPENS: usize = 5;
 
-/// A few megabytes.
+/// The maximum number of cached addresses: a few megabytes.
 const MAX_CACHED: u64 = 10_000;
 
 /// The addresses of the current index file.

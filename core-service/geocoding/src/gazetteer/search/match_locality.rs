@@ -34,13 +34,14 @@ pub(super) struct StreetCandidate<'a> {
     pub(super) reasons: Vec<Reason>,
 }
 
-/// Factors of the confidence: per edit of a town's name.
+// Factors that reduce the confidence.
+/// For each edit of a town's name.
 const TOWN_EDIT: f64 = 0.92;
-/// Unknown words before the address, such as a company's name.
+/// For unknown words before the address, such as a company's name.
 const WORDS_BEFORE: f64 = 0.9;
-/// Unknown words between the street and the town, such as a hamlet's name.
+/// For unknown words between the street and the town, such as a hamlet's name.
 const WORDS_BETWEEN: f64 = 0.85;
-/// A postcode of the same region, which the street does not have.
+/// For a postcode of the same region, which the street does not have.
 const OTHER_POSTCODE: f64 = 0.7;
 /// The length of the common prefix of the postcodes of a region, in characters.
 const REGION_PREFIX: usize = 2;
@@ -300,6 +301,7 @@ impl UsedWords {
 fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery> {
     let mut houses = HouseNumber::before(&parsed.words, street.start, parsed.country);
     if houses.is_empty() {
+        // A shorter number is rather a house number, although some countries have such postcodes.
         let is_postcode = |house: &HouseNumberInQuery| {
             parsed.postcodes.iter().any(|postcode| {
                 postcode.words == house.words
