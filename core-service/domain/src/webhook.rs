@@ -53,13 +53,13 @@ impl Webhook {
     }
 
     /// The period, at or after `since`, whose events this webhook may have missed while it was
-    /// disabled; both ends are included.
+    /// disabled; its first and its last instant are included.
     ///
-    /// An event within `EVENT_TIME_MARGIN` of an end of the disabled period was missed only if
-    /// the webhook has no notification of it. Notifications older than `retained_since` may have
-    /// been removed, and without them such an event could be sent twice. So the margin around the
-    /// first end starts at `retained_since` at the earliest, and the margin around the last end is
-    /// left out unless all its notifications are retained.
+    /// An event within `EVENT_TIME_MARGIN` of the start or the end of the disabled period was missed
+    /// only if the webhook has no notification of it. Notifications older than `retained_since` may
+    /// have been removed, and without them such an event could be sent twice. So of the margin around
+    /// the start, only the part from `retained_since` on is included, and the margin around the end
+    /// is left out unless all its notifications are retained.
     pub fn missed_period(
         &self,
         since: Timestamp,

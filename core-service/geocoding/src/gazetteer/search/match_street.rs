@@ -16,13 +16,14 @@ pub(super) struct StreetMatch {
     pub(super) spellings: Vec<(usize, String)>,
 }
 
-/// Factors of the confidence: per edit of a word.
+// Factors that reduce the confidence.
+/// For each edit of a word.
 const EDIT: f64 = 0.92;
-/// An added or omitted title, or an initial for a name.
+/// For an added or omitted title, or an initial instead of a name.
 const TITLE_OR_INITIAL: f64 = 0.95;
-/// `Rivoli` for `Rue de Rivoli`.
+/// For an omitted street type: `Rivoli` instead of `Rue de Rivoli`.
 const NO_STREET_TYPE: f64 = 0.85;
-/// With more edits it is another street.
+/// The maximum of edits in a whole name: with more, it is another street.
 const MAX_EDITS: u8 = 3;
 
 impl StreetMatch {

@@ -81,7 +81,7 @@ impl ParsedQuery {
     }
 
     /// The words directly after a range, in its part of the query, that are no place, no number and
-    /// no direction inside a building.
+    /// no indoor word, such as `floor`.
     pub(super) fn unknown_words_after(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let part = self.words[range.start].part;
         let words = range.end..self.words.len();
@@ -109,8 +109,8 @@ impl ParsedQuery {
         range.start - count.count()..range.start
     }
 
-    /// Whether a word is in a part of the query, and no number, no region and no direction inside a
-    /// building.
+    /// Whether a word is in a part of the query, and is no number, no region and no indoor word, such
+    /// as `floor`.
     fn may_be_name(&self, position: usize, part: usize) -> bool {
         let word = &self.words[position];
         word.part == part

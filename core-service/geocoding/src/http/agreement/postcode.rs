@@ -61,6 +61,7 @@ impl AddressWords {
                 word.part == self.words[range.start].part && self.country.is_indoor_word(&word.text)
             })
         };
+        // If only one word equals the place's house number, it is the house number of the query.
         let number = fold(number);
         let is_number_word = |position: &usize| fold(&self.words[*position].written) == number;
         let mut numbers = (0..self.words.len()).filter(is_number_word);
