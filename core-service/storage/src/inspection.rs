@@ -55,7 +55,7 @@ impl Inspection {
         &self.reader
     }
 
-    /// To compare the clocks: it does not check writes.
+    /// For [`HealthCheck::clock_difference`]: it has no connection for writes.
     pub fn health_check(&self) -> HealthCheck {
         HealthCheck::new(self.reader.clone(), None)
     }
