@@ -9,7 +9,10 @@ use domain::address::LatLng;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
-use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
+use super::{
+    dictionary::Dictionary, house_number::HouseNumber, place_token::normalize_postcode, point,
+    schema,
+};
 
 /// An open index file.
 pub(super) struct Index {
@@ -81,8 +84,7 @@ const STREETS: &str =
     FROM (SELECT rowid FROM names_index WHERE names_index MATCH ?1
         AND rank MATCH 'bm25(1.0, 0.0)' ORDER BY rank LIMIT ?2) AS found
     JOIN names ON names.id = found.rowid JOIN streets ON streets.id = names.street";
-const HAS_HOUSE_WITH_POSTCODE: &str =
-    "SELECT 1 FROM houses WHERE street = ?1 AND replace(lower(postcode), ' ', '') = ?2 LIMIT 1";
+const HOUSE_POSTCODES: &str = "SELECT DISTINCT postcode FROM houses WHERE street = ?1";
 const HOUSES: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
     WHERE street = ?1 AND number = ?2 ORDER BY suffix";
 const LOWER_HOUSE: &str = "SELECT number, suffix, postcode, latitude, longitude FROM houses
@@ -217,8 +219,9 @@ impl Lookup<'_> {
         street: i64,
         code: &str,
     ) -> rusqlite::Result<bool> {
-        let mut statement = self.0.prepare_cached(HAS_HOUSE_WITH_POSTCODE)?;
-        statement.exists(params![street, code])
+        let postcodes = self.all(HOUSE_POSTCODES, [street], |row| row.get::<_, String>(0))?;
+        let mut postcodes = postcodes.iter();
+        Ok(postcodes.any(|postcode| normalize_postcode(postcode) == code))
     }
 
     /// The houses with a number.

@@ -125,6 +125,35 @@ fn an_address_is_found_in_many_spellings() {
 }
 
 #[test]
+fn any_postcode_of_a_street_is_recognized_in_its_punctuation() {
+    for (first, second) in [("00-950", "00-238"), ("SW1A 2AA", "SW1A 1AA")] {
+        let csv = format!(
+            "LON,LAT,NUMBER,STREET,CITY,POSTCODE\n\
+             21.00,52.20,1,Long Street,Warszawa,{first}\n\
+             21.01,52.21,5,Long Street,Warszawa,{second}\n"
+        );
+        let gazetteer = gazetteer_of("PL", &csv);
+        for (number, postcode) in [(1, first), (5, second)] {
+            let found = found(
+                &gazetteer,
+                &format!("{number} Long Street, Warszawa {postcode}"),
+            );
+
+            let formatted = format!("{number} Long Street, Warszawa {postcode}");
+            let reasons: Vec<_> = found.reasons.iter().map(ToString::to_string).collect();
+            let is_corrected = reasons
+                .iter()
+                .any(|reason| reason.starts_with("the postcode is"));
+            assert_eq!(
+                (found.formatted, is_corrected),
+                (formatted, false),
+                "{reasons:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_nearest_of_several_towns_is_chosen() {
     let near_lille = Query {
         near: Some(LatLng::new(50.62, 3.05).unwrap()),
