@@ -211,6 +211,12 @@ fn clock_changes_are_resolved_as_in_php() {
             "2026-10-25 02:30 Europe/Paris",
             "2026-10-25T00:30:00Z",
         ),
+        // Not if the token of the date includes the time zone.
+        (
+            "Asia/Kolkata",
+            "oct 25 02:30:00 Europe/Paris",
+            "2026-10-25T01:30:00Z",
+        ),
         // A skipped time moves forward.
         ("Europe/Paris", "2026-03-29 02:30", "2026-03-29T01:30:00Z"),
         (
