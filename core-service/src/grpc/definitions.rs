@@ -72,8 +72,8 @@ impl Definitions {
     }
 
     /// The freshness that a read requires, with the counter that invalidates older values. A core
-    /// invalidates its own values, so a recent value of the only core is the current one; only an
-    /// apply whose outcome is unknown to its caller may become visible later.
+    /// invalidates its own values, so a recent value of the only core is the current one. The
+    /// exception is an apply that failed with an unknown outcome: it may still become visible.
     fn required_freshness(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
         let required = if self.storage.is_single_process() {
             Freshness::Recent

@@ -33,7 +33,7 @@ const REASONS_OF_DEFINITIONS: [&str; 5] = [
     "UNKNOWN_PACKAGE",
 ];
 
-/// How often a delivery is planned.
+/// The most times that a delivery is planned.
 const MAX_PLANS: usize = 5;
 
 impl Deliveries {

@@ -64,8 +64,8 @@ pub(super) async fn list(
     })
 }
 
-/// The number to continue after. A page that is not full reached the end of the log when it was
-/// read. Events numbered since then do not count as the last: the next call returns them.
+/// The number of the newest event. A page that is not full reached the end of the log when it was
+/// read. Events numbered since then do not count as the newest: the next call returns them.
 fn last_number(is_full: bool, last_of_page: Option<i64>, (after, newest): (i64, i64)) -> i64 {
     match last_of_page {
         _ if is_full => newest,

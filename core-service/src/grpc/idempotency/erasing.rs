@@ -159,16 +159,20 @@ mod tests {
         };
         let created = delivery("deliveries/1", "Zoé", Todo).encode_to_vec();
         let other = delivery("deliveries/2", "Zoé", Todo).encode_to_vec();
-        let page = CREATED_AT - LONGEST_REQUEST;
+        let earliest = CREATED_AT - LONGEST_REQUEST;
         let mut responses = vec![
             (0, CREATED_AT, created.clone()),
             (1, CREATED_AT, other.clone()),
             (2, CREATED_AT, b"not a message".to_vec()),
-            (3, page - SignedDuration::from_micros(1), created.clone()),
+            (
+                3,
+                earliest - SignedDuration::from_micros(1),
+                created.clone(),
+            ),
         ];
         // On the second page.
         responses.extend((4..=PAGE).map(|number| (number, CREATED_AT, other.clone())));
-        responses.push((PAGE + 1, page, created));
+        responses.push((PAGE + 1, earliest, created));
         store_all(&idempotency, &responses).await;
 
         let erased = delivery("deliveries/1", "", Done);

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Idempotency {
-    /// Examines a page of the responses after one. Returns how many were reencrypted, and the last
-    /// one that was examined; `None` if none was left.
+    /// Examines the next page of stored responses: those after the key `after`. Returns how many
+    /// were reencrypted, and the key of the last one that was examined; `None` if none was left.
     pub(in crate::grpc) async fn reencrypt_responses(
         &self,
         after: Option<Key>,
