@@ -129,8 +129,8 @@ impl MasterKeys {
             .await
     }
 
-    /// Examines a page of the webhooks after one. Returns how many were reencrypted, and the last
-    /// one that was examined; `None` if none was left.
+    /// Examines the next page of webhooks: those after the key `after`. Returns how many were
+    /// reencrypted, and the key of the last one that was examined; `None` if none was left.
     async fn reencrypt_webhooks(
         &self,
         after: Option<(StoreId, WebhookId)>,

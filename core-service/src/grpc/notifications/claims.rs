@@ -24,9 +24,10 @@ pub(super) enum ClaimResult {
     NothingDue,
     /// There is no credit, or concurrency limits exclude everything that is due.
     NoCapacity,
-    /// Notifications are leased, and there may be more.
+    /// Notifications are leased.
     Claimed {
         batch: OutgoingBatch,
+        /// Whether another claim may find more at once.
         may_be_more: bool,
     },
 }
