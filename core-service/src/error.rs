@@ -239,7 +239,7 @@ impl From<Error> for Status {
 }
 
 /// What an operator must do for a core that cannot geocode.
-pub(crate) const NO_ADDRESSES: &str = "run `delivery addresses import FILE…`, give the core another --geocoder, or `--geocoder none` if all addresses have points";
+pub(crate) const GEOCODING_REMEDY: &str = "run `delivery addresses import FILE…`, give the core another --geocoder, or `--geocoder none` if all addresses have points";
 
 /// What an operator must do about an error that does not pass by itself. The gateway has a message
 /// of its own for shops.
@@ -250,7 +250,7 @@ fn remedy(error: &Error) -> Option<String> {
         )),
         Error::SecretBox(error @ secret_box::Error::UnknownKey { .. }) => Some(error.to_string()),
         Error::Geocoding(error) => error.missing_index().map(|cause| {
-            format!("core cannot geocode: {cause}; {NO_ADDRESSES}")
+            format!("core cannot geocode: {cause}; {GEOCODING_REMEDY}")
         }),
         Error::Storage(error) if error.is_read_only() => Some(
             "the database accepts no writes: promote the standby, or name the primary in the database URL of the core; a file must be writable by it".to_owned(),

@@ -12,7 +12,7 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use storage::{HealthCheck, Storage};
 
-use crate::{config::Config, error::NO_ADDRESSES};
+use crate::{config::Config, error::GEOCODING_REMEDY};
 
 /// Timeout of the database check: probes are answered within a second.
 const DATABASE_TIMEOUT: Duration = Duration::from_millis(700);
@@ -102,7 +102,7 @@ impl CoreReadiness {
         };
         match tokio::task::spawn_blocking(move || gazetteer.check()).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(format!("{error}; {NO_ADDRESSES}")),
+            Ok(Err(error)) => Err(format!("{error}; {GEOCODING_REMEDY}")),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -8,7 +8,7 @@ use process::redacted::Redacted;
 use super::{Check, FIRST_START, Finding};
 use crate::{
     config::Config,
-    error::NO_ADDRESSES,
+    error::GEOCODING_REMEDY,
     routing::{self, Fallback},
     start_error::StartError,
 };
@@ -64,7 +64,7 @@ fn gazetteer(config: &Config) -> Finding {
     }
     match Gazetteer::new(file).check() {
         Ok(()) => Finding::ok(format!("{path} has addresses")),
-        Err(error) => Finding::failure(error.to_string(), NO_ADDRESSES),
+        Err(error) => Finding::failure(error.to_string(), GEOCODING_REMEDY),
     }
 }
 

@@ -89,8 +89,8 @@ impl proto::notifications_server::Notifications for Notifications {
     ) -> Result<Reply<proto::ReportOutcomesResponse>, Status> {
         Caller::of(&request)?.require(Scope::Notifications)?;
         let stream_server = Arc::clone(&self.stream_server);
-        // Also ends if the call is cancelled: its transaction claims notifications, which must be
-        // sent.
+        // Runs to its end even if the call is cancelled: its transaction claims notifications,
+        // which must be sent.
         let recording =
             Origin::current().run(async move { stream_server.report(request.into_inner()).await });
         let recording = self.task_tracker.spawn(recording);

@@ -132,8 +132,8 @@ async fn recover_batch(
     };
     let (count, last) = recover_missed(transaction, &webhook, period, number).await?;
     let recovered = progress.recovered.saturating_add(count);
-    // The period is cleared when all its events are enqueued: a later recovery would enqueue them
-    // again once retention has removed their notifications.
+    // The disabled period is cleared when all its events are enqueued: a later recovery would
+    // enqueue them again once retention has removed their notifications.
     if last.is_none() && webhook.clear_disabled_period(period.since, period.now) {
         storage::webhooks::save_disabled_period(transaction, &webhook).await?;
     }
