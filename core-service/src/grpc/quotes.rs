@@ -222,6 +222,11 @@ pub(super) struct GivenTimes {
     pub(super) dropoff_slot: bool,
 }
 
+const PICKUP_WINDOW: [(TaskKind, PlanField); 2] = [
+    (TaskKind::Pickup, PlanField::Before),
+    (TaskKind::Pickup, PlanField::After),
+];
+
 /// The differences between a plan and the quoted one, by the field names of the draft.
 fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes) -> Violations {
     let differences = quoted.differences(&PlanFingerprint::of(plan));
@@ -231,11 +236,11 @@ fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes
         let is_implied = match part {
             // The default start of a window follows from its end.
             PlanField::After => differs(PlanField::Before),
-            // The window of a pickup without times follows from the dropoff and the route, which
-            // cause the difference if there are differences besides the window's start and end.
-            PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => {
-                differences.len() > 2
-            }
+            // The end of a pickup for which none is given follows from the dropoff and the route,
+            // which cause the difference if anything besides the pickup's window differs.
+            PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => differences
+                .iter()
+                .any(|difference| !PICKUP_WINDOW.contains(difference)),
             _ => false,
         };
         if is_implied {

@@ -200,6 +200,19 @@ on_both_databases! {
         assert_eq!(count(&client).await, 1);
     }
 
+    /// The end of its window follows from the dropoff and the route.
+    async fn a_pickup_with_only_a_start_is_no_difference_of_its_own(platform: &Platform) {
+        let client = platform.client().await;
+        let mut draft = draft();
+        draft["pickup"]["after"] = json!("2020-04-03 10:00");
+        let quote = quote(&client, &draft).await;
+        draft["dropoff"]["address"]["latLng"] = json!([48.8558, 2.3561]);
+
+        let response = client.post(DELIVERIES, with_quote(&draft, quote.as_str())).await;
+
+        assert_violations(&response, &["dropoff.address"]);
+    }
+
     /// The same payload is the same draft, even if "tomorrow" is another day by then.
     async fn relative_times_are_resolved_as_of_the_quote(platform: &Platform) {
         platform.advance(SignedDuration::from_mins(12 * 60 + 50));
