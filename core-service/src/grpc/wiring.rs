@@ -153,10 +153,10 @@ pub(crate) fn wire(
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
     };
-    let tasks = &lifecycle.task_tracker;
-    tasks.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
-    tasks.spawn(sequencer.run(lifecycle.shutdown.clone()));
-    tasks.spawn(retention.run(lifecycle.shutdown.clone()));
+    let task_tracker = &lifecycle.task_tracker;
+    task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
+    task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
+    task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
     let last_tasks = TaskTracker::new();
     last_tasks.spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
     last_tasks.spawn(write_attempts(

@@ -49,7 +49,8 @@ pub(crate) async fn wrong_protocol(core: &CoreAddr) -> Option<WrongProtocol> {
     None
 }
 
-/// A server that speaks TLS accepts the handshake, or the client rejects its certificate.
+/// A server that speaks TLS accepts the handshake, rejects it with an alert, or has a certificate
+/// that this client rejects.
 async fn speaks_tls(core: &CoreAddr) -> io::Result<bool> {
     let config = tls::client(RootCertStore::empty())
         .map_err(io::Error::other)?

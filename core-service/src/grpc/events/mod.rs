@@ -1,4 +1,4 @@
-//! Events: lists and watches the event log, numbers new events and removes old ones.
+//! Events: lists and watches the event log, and numbers new events. `retention` removes old ones.
 
 mod list;
 mod messages;
