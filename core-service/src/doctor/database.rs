@@ -129,7 +129,7 @@ fn clock_difference(ahead: SignedDuration) -> Finding {
         "this host is {:+.1} s ahead of PostgreSQL",
         ahead.as_secs_f64()
     );
-    let fix = "synchronize the clocks of all hosts (NTP): from 30 s on, cores reject each other's new tokens";
+    let fix = "synchronize the clocks of all hosts (NTP): above 30 s, cores reject each other's new tokens";
     if ahead.abs() > SignedDuration::from_secs(MAX_CLOCK_SKEW) {
         Finding::failure(found, fix)
     } else if ahead.abs() > CLOCK_DIFFERENCE {
