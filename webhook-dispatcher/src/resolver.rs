@@ -116,8 +116,9 @@ impl Resolver {
         lookup
     }
 
-    /// Waits for the permits, and ends with the last caller meanwhile. With the permits, the lookup
-    /// cannot be cancelled: it runs in a task, and stays pending for later callers until it ends.
+    /// Waits for the permits; that ends when the last caller is cancelled. Once it has them, the
+    /// lookup cannot be cancelled: it runs in a task, and stays pending for later callers until it
+    /// ends.
     async fn run(self, name: String) -> LookupResult {
         let permits = self.acquire_permits(&name).await;
         // Without it, `pending` would forget the lookup when the last caller is cancelled.

@@ -232,9 +232,9 @@ impl Shared {
         None
     }
 
-    /// Makes a connection idle, or closes it if it was opened too long ago. If it becomes idle, closes
-    /// the one that has been idle longest, if that is too long. Releases the permit once the connection is
-    /// idle or closed.
+    /// Makes a connection idle, and closes the one that has been idle longest, if that is too long; or
+    /// closes the connection itself, if it was opened too long ago or all are being closed. Releases the
+    /// permit once the connection is idle or closed.
     fn keep(&self, connection: Connection, permit: Option<OwnedSemaphorePermit>) {
         let is_current = !self.permits.is_closed() && connection.opened_at.elapsed() < MAX_LIFETIME;
         let (closing, permit) = if is_current {
