@@ -1,8 +1,8 @@
 //! The core of the platform: use cases over gRPC, on the rules of `domain` and the tables of
 //! `storage`.
 //!
-//! Its asynchronous functions return boxed futures: the compiler generates the code of other futures
-//! once more in each program and test that awaits them.
+//! Most of its asynchronous functions return boxed futures: the compiler generates the code of other
+//! futures once more in each program and test that awaits them.
 
 mod access_token;
 mod backup;
