@@ -30,7 +30,6 @@ ids! {
     DeliveryId,
     EventId,
     NotificationId,
-    PriceListId,
     StoreId,
     TaskId,
     TimeSlotId,

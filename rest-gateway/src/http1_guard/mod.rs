@@ -159,7 +159,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Http1Guard<S> {
                 Step::End => {
                     this.is_at_end = true;
                     this.buffer.clear();
-                    // Not the end of the stream, which would be a body that is cut off.
+                    // An error: the end of the input would mean a body that is cut off.
                     return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
                 }
                 Step::ReadMore => {
