@@ -31,8 +31,8 @@ pub async fn erase(
     (store_id, id): (StoreId, DeliveryId),
     now: Timestamp,
 ) -> Result<Vec<LatLng>, Error> {
-    // First, to lock the delivery: a concurrent cancellation either has stored its response, which
-    // has the addresses, before this continues, or reads the erased tasks.
+    // First, to lock the delivery: a concurrent cancellation or completion, whose response has its
+    // addresses, commits before this continues, or reads the erased tasks.
     let update = "UPDATE deliveries SET erased_at = $3 WHERE store_id = $1 AND id = $2";
     let values = [store_id.0.into(), id.0.into(), Instant::from(now).into()];
     rows::execute(transaction, update, values).await?;
