@@ -1,7 +1,8 @@
 //! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
 //! Path of a request: `service` → `connection` → `http1_guard` → `stack` → `pipeline` → `routes` →
-//! one file of `resources` → `core_pool`. Every failure is an `error::Error`, rendered by `problem`.
+//! one file of `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`,
+//! rendered by `problem`.
 
 mod activity;
 mod config;
@@ -17,6 +18,7 @@ mod tls_config;
 mod compression;
 mod cors;
 mod error_response;
+mod handlers;
 mod pipeline;
 mod rate_limits;
 mod request_id;

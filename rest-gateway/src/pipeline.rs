@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    api_description::{DOCUMENTATION, operations::Operation},
+    api_description::DOCUMENTATION,
     body::{self, Limits},
     body_memory::BodyMemory,
     concurrency_limit::ConcurrencyLimit,
@@ -30,7 +30,7 @@ use crate::{
     metrics::{Metrics, Series},
     query,
     request::{self, Request},
-    routes::RouteTable,
+    routes::{Route, RouteTable},
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
@@ -116,13 +116,14 @@ impl Pipeline {
             return self.respond_to_options(&parts);
         }
         let peer = self.gateway.rate_limits.client_address(&parts);
-        let (operation, parameter, media_type) = match self.accept(&parts, &body, peer) {
+        let (route, parameter, media_type) = match self.accept(&parts, &body, peer) {
             Ok(accepted) => accepted,
             Err(error) => {
                 body::discard(&parts.headers, body, &self.limits);
                 return Err(error);
             }
         };
+        let Route { operation, handler } = route;
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
@@ -154,7 +155,7 @@ impl Pipeline {
         // A read fails with unknown query parameters only if nothing else is wrong: 401 and 404 take
         // precedence.
         let query_check = if is_read { checked } else { Ok(checked?) };
-        let response = (operation.handler)(request).await.map_err(|error| {
+        let response = handler(request).await.map_err(|error| {
             if is_iri && error.kind.status == StatusCode::NOT_FOUND {
                 return Error::new(&codes::NOT_FOUND, "use the id alone, not the whole @id");
             }
@@ -170,16 +171,17 @@ impl Pipeline {
         Ok(response.map(Full::new))
     }
 
-    /// The operation of a request, the parameter in its path and the negotiated media type, if the
+    /// The route of a request, the parameter in its path and the negotiated media type, if the
     /// handler does not choose it. Fails for a request that is rejected without its body.
     fn accept(
         &self,
         request: &Parts,
         body: &Incoming,
         peer: IpAddr,
-    ) -> Result<(&'static Operation, String, Option<MediaType>), Error> {
+    ) -> Result<(Route, String, Option<MediaType>), Error> {
         self.gateway.rate_limits.check(request, peer)?;
-        let (operation, parameter) = self.routes.find(request)?;
+        let (route, parameter) = self.routes.find(request)?;
+        let operation = route.operation;
         let is_negotiated = operation.returns.is_negotiated();
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
         let media_type = media_type.transpose()?;
@@ -195,7 +197,7 @@ impl Pipeline {
                 "an access token is required: send Authorization: Bearer <access_token>",
             ));
         }
-        Ok((operation, parameter, media_type))
+        Ok((route, parameter, media_type))
     }
 
     /// Lists a path's methods. Requires no token: CORS preflight requests have none.

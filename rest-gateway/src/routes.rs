@@ -1,4 +1,4 @@
-//! Finds the operation of a request by its method and path.
+//! Finds the operation of a request, and its handler, by method and path.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,29 @@ use crate::{
     api_description::operations::{self, Operation},
     error::{Details, Error},
     error_codes as codes,
+    handlers::{self, Handler},
     metrics::PathNumber,
 };
 
-/// Finds the operation of a request.
+/// An operation and its handler.
+#[derive(Clone, Copy)]
+pub(crate) struct Route {
+    pub(crate) operation: &'static Operation,
+    pub(crate) handler: Handler,
+}
+
+/// Finds the route of a request.
 pub(crate) struct RouteTable {
     router: Router<Path>,
     /// In the order of their numbers, which begin with 1.
     paths: Vec<&'static str>,
 }
 
-/// A path with its operations, one per method.
+/// A path with its routes, one per method.
 struct Path {
     number: PathNumber,
     template: &'static str,
-    operations: Vec<&'static Operation>,
+    routes: Vec<Route>,
 }
 
 impl RouteTable {
@@ -32,18 +40,20 @@ impl RouteTable {
         let demo = is_demo.then_some(&operations::DEMO);
         let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for operation in operations::all().chain(demo) {
-            by_path.entry(operation.path).or_default().push(operation);
+            let handler = handlers::find(operation.operation_id);
+            let route = Route { operation, handler };
+            by_path.entry(operation.path).or_default().push(route);
         }
         let mut router = Router::new();
         let mut paths = Vec::new();
-        for (template, mut operations) in by_path {
+        for (template, mut routes) in by_path {
             // `Allow` lists `GET` first.
-            operations.sort_by_key(|operation| operation.method != "GET");
+            routes.sort_by_key(|route| route.operation.method != "GET");
             paths.push(template);
             let path = Path {
                 number: paths.len(),
                 template,
-                operations,
+                routes,
             };
             router
                 .insert(template, path)
@@ -63,9 +73,9 @@ impl RouteTable {
         Some((found.value.number, found.value.template))
     }
 
-    /// The operation of a request, and the decoded value of `{…}` in its path, empty if the path has
+    /// The route of a request, and the decoded value of `{…}` in its path, empty if the path has
     /// none. Fails with 404 for an unknown path and 405 for an unknown method.
-    pub(crate) fn find(&self, request: &Parts) -> Result<(&'static Operation, String), Error> {
+    pub(crate) fn find(&self, request: &Parts) -> Result<(Route, String), Error> {
         let path = request.uri.path();
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
         let parameter = match found.params.iter().next() {
@@ -76,19 +86,19 @@ impl RouteTable {
             Method::HEAD => "GET",
             ref other => other.as_str(),
         };
-        let mut operations = found.value.operations.iter();
-        let Some(operation) = operations.find(|operation| operation.method == method) else {
-            let allow = allow_header(&found.value.operations);
+        let mut routes = found.value.routes.iter();
+        let Some(route) = routes.find(|route| route.operation.method == method) else {
+            let allow = allow_header(&found.value.routes);
             let message = format!("the method must be one of {allow}");
             return Err(Error::new(&codes::METHOD_NOT_ALLOWED, message).with(Details::Allow(allow)));
         };
-        Ok((operation, parameter))
+        Ok((*route, parameter))
     }
 
     /// The value of `Allow` for a path.
     pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
         let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        Ok(allow_header(&found.value.operations))
+        Ok(allow_header(&found.value.routes))
     }
 }
 
@@ -105,9 +115,9 @@ fn decode(raw: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// The value of `Allow` for a path with these operations.
-fn allow_header(operations: &[&Operation]) -> String {
-    let methods = operations.iter().map(|operation| match operation.method {
+/// The value of `Allow` for a path with these routes.
+fn allow_header(routes: &[Route]) -> String {
+    let methods = routes.iter().map(|route| match route.operation.method {
         "GET" => "GET, HEAD",
         other => other,
     });
@@ -130,8 +140,9 @@ mod tests {
             let found = table.router.at(operation.path).unwrap();
             let matching: Vec<_> = found
                 .value
-                .operations
+                .routes
                 .iter()
+                .map(|route| route.operation)
                 .filter(|other| other.method == operation.method)
                 .collect();
             assert_eq!(matching.len(), 1, "{} {}", operation.method, operation.path);

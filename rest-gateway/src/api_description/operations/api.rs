@@ -1,12 +1,9 @@
 //! Access tokens, the API's description of itself, and health checks.
 
-use futures_util::{FutureExt as _, future::ready};
-
 use super::{Auth, Expects, Operation, Returns};
 use crate::{
     api_description::{DOCUMENTATION, OPENAPI, classes::api::ENTRYPOINT},
     error_codes as codes,
-    resources::{demo, docs_page, error_pages, health, self_description, tokens},
 };
 
 const ACCESS_TOKENS_DEFAULT: Operation = Operation::default("Access tokens", Auth::None);
@@ -15,7 +12,6 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
     Operation {
         method: "POST",
         path: "/oauth2/token",
-        handler: |request| tokens::issue(request).boxed(),
         operation_id: "issueToken",
         summary: "Issue an access token",
         description: "The OAuth 2.0 client credentials grant (RFC 6749 §4.4). Send the API key \
@@ -27,7 +23,6 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
     },
     Operation {
         path: "/.well-known/oauth-authorization-server",
-        handler: |request| tokens::get_metadata(request).boxed(),
         operation_id: "getAuthorizationServerMetadata",
         summary: "Get the metadata of the authorization server",
         description: "Where and how to get an access token (RFC 8414), for OAuth clients that \
@@ -37,7 +32,6 @@ pub(super) static ACCESS_TOKENS: &[Operation] = &[
     },
     Operation {
         path: "/oauth2/jwks",
-        handler: |request| tokens::public_keys(request).boxed(),
         operation_id: "listPublicKeys",
         summary: "List the keys that verify access tokens",
         description: "A JSON Web Key Set (RFC 7517), for programs that verify access tokens \
@@ -57,7 +51,6 @@ const API_DEFAULT: Operation = Operation::default("API", Auth::None);
 pub(super) static API: &[Operation] = &[
     Operation {
         path: "/api",
-        handler: |_| ready(self_description::get_entrypoint()).boxed(),
         operation_id: "getEntrypoint",
         summary: "Get the entrypoint",
         description: "The IRIs of the API's collections.",
@@ -66,7 +59,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/api/contexts/{name}",
-        handler: |request| ready(self_description::get_context(&request)).boxed(),
         operation_id: "getContext",
         summary: "Get a JSON-LD context",
         description: "Maps the members of a resource to IRIs, for JSON-LD processors.",
@@ -75,7 +67,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: DOCUMENTATION,
-        handler: |request| ready(self_description::get_hydra(&request)).boxed(),
         operation_id: "getHydraDocumentation",
         summary: "Get the Hydra documentation of the API",
         description: "The classes and operations of the API, for Hydra clients.",
@@ -84,7 +75,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: OPENAPI,
-        handler: |request| ready(Ok(self_description::get_openapi(&request))).boxed(),
         operation_id: "getOpenApi",
         summary: "Get the OpenAPI document of the API",
         description: "This document.",
@@ -93,7 +83,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/api/docs",
-        handler: |request| ready(Ok(docs_page::get(&request))).boxed(),
         operation_id: "getDocsPage",
         summary: "Get the interactive documentation page",
         description: "For people. Programs read `/api/docs.json`.",
@@ -102,7 +91,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/api/docs/{asset}",
-        handler: |request| ready(docs_page::get_file(&request)).boxed(),
         operation_id: "getDocsPageFile",
         summary: "Get a file of the documentation page",
         description: "Its style sheets, scripts and guides.",
@@ -111,7 +99,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/errors",
-        handler: |request| ready(Ok(error_pages::list(&request))).boxed(),
         operation_id: "listErrors",
         summary: "List the error codes",
         description: "A page with a link to the page of each error code, violation code and warning code.",
@@ -120,7 +107,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/errors/{code}",
-        handler: |request| ready(error_pages::get(&request)).boxed(),
         operation_id: "explainError",
         summary: "Get the page of an error code",
         description: "The page that the `type` of an error links to: meaning, cause, solution and \
@@ -130,7 +116,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/healthz",
-        handler: |_| ready(Ok(health::live())).boxed(),
         operation_id: "isLive",
         summary: "Check that the gateway runs",
         description: "Succeeds while the process runs.",
@@ -139,7 +124,6 @@ pub(super) static API: &[Operation] = &[
     },
     Operation {
         path: "/readyz",
-        handler: |request| health::ready(request).boxed(),
         operation_id: "isReady",
         summary: "Check that the gateway reaches a core",
         description: "Fails while no core with a usable database can be reached, and while the gateway shuts down.",
@@ -157,7 +141,7 @@ pub(super) static API: &[Operation] = &[
 pub(crate) static DEMO: Operation = Operation {
     method: "POST",
     path: "/api/demo/deliveries/{id}/complete",
-    handler: |request| demo::complete(request).boxed(),
+    operation_id: "completeDemoDelivery",
     returns: Returns::JsonLd(""),
     ..API_DEFAULT
 };

@@ -1,7 +1,5 @@
 //! Deliveries, tasks and retail prices.
 
-use futures_util::FutureExt as _;
-
 use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::{
@@ -9,7 +7,6 @@ use crate::{
         prices::RETAIL_PRICE,
     },
     error_codes::{self as codes, ErrorCode},
-    resources::{deliveries, retail_prices, tasks},
 };
 
 const DELIVERY_EXAMPLE: &str = r#"{
@@ -48,7 +45,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
         target: HydraTarget::Collection("delivery"),
         method: "POST",
         path: "/api/deliveries",
-        handler: |request| deliveries::create(request).boxed(),
         operation_id: "createDelivery",
         summary: "Create a delivery",
         description: "The dropoff requires an address and a time: `before` or `timeSlot`. The \
@@ -69,7 +65,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
     Operation {
         target: HydraTarget::Collection("delivery"),
         path: "/api/deliveries",
-        handler: |request| deliveries::list(request).boxed(),
         operation_id: "listDeliveries",
         summary: "List the store's deliveries, newest first",
         description: "The list has pages: `hydra:view` links to the others. Deliveries created in \
@@ -131,7 +126,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
         target: HydraTarget::Path(&DELIVERY),
         method: "POST",
         path: "/api/deliveries/assert",
-        handler: |request| deliveries::assert(request).boxed(),
         operation_id: "assertDelivery",
         summary: "Validate a delivery",
         description: "Creates nothing. The response is the delivery as it would be created, without ids. \
@@ -144,7 +138,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&DELIVERY),
         path: "/api/deliveries/{id}",
-        handler: |request| deliveries::get(request).boxed(),
         operation_id: "getDelivery",
         summary: "Get a delivery",
         description: "The delivery with both of its tasks.",
@@ -155,7 +148,6 @@ pub(super) static DELIVERIES: &[Operation] = &[
         target: HydraTarget::Resource(&DELIVERY),
         method: "DELETE",
         path: "/api/deliveries/{id}",
-        handler: |request| deliveries::cancel(request).boxed(),
         operation_id: "cancelDelivery",
         summary: "Cancel a delivery",
         description: "Possible until one of its tasks is done. Cancelling a cancelled delivery \
@@ -172,7 +164,6 @@ pub(super) static TASKS: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&TASK),
         path: "/api/tasks/{id}",
-        handler: |request| tasks::get(request).boxed(),
         operation_id: "getTask",
         summary: "Get a task",
         description: "The `status` of a completed task is `DONE`. Prefer a webhook to polling; \
@@ -185,7 +176,6 @@ pub(super) static TASKS: &[Operation] = &[
         target: HydraTarget::Path(&TASK),
         method: "PUT",
         path: "/api/tasks/{id}/done",
-        handler: |request| tasks::complete(request).boxed(),
         operation_id: "completeTask",
         summary: "Complete a task",
         description: "For the platform's own programs. A task that is done stays unchanged.",
@@ -205,7 +195,6 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
         target: HydraTarget::Path(&RETAIL_PRICE),
         method: "POST",
         path: "/api/retail_prices/calculate",
-        handler: |request| retail_prices::calculate(request).boxed(),
         operation_id: "calculateRetailPrice",
         summary: "Calculate the price of a delivery",
         description: "Creates no delivery. The price stays available at its `@id` until it \
@@ -223,7 +212,6 @@ pub(super) static RETAIL_PRICES: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&RETAIL_PRICE),
         path: "/api/retail_prices/{token}",
-        handler: |request| retail_prices::get(request).boxed(),
         operation_id: "getRetailPrice",
         summary: "Get a calculated price",
         description: "Available until it expires.",

@@ -1,5 +1,4 @@
-//! The table of the API's operations, with their handlers: the gateway serves these and, in the demo,
-//! `DEMO`.
+//! The table of the API's operations: the gateway serves these and, in the demo, `DEMO`.
 
 mod api;
 mod deliveries;
@@ -8,10 +7,8 @@ mod parameters;
 mod stores;
 mod webhooks;
 
-use futures_util::future::BoxFuture;
-
 use super::Class;
-use crate::{error_codes::ErrorCode, gateway::HandlerResult, request::Request};
+use crate::error_codes::ErrorCode;
 
 pub(crate) use api::DEMO;
 pub(super) use error_codes::error_codes_by_status;
@@ -43,9 +40,8 @@ pub(crate) struct Operation {
     pub(crate) method: &'static str,
     /// With `{…}` for each parameter.
     pub(crate) path: &'static str,
-    pub(crate) handler: fn(Request) -> BoxFuture<'static, HandlerResult>,
     /// A verb and its object; generated clients name their functions after it.
-    pub(super) operation_id: &'static str,
+    pub(crate) operation_id: &'static str,
     /// What it does, in one line.
     pub(super) summary: &'static str,
     /// Details.
@@ -159,7 +155,6 @@ impl Operation {
             target: HydraTarget::None,
             method: "GET",
             path: "",
-            handler: |_| unreachable!("every row has a handler"),
             operation_id: "",
             summary: "",
             description: "",

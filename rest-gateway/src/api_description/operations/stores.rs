@@ -1,7 +1,5 @@
 //! Time slots, stores, the calling client and the platform's settings.
 
-use futures_util::{FutureExt as _, future::ready};
-
 use super::{Auth, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::{
@@ -9,7 +7,6 @@ use crate::{
         stores::{API_APP, STORE, TIME_SLOT, TIME_SLOT_CHOICES},
     },
     error_codes as codes,
-    resources::{me, settings, stores, time_slots},
 };
 
 const LANGUAGE: &[Parameter] = &[Parameter::header(
@@ -25,7 +22,6 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Path(&TIME_SLOT_CHOICES),
         path: "/api/time_slots/choices",
-        handler: |request| time_slots::list_default_choices(request).boxed(),
         operation_id: "listDefaultTimeSlotChoices",
         summary: "List the choices of the store's default time slot",
         description: "Send the `value` of a choice as the `timeSlot` of a task.",
@@ -37,7 +33,6 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Path(&TIME_SLOT_CHOICES),
         path: "/api/time_slots/{id}/choices",
-        handler: |request| time_slots::list_choices(request).boxed(),
         operation_id: "listTimeSlotChoices",
         summary: "List the choices of a time slot",
         description: "Send the `value` of a choice as the `timeSlot` of a task.",
@@ -48,7 +43,6 @@ pub(super) static TIME_SLOTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&TIME_SLOT),
         path: "/api/time_slots/{id}",
-        handler: |request| time_slots::get(request).boxed(),
         operation_id: "getTimeSlot",
         summary: "Get a time slot",
         description: "The name and the opening hours. The choices are at `/api/time_slots/{id}/choices`.",
@@ -63,7 +57,6 @@ pub(super) static STORES: &[Operation] = &[
     Operation {
         target: HydraTarget::Path(&API_APP),
         path: "/api/me",
-        handler: |request| me::get(request).boxed(),
         operation_id: "getMe",
         summary: "Get the calling client",
         description: "The client's name and store. Use it to check a token.",
@@ -74,7 +67,6 @@ pub(super) static STORES: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&API_APP),
         path: "/api/api_apps/{id}",
-        handler: |request| me::get_by_id(request).boxed(),
         operation_id: "getApiApp",
         summary: "Get the calling client by its id",
         description: "A client can read itself only.",
@@ -85,7 +77,6 @@ pub(super) static STORES: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&STORE),
         path: "/api/stores/{id}",
-        handler: |request| stores::get(request).boxed(),
         operation_id: "getStore",
         summary: "Get the client's store",
         description: "The store's address and time slots.",
@@ -96,7 +87,6 @@ pub(super) static STORES: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&SETTINGS),
         path: "/api/settings",
-        handler: |request| ready(settings::get(&request)).boxed(),
         operation_id: "getSettings",
         summary: "Get platform settings",
         description: "Country, locale, currency, time zone and map centre of the platform.",

@@ -1,17 +1,11 @@
 //! Webhooks, their notifications, and the event log.
 
-use futures_util::FutureExt as _;
-
 use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
 use crate::{
     api_description::classes::webhooks::{
         EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST_SEND, WEBHOOK,
     },
     error_codes as codes,
-    resources::{
-        events,
-        webhooks::{self, notifications, test_send},
-    },
 };
 
 const WEBHOOKS_DEFAULT: Operation = Operation::default("Webhooks", Auth::StoreToken);
@@ -21,7 +15,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Collection("webhook"),
         method: "POST",
         path: "/api/webhooks",
-        handler: |request| webhooks::create(request).boxed(),
         operation_id: "createWebhook",
         summary: "Create a webhook",
         description: "Each time the event occurs in the store, the platform sends a signed \
@@ -38,7 +31,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
     Operation {
         target: HydraTarget::Collection("webhook"),
         path: "/api/webhooks",
-        handler: |request| webhooks::list(request).boxed(),
         operation_id: "listWebhooks",
         summary: "List the client's webhooks",
         description: "The secrets are left out. All webhooks are on one page; `itemsPerPage` has no effect.",
@@ -49,7 +41,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&WEBHOOK),
         path: "/api/webhooks/{id}",
-        handler: |request| webhooks::get(request).boxed(),
         operation_id: "getWebhook",
         summary: "Get a webhook",
         description: "`enabled` and `disabledReason` tell whether it receives notifications.",
@@ -60,7 +51,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Resource(&WEBHOOK),
         method: "DELETE",
         path: "/api/webhooks/{id}",
-        handler: |request| webhooks::delete(request).boxed(),
         operation_id: "deleteWebhook",
         summary: "Delete a webhook",
         description: "Cancels its pending notifications.",
@@ -71,7 +61,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Path(&WEBHOOK),
         method: "POST",
         path: "/api/webhooks/{id}/enable",
-        handler: |request| webhooks::enable(request).boxed(),
         operation_id: "enableWebhook",
         summary: "Enable a webhook",
         description: "Events that occurred while it was disabled are sent only by `recover`. A webhook \
@@ -86,7 +75,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Path(&WEBHOOK),
         method: "POST",
         path: "/api/webhooks/{id}/disable",
-        handler: |request| webhooks::disable(request).boxed(),
         operation_id: "disableWebhook",
         summary: "Disable a webhook",
         description: "Cancels its pending notifications. Events that occur until it is enabled are sent only by `recover`.",
@@ -99,7 +87,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Path(&WEBHOOK),
         method: "POST",
         path: "/api/webhooks/{id}/rotate_secret",
-        handler: |request| webhooks::rotate_secret(request).boxed(),
         operation_id: "rotateWebhookSecret",
         summary: "Rotate a webhook's secret",
         description: "Only this response contains the new `secret`. During the overlap, \
@@ -113,7 +100,6 @@ pub(super) static WEBHOOKS: &[Operation] = &[
         target: HydraTarget::Path(&WEBHOOK),
         method: "POST",
         path: "/api/webhooks/{id}/confirm_secret",
-        handler: |request| webhooks::confirm_secret(request).boxed(),
         operation_id: "confirmWebhookSecret",
         summary: "Confirm the new secret and invalidate the old ones",
         description: "Ends the overlap: notifications are signed with the newest secret only.",
@@ -130,7 +116,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
     Operation {
         target: HydraTarget::Path(&NOTIFICATION),
         path: "/api/webhooks/{id}/notifications",
-        handler: |request| notifications::list(request).boxed(),
         operation_id: "listNotifications",
         summary: "List a webhook's notifications",
         description: "Newest first. The list has pages: `hydra:view` links to the others.",
@@ -155,7 +140,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         target: HydraTarget::Path(&RECOVERY),
         method: "POST",
         path: "/api/webhooks/{id}/recover",
-        handler: |request| notifications::recover(request).boxed(),
         operation_id: "recoverWebhook",
         summary: "Resend failed notifications since a time",
         description: "Resends the notifications since a time that failed, are exhausted or were cancelled, and \
@@ -170,7 +154,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         target: HydraTarget::Path(&TEST_SEND),
         method: "POST",
         path: "/api/webhooks/{id}/test",
-        handler: |request| test_send::send(request).boxed(),
         operation_id: "testWebhook",
         summary: "Send a test request to a webhook",
         description: "Sends one signed sample notification with the webhook's `event` and reports the \
@@ -185,7 +168,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&NOTIFICATION),
         path: "/api/notifications/{id}",
-        handler: |request| notifications::get(request).boxed(),
         operation_id: "getNotification",
         summary: "Get a notification with its attempts",
         description: "Each attempt has its status, its duration and the start of the receiver's response.",
@@ -196,7 +178,6 @@ pub(super) static NOTIFICATIONS: &[Operation] = &[
         target: HydraTarget::Path(&NOTIFICATION),
         method: "POST",
         path: "/api/notifications/{id}/resend",
-        handler: |request| notifications::resend(request).boxed(),
         operation_id: "resendNotification",
         summary: "Resend a notification",
         description: "Sends the notification now, with the same id. If that fails, the retries start from the beginning.",
@@ -214,7 +195,6 @@ pub(super) static EVENTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Collection("event"),
         path: "/api/events",
-        handler: |request| events::list(request).boxed(),
         operation_id: "listEvents",
         summary: "List a store's events, oldest first",
         description: "Events are numbered 1, 2, 3 without gaps: store the last number, and send it as `after` \
@@ -238,7 +218,6 @@ pub(super) static EVENTS: &[Operation] = &[
     Operation {
         target: HydraTarget::Resource(&EVENT),
         path: "/api/events/{id}",
-        handler: |request| events::get(request).boxed(),
         operation_id: "getEvent",
         summary: "Get an event",
         description: "An event is stored for 30 days by default.",
