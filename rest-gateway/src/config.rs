@@ -4,13 +4,12 @@ use std::{net::SocketAddr, time::Duration};
 
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
-use process::{command_line, duration, logs::LogConfig, number, traces::TraceConfig};
+use process::{
+    command_line, duration, logs::LogConfig, number, redacted::Redacted, traces::TraceConfig,
+};
 use url::Url;
 
-use crate::{
-    platform::PlatformConfig, rate_limits::RateLimitConfig, resources::demo::DemoCourier,
-    tls_config::TlsConfig,
-};
+use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig, tls_config::TlsConfig};
 
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
@@ -178,6 +177,13 @@ impl Default for Config {
     fn default() -> Self {
         command_line::settings(&[])
     }
+}
+
+/// The API client that completes tasks in place of a courier. It has the scope `tasks:all`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemoCourier {
+    pub api_key: String,
+    pub api_secret: Redacted<String>,
 }
 
 const MAX_DURATION: Duration = Duration::from_hours(24);

@@ -6,8 +6,8 @@ use process::health::Readiness;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    core_pool::CorePool, error::Error, platform::PlatformConfig, rate_limits::RateLimits,
-    resources::demo::DemoCourier,
+    config::DemoCourier, core_pool::CorePool, error::Error, platform::PlatformConfig,
+    rate_limits::RateLimits,
 };
 
 /// State shared by all handlers.

@@ -52,12 +52,11 @@ mod warning_codes;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;
-pub use config::Config;
+pub use config::{Config, DemoCourier};
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use platform::{PlatformConfig, map_center};
 pub use rate_limits::RateLimitConfig;
 pub use resources::deliveries::draft::read as read_delivery_draft;
-pub use resources::demo::DemoCourier;
 pub use service::RestGateway;
 pub use tls_config::TlsConfig;

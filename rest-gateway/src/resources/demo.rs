@@ -1,7 +1,6 @@
 //! `/api/demo`: routes that only the demo serves, and only on loopback. They are not part of the
 //! API, so no document describes them.
 
-use process::redacted::Redacted;
 use proto::{
     CompleteTaskRequest, GetDeliveryRequest, IssueTokenRequest,
     deliveries_client::DeliveriesClient, iri::Collection, tasks_client::TasksClient,
@@ -10,19 +9,13 @@ use proto::{
 use tonic::metadata::MetadataValue;
 
 use crate::{
+    config::DemoCourier,
     core_pool::{CallOptions, rpc},
     error::Error,
     gateway::HandlerResult,
     request::Request,
     resources::deliveries,
 };
-
-/// The API client that completes tasks in place of a courier. It has the scope `tasks:all`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DemoCourier {
-    pub api_key: String,
-    pub api_secret: Redacted<String>,
-}
 
 const COURIERS_SCOPE: &str = "tasks:all";
 
