@@ -1,6 +1,6 @@
 //! Access tokens, the API's description of itself, and health checks.
 
-use super::{Auth, Expects, Operation, Returns};
+use super::operation::{Auth, Expects, Operation, Returns};
 use crate::{
     api_description::{DOCUMENTATION, OPENAPI, classes::api::ENTRYPOINT},
     error_codes as codes,

@@ -1,6 +1,9 @@
 //! Deliveries, tasks and retail prices.
 
-use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
+use super::{
+    operation::{Auth, Expects, HydraTarget, Operation, Returns},
+    parameters::Parameter,
+};
 use crate::{
     api_description::classes::{
         deliveries::{DELIVERY, TASK},

@@ -1,6 +1,9 @@
 //! Time slots, stores, the calling client and the platform's settings.
 
-use super::{Auth, HydraTarget, Operation, Parameter, Returns};
+use super::{
+    operation::{Auth, HydraTarget, Operation, Returns},
+    parameters::Parameter,
+};
 use crate::{
     api_description::classes::{
         api::SETTINGS,

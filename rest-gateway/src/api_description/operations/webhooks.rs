@@ -1,6 +1,9 @@
 //! Webhooks, their notifications, and the event log.
 
-use super::{Auth, Expects, HydraTarget, Operation, Parameter, Returns};
+use super::{
+    operation::{Auth, Expects, HydraTarget, Operation, Returns},
+    parameters::Parameter,
+};
 use crate::{
     api_description::classes::webhooks::{
         EVENT, NOTIFICATION, RECOVERY, SECRET_ROTATION, TEST_SEND, WEBHOOK,
