@@ -4,18 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Cardinality, Class, Field, HYDRA, Iri, Range, TypeName, XSD, classes};
-
-/// From Monday, as in core's messages.
-pub(crate) const DAYS: [&str; 7] = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-];
+use super::{Cardinality, Class, DAYS, Field, HYDRA, Iri, Range, TypeName, XSD, classes};
 
 /// How the filters of lists are written.
 pub(super) const BASIC_REPRESENTATION: &str = "BasicRepresentation";

@@ -1,6 +1,6 @@
 //! The closed sets of strings in requests and responses.
 
-use super::{DAYS, Enumeration};
+use super::Enumeration;
 use crate::{error_codes, violation_codes, warning_codes};
 
 /// Every closed set; each has a JSON Schema of its name.
@@ -17,6 +17,17 @@ pub(super) static ALL: &[&Enumeration] = &[
     &ERROR_CODE,
     &VIOLATION_CODE,
     &WARNING_CODE,
+];
+
+/// From Monday, as in core's messages.
+pub(crate) const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
 ];
 
 pub(super) static DAY_OF_WEEK: Enumeration = Enumeration {

@@ -12,8 +12,9 @@ mod shape;
 use serde::de::DeserializeOwned;
 
 pub(crate) use classes::deliveries::DELIVERY;
-pub(crate) use context::{DAYS, context};
+pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
+pub(crate) use enumerations::DAYS;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
 pub(crate) use shape::Shape;
 
@@ -179,6 +180,13 @@ impl Class {
 }
 
 impl Field {
+    const ID: Self = Self::new("id", Range::Text)
+        .with_iri(Iri::SchemaOrg("identifier"))
+        .description("The last segment of `@id`.");
+    const NAME: Self = Self::new("name", Range::Text)
+        .schema_org()
+        .description("The display name.");
+
     fn iri(&self) -> Iri {
         self.iri
             .unwrap_or_else(|| match self.name.strip_prefix("hydra:") {

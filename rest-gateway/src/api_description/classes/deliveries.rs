@@ -1,9 +1,6 @@
 //! Deliveries, tasks, addresses and packages.
 
-use super::{
-    ID, NAME,
-    prices::{DISTANCE_SOURCE, PRICE, QUOTE},
-};
+use super::prices::{DISTANCE_SOURCE, PRICE, QUOTE};
 use crate::api_description::{
     Class, Field,
     Iri::{Api, SchemaOrg},
@@ -47,7 +44,7 @@ pub(crate) static DELIVERY: Class = Class {
     id_presence: Presence::Optional,
     description: "The transport of a parcel from its pickup to its dropoff.",
     fields: &[
-        ID.optional(),
+        Field::ID.optional(),
         Field::new("pickup", Object(&TASK))
             .accepts(
                 r##"{"anyOf": [{"$ref": "#/components/schemas/PickupDraft"}, {"type": "null"}]}"##,
@@ -111,7 +108,7 @@ pub(crate) static TASK: Class = Class {
     id_presence: Presence::Optional,
     description: "One of the two stops of a delivery.",
     fields: &[
-        ID.optional(),
+        Field::ID.optional(),
         Field::new("type", Enum(&enumerations::TASK_TYPE)),
         Field::new("status", Enum(&enumerations::TASK_STATUS)),
         Field::new("address", Object(&ADDRESS))
@@ -234,7 +231,8 @@ pub(crate) static ADDRESS: Class = Class {
                 "In E.164 format; in requests, also in the national format of the store's country. \
                 An extension is dropped.",
             ),
-        NAME.description("The name of the place, such as a company.")
+        Field::NAME
+            .description("The name of the place, such as a company.")
             .nullable()
             .accepts(text_schema!(200)),
         Field::new("contactName", Text)

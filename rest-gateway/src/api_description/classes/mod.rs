@@ -6,7 +6,7 @@ pub(super) mod prices;
 pub(super) mod stores;
 pub(super) mod webhooks;
 
-use super::{Class, Field, Iri::SchemaOrg, Range::Text};
+use super::Class;
 
 pub(super) static ALL: &[&Class] = &[
     &deliveries::DELIVERY,
@@ -42,11 +42,3 @@ pub(super) static ALL: &[&Class] = &[
     &api::IRI_TEMPLATE,
     &api::IRI_TEMPLATE_MAPPING,
 ];
-
-const ID: Field = Field::new("id", Text)
-    .with_iri(SchemaOrg("identifier"))
-    .description("The last segment of `@id`.");
-
-const NAME: Field = Field::new("name", Text)
-    .schema_org()
-    .description("The display name.");

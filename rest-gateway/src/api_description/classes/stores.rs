@@ -1,6 +1,6 @@
 //! Stores, their API clients and time slots.
 
-use super::{ID, NAME, deliveries::ADDRESS};
+use super::deliveries::ADDRESS;
 use crate::api_description::{
     Class, Field,
     Iri::SchemaOrg,
@@ -14,8 +14,8 @@ pub(crate) static API_APP: Class = Class {
     type_name: TypeName::Iri,
     description: "An API client.",
     fields: &[
-        ID,
-        NAME,
+        Field::ID,
+        Field::NAME,
         Field::new("store", Link(Some(&STORE)))
             .nullable()
             .description("Null for the platform's own programs."),
@@ -32,8 +32,8 @@ pub(crate) static STORE: Class = Class {
     type_name: TypeName::Iri,
     description: "A store.",
     fields: &[
-        ID,
-        NAME,
+        Field::ID,
+        Field::NAME,
         Field::new("enabled", Boolean).description("Always true."),
         Field::new("address", Object(&ADDRESS))
             .schema_org()
@@ -52,8 +52,8 @@ pub(crate) static TIME_SLOT: Class = Class {
     name: "TimeSlot",
     description: "The times at which a store offers deliveries.",
     fields: &[
-        ID,
-        NAME,
+        Field::ID,
+        Field::NAME,
         Field::new("interval", Text)
             .description("How far ahead choices are offered, such as `2 days`."),
         Field::new("priorNotice", Text).nullable().description(

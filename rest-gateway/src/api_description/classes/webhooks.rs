@@ -1,6 +1,5 @@
 //! Webhooks, events and notifications.
 
-use super::ID;
 use crate::api_description::{
     Class, Field,
     Iri::SchemaOrg,
@@ -12,7 +11,7 @@ pub(crate) static WEBHOOK: Class = Class {
     name: "Webhook",
     description: "A subscription of a client to an event.",
     fields: &[
-        ID,
+        Field::ID,
         Field::new("url", Url)
             .description("The URL that receives the notifications.")
             .schema_org()
@@ -45,7 +44,7 @@ pub(crate) static EVENT: Class = Class {
     name: "Event",
     description: "An event of a store.",
     fields: &[
-        ID,
+        Field::ID,
         Field::new("number", Integer)
             .description("The number in the store's event log: 1, 2, 3 and so on, without gaps."),
         Field::new("event", Enum(&enumerations::LOGGED_EVENT_NAME)),
@@ -79,7 +78,7 @@ pub(crate) static NOTIFICATION: Class = Class {
     name: "Notification",
     description: "One event to be sent to one webhook.",
     fields: &[
-        ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
+        Field::ID.description("The last segment of `@id`; also sent as the header `webhook-id`."),
         Field::new("webhook", Link(Some(&WEBHOOK)))
             .description("The webhook that receives the notification."),
         EVENT_NAME,
