@@ -2,14 +2,7 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::files::{RECEIVERS, texts};
-
-/// Name and Markdown of every guide, in reading order.
-pub(super) static ALL: &[(&str, &str)] = texts! {
-    "../../../../docs/guides/" ".md":
-    "shop" "webhooks" "internal-service" "times" "addresses" "prices" "idempotency" "errors"
-    "requests" "coopcycle"
-};
+use super::texts::{GUIDES, RECEIVERS};
 
 /// A guide as a page.
 pub(super) fn to_html(name: &str, markdown: &str) -> String {
@@ -21,7 +14,8 @@ pub(super) fn to_html(name: &str, markdown: &str) -> String {
 
 /// A list item for each guide, with a link relative to a page; `current` is that page.
 pub(super) fn links(folder: &str, current: &str) -> String {
-    ALL.iter()
+    GUIDES
+        .iter()
         .map(|(name, markdown)| {
             let title = title(markdown);
             let current = if *name == current {

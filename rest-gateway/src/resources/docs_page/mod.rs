@@ -3,6 +3,7 @@
 
 mod files;
 mod guides;
+mod texts;
 
 use bytes::Bytes;
 use http::{
