@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use crate::{
     circuit_breaker::{CircuitBreaker, STATES},
-    client::Response,
     error::Error,
 };
 
@@ -45,7 +44,7 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn record(&self, result: &Result<Response, Error>, duration: Duration) {
+    pub(crate) fn record<T>(&self, result: &Result<T, Error>, duration: Duration) {
         self.calls.observe(0, outcome(result), duration);
     }
 
@@ -77,7 +76,7 @@ pub fn register_metrics(monitors: Vec<Monitor>, registry: &mut Registry) {
     );
 }
 
-fn outcome(result: &Result<Response, Error>) -> usize {
+fn outcome<T>(result: &Result<T, Error>) -> usize {
     match result {
         Ok(_) => 0,
         Err(Error::InvalidUrl(_)) => 1,
