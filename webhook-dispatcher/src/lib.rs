@@ -16,6 +16,7 @@ mod request;
 mod resolver;
 mod response;
 mod root_certificates;
+mod send_error;
 mod sender;
 mod service;
 mod signature;

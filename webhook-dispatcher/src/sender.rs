@@ -1,12 +1,9 @@
-//! Sends a signed POST with one deadline for the whole request, and classifies the result.
+//! Sends a signed POST with one deadline for the whole request.
 
-use std::{
-    error::Error as _,
-    time::{Duration, Instant, SystemTime},
-};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use http::{Extensions, Request, Response, StatusCode};
+use http::{Extensions, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::{
@@ -22,13 +19,14 @@ use rustls::client::Resumption;
 
 use crate::{
     Config, ConfigError,
-    address_guard::{self, AddressGuard, Usage},
+    address_guard::{AddressGuard, Usage},
     attempt::Attempt,
-    connector::{self, Connector},
+    connector::Connector,
     metrics::Metrics,
-    request::{RequestError, RequestTemplate},
+    request::RequestTemplate,
     resolver::Resolver,
     response::ReceiverResponse,
+    send_error::SendError,
     test_send,
 };
 
@@ -53,66 +51,6 @@ pub(crate) struct Sender {
     timeout: Duration,
     clock: fn() -> SystemTime,
     metrics: Metrics,
-}
-
-/// Why an attempt failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    #[error("no response")]
-    NoResponse(#[source] legacy::Error),
-    #[error("the response was cut off")]
-    IncompleteResponse(#[source] hyper::Error),
-    #[error("receiver responded with {0}, not 2xx")]
-    Status(StatusCode),
-    #[error("no complete response within {0:?}")]
-    Timeout(Duration),
-}
-
-impl Error {
-    pub(crate) fn failure(&self) -> Failure {
-        match self {
-            Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
-            // These request errors are core's, not the receiver's, and logged as such. No failure
-            // code exists for them: they are retried like any other.
-            Self::Request(
-                RequestError::Name(_)
-                | RequestError::NoSecret
-                | RequestError::Secret(_)
-                | RequestError::Header(_),
-            )
-            | Self::IncompleteResponse(_) => Failure::Protocol,
-            Self::NoResponse(error) => failure_without_response(error),
-            Self::Status(_) => Failure::Status,
-            Self::Timeout(_) => Failure::Timeout,
-        }
-    }
-}
-
-fn failure_without_response(error: &legacy::Error) -> Failure {
-    use address_guard::Error as Guard;
-    let connector = error.source().and_then(|source| source.downcast_ref());
-    match connector {
-        Some(connector::Error::Guard(Guard::Dns(_))) => Failure::Dns,
-        Some(connector::Error::Guard(Guard::Denied(_))) => Failure::AddressRefused,
-        // `TooManyAbandoned` occurs once the attempt that opened the connection has ended: none gets it.
-        Some(connector::Error::Guard(Guard::Connect(_)) | connector::Error::TooManyAbandoned) => {
-            Failure::Connect
-        }
-        Some(connector::Error::Tls(_)) => Failure::Tls,
-        Some(connector::Error::Timeout(_)) => Failure::Timeout,
-        // Also if the request waited for a pooled connection that was lost.
-        None if error.is_connect() => Failure::Connect,
-        // An HTTP/2 connection without an answer to a ping.
-        None if is_timeout(error) => Failure::Timeout,
-        None => Failure::Protocol,
-    }
-}
-
-fn is_timeout(error: &legacy::Error) -> bool {
-    let cause: Option<&hyper::Error> = error.source().and_then(|source| source.downcast_ref());
-    cause.is_some_and(hyper::Error::is_timeout)
 }
 
 impl Sender {
@@ -177,11 +115,11 @@ impl Sender {
         let post = attempt.run(self.post(&notification, &mut response));
         let result = tokio::time::timeout(timeout, post)
             .await
-            .unwrap_or(Err(Error::Timeout(timeout)));
+            .unwrap_or(Err(SendError::Timeout(timeout)));
 
         // A failure status counts even if its body does not arrive in time.
         let result = match response.status {
-            Some(status) if !status.is_success() => Err(Error::Status(status)),
+            Some(status) if !status.is_success() => Err(SendError::Status(status)),
             _ => result,
         };
         let failure = match &result {
@@ -226,21 +164,21 @@ impl Sender {
         &self,
         notification: &Notification,
         received: &mut ReceiverResponse,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SendError> {
         let request = self.template.build(notification, (self.clock)())?;
         let response = if notification.test {
             self.test_client.request(request).await
         } else {
             self.send_request(request).await
         }
-        .map_err(Error::NoResponse)?;
+        .map_err(SendError::NoResponse)?;
 
         let (head, body) = response.into_parts();
         received.read_head(head.status, &head.headers, (self.clock)());
         received
             .read_body(body)
             .await
-            .map_err(Error::IncompleteResponse)
+            .map_err(SendError::IncompleteResponse)
     }
 
     /// Sends a request. Retries once if the receiver closed an idle connection as it was reused.
@@ -321,7 +259,7 @@ fn end(span: TraceSpan, outcome: &Outcome) {
     span.end();
 }
 
-fn log(notification: &Notification, error: &Error) {
+fn log(notification: &Notification, error: &SendError) {
     let span = TraceSpan::current();
     let trace_id = || {
         let span = span.as_ref();
@@ -331,7 +269,7 @@ fn log(notification: &Notification, error: &Error) {
     let attempt = notification.attempt;
     match error {
         // A defect of core or the dispatcher, not of the receiver.
-        Error::Request(error) => tracing::error!(
+        SendError::Request(error) => tracing::error!(
             notification.name = name,
             notification.attempt = attempt,
             trace.id = trace_id(),

@@ -6,10 +6,10 @@ use egress::Denied;
 use proto::Outcome;
 use rustls::ProtocolVersion;
 
-use crate::{address_guard, attempt::Phases, sender::Error};
+use crate::{address_guard, attempt::Phases, send_error::SendError};
 
 /// Adds the phases of an attempt, and its error if it failed.
-pub(crate) fn describe(outcome: Outcome, phases: Phases, error: Option<&Error>) -> Outcome {
+pub(crate) fn describe(outcome: Outcome, phases: Phases, error: Option<&SendError>) -> Outcome {
     let elapsed = |from: Option<Duration>, to: Option<Duration>| {
         prost_types::Duration::try_from(to?.checked_sub(from?)?).ok()
     };
@@ -30,12 +30,12 @@ pub(crate) fn describe(outcome: Outcome, phases: Phases, error: Option<&Error>) 
 }
 
 /// Describes why an attempt failed: the error and its root cause.
-fn detail(error: &Error) -> String {
+fn detail(error: &SendError) -> String {
     let causes = iter::successors(error.source(), |&cause| cause.source());
     match causes.last() {
         None => error.to_string(),
         // These messages already contain their causes.
-        Some(_) if matches!(error, Error::Request(_)) => error.to_string(),
+        Some(_) if matches!(error, SendError::Request(_)) => error.to_string(),
         // The message must not disclose addresses of the platform's network.
         Some(cause)
             if matches!(

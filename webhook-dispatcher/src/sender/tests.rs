@@ -8,9 +8,7 @@ use std::{
 
 use egress::Policy;
 use futures_util::future::BoxFuture;
-use hyper_util::rt::TokioIo;
 use process::metrics::Exposition;
-use tokio::net::TcpStream;
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -158,19 +156,4 @@ async fn an_attempt_is_counted_unless_it_is_a_test() {
     let expected =
         r#"delivery_notification_attempt_duration_seconds_count{outcome="address_refused"} 1"#;
     assert_eq!(counts, [expected]);
-}
-
-/// The client's pool reports so that a connection was lost before its first request.
-#[tokio::test]
-async fn a_connect_error_that_is_not_our_connectors_is_a_connect_failure() {
-    let connector = tower::service_fn(|_: http::Uri| {
-        let error = io::Error::other("no connection");
-        std::future::ready(Err::<TokioIo<TcpStream>, _>(error))
-    });
-    let client = Client::builder(TokioExecutor::new()).build::<_, Full<Bytes>>(connector);
-
-    let uri = http::Uri::from_static("http://shop.example/");
-    let error = client.get(uri).await.unwrap_err();
-
-    assert_eq!(failure_without_response(&error), Failure::Connect);
 }
