@@ -21,7 +21,7 @@ use tonic::{
     transport::{Channel, Endpoint, Server, server::TcpIncoming},
 };
 
-use crate::{endpoints::get, load::Load};
+use crate::{load::Load, requests::get};
 
 /// The argument of a process that runs the server.
 pub(crate) const ARGUMENT: &str = "empty-server";

@@ -5,9 +5,9 @@ use rusqlite::Connection;
 
 use crate::{
     comparison::{compare, new_database},
-    endpoints::{create, create_webhook},
     platform::Platform,
     postgres::Postgres,
+    requests::{create, create_webhook},
 };
 
 /// The numbers of deliveries, if the command line has none.
@@ -35,8 +35,10 @@ async fn filled(database: &'static str, size: u64, postgres: &Postgres) -> Platf
     let name = format!("growth_{size}");
     let url = (database == "PostgreSQL").then(|| new_database(postgres, &name));
     let mut platform = Platform::start(database, url.as_deref()).await;
-    platform.fetch(create(&platform)).await;
-    platform.fetch(create_webhook(&platform)).await;
+    platform.fetch(create(&platform.authorization)).await;
+    platform
+        .fetch(create_webhook(&platform.authorization))
+        .await;
     platform.stop().await;
     let target = match url {
         Some(_) => Target::Postgres(postgres, name),

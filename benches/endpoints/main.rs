@@ -20,6 +20,7 @@ mod open_loop;
 mod overload;
 mod pgbench;
 mod platform;
+mod requests;
 mod table;
 
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -53,11 +54,12 @@ use std::{
 
 use self::{
     empty_server::EmptyServer,
-    endpoints::{Endpoint, create},
+    endpoints::Endpoint,
     load::Load,
     pgbench::Pgbench,
     platform::Platform,
     postgres::Postgres,
+    requests::create,
     table::{Rates, print_costs, print_ratios},
 };
 
@@ -151,7 +153,11 @@ async fn measure_endpoints(platforms: &[&Platform]) {
 async fn measure_creates(platform: &Platform, postgres: &Postgres) {
     let pgbench = Pgbench::prepare(postgres);
     for connections in PGBENCH_CONNECTIONS {
-        let load = Load::new(&platform.base_url, vec![create(platform)], connections);
+        let load = Load::new(
+            &platform.base_url,
+            vec![create(&platform.authorization)],
+            connections,
+        );
         let mut rates = Rates::default();
         for round in 0..ROUNDS {
             progress("creates and pgbench", round);

@@ -11,8 +11,8 @@ use hyper::{Request, StatusCode, header::RETRY_AFTER};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use crate::{
-    endpoints::Body,
     load::{Connection, Load, connect},
+    requests::Body,
 };
 
 /// How many connections there are at most. Requests are not sent while all are in use.

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::{
-    endpoints::{Body, token},
+    requests::{Body, token},
     reserved_addr::reserve_addr,
     server::Server,
 };
@@ -66,7 +66,7 @@ impl Platform {
             server,
             directory,
         };
-        let issued = platform.fetch(token(&platform)).await;
+        let issued = platform.fetch(token(&platform.credentials)).await;
         platform.authorization = format!("Bearer {}", text(&issued["access_token"]));
         platform
     }
