@@ -14,16 +14,13 @@ use tonic::{Request, Response, Status};
 
 use super::{
     caller::Caller,
-    delivery_creation::new_delivery,
+    delivery_creation::{DeliveryCreator, new_delivery},
     filters,
     freshness::Freshness,
     idempotency::Idempotency,
     lookup, messages,
     notifications::{Outbox, PendingDispatch},
-    pages,
-    planning::Planner,
-    quotas::DeliveryQuotas,
-    quotes::{self, Quotes},
+    pages, quotes,
 };
 use storage::{Storage, pages::Cursor, slot_bookings};
 
@@ -33,10 +30,8 @@ pub(super) struct Deliveries {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
-    pub(super) planner: Arc<Planner>,
-    pub(super) quotes: Arc<Quotes>,
+    pub(super) creator: DeliveryCreator,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) quotas: DeliveryQuotas,
     pub(super) metrics: Metrics,
 }
 
@@ -58,8 +53,8 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         }
 
         let draft = (request.delivery, request.violations);
-        let created = Box::pin(self.plan_and_create(&caller, draft, request_key));
-        Ok(created.await?)
+        let created = self.creator.plan_and_create(&caller, draft, request_key);
+        Ok(Box::pin(created).await?)
     }
 
     async fn assert_delivery(
@@ -71,7 +66,10 @@ impl proto::deliveries_server::Deliveries for Deliveries {
 
         let request = request.into_inner();
         let draft = (request.delivery, request.violations);
-        let planned = self.plan_draft(&caller, draft, Freshness::Current).await?;
+        let planned = self
+            .creator
+            .plan_draft(&caller, draft, Freshness::Current)
+            .await?;
         if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();
             let found = storage::retail_prices::find_use(reader, store.id, quote.id)

@@ -1,6 +1,8 @@
 //! Creates deliveries: plans them with the definitions that this core has cached, and again if these
 //! have changed.
 
+use std::sync::Arc;
+
 use domain::{delivery::Delivery, store::Store};
 use prost::Message as _;
 use tonic::Response;
@@ -8,20 +10,20 @@ use uuid::Uuid;
 
 use super::{
     caller::Caller,
-    deliveries::Deliveries,
     freshness::Freshness,
-    idempotency::RequestKey,
+    idempotency::{Idempotency, RequestKey},
     lookup, messages,
-    planning::{Draft, PlannedDelivery},
-    quotes,
+    planning::{Draft, PlannedDelivery, Planner},
+    quotas::DeliveryQuotas,
+    quotes::{self, Quotes},
 };
 use storage::{
-    Session,
+    Session, Storage,
     delivery_insertion::{self, NewDelivery},
     slot_bookings,
 };
 
-use crate::error::Error;
+use crate::{error::Error, metrics::Metrics};
 
 /// The reasons of violations that a store's definitions decide about: its price list, its time slot and
 /// the zones.
@@ -36,7 +38,17 @@ const REASONS_OF_DEFINITIONS: [&str; 5] = [
 /// The most times that a delivery is planned.
 const MAX_PLANS: usize = 5;
 
-impl Deliveries {
+/// Plans and creates deliveries.
+pub(super) struct DeliveryCreator {
+    pub(super) storage: Arc<Storage>,
+    pub(super) idempotency: Arc<Idempotency>,
+    pub(super) planner: Arc<Planner>,
+    pub(super) quotes: Arc<Quotes>,
+    pub(super) quotas: DeliveryQuotas,
+    pub(super) metrics: Metrics,
+}
+
+impl DeliveryCreator {
     /// Plans a draft and creates the delivery, again with the current definitions if those of the
     /// first plan may have changed or its time slot was booked meanwhile.
     pub(super) async fn plan_and_create(

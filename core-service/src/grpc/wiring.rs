@@ -25,6 +25,7 @@ use super::{
     client_limit::ClientLimit,
     definitions::Definitions,
     deliveries::Deliveries,
+    delivery_creation::DeliveryCreator,
     events::{self, EventFeed, Events, Sequencer},
     idempotency::Idempotency,
     master_keys::MasterKeys,
@@ -185,14 +186,20 @@ pub(crate) fn wire(
         idempotency: Arc::clone(&idempotency),
         geocoder: Arc::clone(&geocoder),
     };
+    let creator = DeliveryCreator {
+        storage: Arc::clone(&storage),
+        idempotency: Arc::clone(&idempotency),
+        planner: Arc::clone(&planner),
+        quotes: Arc::clone(&quotes),
+        quotas: DeliveryQuotas::new(config.deliveries),
+        metrics: metrics.clone(),
+    };
     let deliveries = Deliveries {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
         idempotency: Arc::clone(&idempotency),
-        planner: Arc::clone(&planner),
-        quotes: Arc::clone(&quotes),
+        creator,
         outbox: Arc::clone(&outbox),
-        quotas: DeliveryQuotas::new(config.deliveries),
         metrics: metrics.clone(),
     };
     let events = Events {
