@@ -30,7 +30,7 @@ use super::{
     idempotency::Idempotency,
     master_keys::MasterKeys,
     notifications::{
-        Notifications, Outbox, Queue, StreamServer, Streams, attempt_log, write_attempts,
+        Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log, write_attempts,
     },
     personal_data::PersonalData,
     planning::Planner,
@@ -132,8 +132,10 @@ pub(crate) fn wire(
         attempt_log,
         events_written: events_written.clone(),
     });
+    let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
     let stream_server = Arc::new(StreamServer {
         queue: Arc::clone(&queue),
+        test_sends: Arc::clone(&test_sends),
         shutdown: lifecycle.shutdown.clone(),
     });
     let feed = Arc::new(EventFeed::new(
@@ -282,6 +284,7 @@ pub(crate) fn wire(
         idempotency: Arc::clone(&idempotency),
         secret_box,
         streams,
+        test_sends,
         egress: config.egress.clone(),
         notification_retention: config.webhooks.notification_retention,
     };

@@ -19,6 +19,7 @@ use super::{
     queue::Queue,
     stream_server::StreamServer,
     streams::{Streams, UnsentLeases},
+    test_sends::TestSends,
 };
 use crate::{grpc::webhook_secrets, metrics::Metrics, secret_box::SecretBox};
 
@@ -42,6 +43,7 @@ pub(super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
 
 pub(super) fn stream_server(queue: Arc<Queue>) -> StreamServer {
     StreamServer {
+        test_sends: Arc::new(TestSends::new(Arc::clone(&queue.streams))),
         queue,
         shutdown: CancellationToken::new(),
     }

@@ -36,7 +36,7 @@ pub(super) use self::{
     reports::failure,
     stream_server::StreamServer,
     streams::Streams,
-    test_sends::OUTCOME_TIMEOUT,
+    test_sends::{OUTCOME_TIMEOUT, TestSends},
 };
 use super::{authenticator::Authenticator, caller::Caller};
 

@@ -22,7 +22,7 @@ impl StreamServer {
         let outcomes = request.outcomes.into_iter();
         let (of_tests, outcomes): (Vec<_>, Vec<_>) =
             outcomes.partition(|outcome| outcome.lease_token.is_empty());
-        self.queue.streams.complete_tests(of_tests);
+        self.test_sends.complete(of_tests);
         let reported = outcomes.iter().filter_map(reports::reported_outcome);
         let reported: Vec<_> = reported.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
@@ -106,7 +106,7 @@ mod tests {
         let (responses, _sent) = mpsc::channel(1);
         let _open = server.queue.streams.open(&responses);
         let sample = proto::Notification::default();
-        let mut test = pin!(server.queue.streams.test(StoreId::new(), sample));
+        let mut test = pin!(server.test_sends.send(StoreId::new(), sample));
         assert!(test.as_mut().now_or_never().is_none());
         let outcome = |lease_token: &str| proto::Outcome {
             lease_token: lease_token.to_owned(),

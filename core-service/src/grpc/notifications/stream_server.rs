@@ -9,6 +9,7 @@ use tonic::Status;
 use super::{
     queue::Queue,
     streams::{DispatcherStream, Responses},
+    test_sends::TestSends,
 };
 
 use crate::error::Error;
@@ -16,6 +17,7 @@ use crate::error::Error;
 /// Serves dispatcher streams.
 pub(in crate::grpc) struct StreamServer {
     pub(in crate::grpc) queue: Arc<Queue>,
+    pub(in crate::grpc) test_sends: Arc<TestSends>,
     /// Ends the streams.
     pub(in crate::grpc) shutdown: CancellationToken,
 }
@@ -38,7 +40,7 @@ impl StreamServer {
             closed.cancel();
             self.queue.streams.close(&stream);
             if !is_half_closed {
-                self.queue.streams.fail_tests(&stream);
+                self.test_sends.fail(&stream);
             }
         };
         let pushing = async {
@@ -104,7 +106,7 @@ mod tests {
             let incoming = ReceiverStream::new(incoming);
             let mut serving = pin!(server.serve(incoming, &responses, revoked.as_mut()));
             let sample = proto::Notification::default();
-            let mut test = pin!(server.queue.streams.test(StoreId::new(), sample));
+            let mut test = pin!(server.test_sends.send(StoreId::new(), sample));
             tokio::select! {
                 biased;
                 ended = &mut serving => panic!("the stream ends: {ended:?}"),
@@ -124,7 +126,7 @@ mod tests {
             if is_half_closed {
                 assert!(result.is_none(), "{result:?}");
                 let outcome = proto::Outcome::default();
-                server.queue.streams.complete_tests(vec![outcome.clone()]);
+                server.test_sends.complete(vec![outcome.clone()]);
                 assert_eq!(test.await.unwrap(), outcome);
             } else {
                 assert!(

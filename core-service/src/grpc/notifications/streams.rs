@@ -15,10 +15,7 @@ use tokio::{
 use tonic::Status;
 use uuid::Uuid;
 
-use super::{
-    flow_control::{FlowControl, InFlightNotification},
-    test_sends::TestsInFlight,
-};
+use super::flow_control::{FlowControl, InFlightNotification};
 
 use storage::notifications::{ClaimedNotification, NewNotification};
 
@@ -40,7 +37,6 @@ pub(in crate::grpc) struct Streams {
     unsent_leases: mpsc::UnboundedSender<Lease>,
     /// Signalled when notifications become claimable.
     pub(super) notifications_ready: watch::Sender<()>,
-    pub(super) tests: TestsInFlight,
 }
 
 /// Pre-leased notifications that were not sent: their leases are to be released.
@@ -87,7 +83,6 @@ impl Streams {
             open: Mutex::default(),
             unsent_leases,
             notifications_ready: watch::Sender::new(()),
-            tests: TestsInFlight::default(),
         };
         (streams, receiver)
     }

@@ -23,27 +23,39 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_PER_STREAM: usize = 32;
 const MAX_PER_STORE: usize = 4;
 
-/// The samples in flight, by their names.
-pub(super) type TestsInFlight = Mutex<HashMap<String, InFlightTest>>;
+/// The samples that are sent on the streams of this process.
+#[derive(Debug)]
+pub(in crate::grpc) struct TestSends {
+    streams: Arc<Streams>,
+    /// By the names of the samples.
+    in_flight: Mutex<HashMap<String, InFlightTest>>,
+}
 
 /// A sample without an outcome yet. Its caller fails when it is dropped.
 #[derive(Debug)]
-pub(super) struct InFlightTest {
+struct InFlightTest {
     store_id: StoreId,
     stream: Arc<DispatcherStream>,
     outcome: oneshot::Sender<proto::Outcome>,
 }
 
-/// A sample's place in [`Streams::tests`], freed on drop.
+/// A sample's place in [`TestSends::in_flight`], freed on drop.
 struct TestReservation<'a> {
-    streams: &'a Streams,
+    test_sends: &'a TestSends,
     name: &'a str,
 }
 
-impl Streams {
+impl TestSends {
+    pub(in crate::grpc) fn new(streams: Arc<Streams>) -> Self {
+        Self {
+            streams,
+            in_flight: Mutex::default(),
+        }
+    }
+
     /// Forwards outcomes to their callers, if those still wait here.
-    pub(super) fn complete_tests(&self, outcomes: Vec<proto::Outcome>) {
-        let mut in_flight = self.tests.lock();
+    pub(super) fn complete(&self, outcomes: Vec<proto::Outcome>) {
+        let mut in_flight = self.in_flight.lock();
         for outcome in outcomes {
             if let Some(test) = in_flight.remove(&outcome.name) {
                 let _ = test.outcome.send(outcome);
@@ -52,20 +64,20 @@ impl Streams {
     }
 
     /// Fails the callers of a stream that was lost: its dispatcher may have ended without a report.
-    pub(super) fn fail_tests(&self, stream: &Arc<DispatcherStream>) {
-        self.tests
+    pub(super) fn fail(&self, stream: &Arc<DispatcherStream>) {
+        self.in_flight
             .lock()
             .retain(|_, test| !Arc::ptr_eq(&test.stream, stream));
     }
 
     /// Sends a sample on a stream and waits for its outcome.
-    pub(in crate::grpc) async fn test(
+    pub(in crate::grpc) async fn send(
         &self,
         store_id: StoreId,
         sample: proto::Notification,
     ) -> Result<proto::Outcome, Error> {
         let name = sample.name.clone();
-        let (_reservation, responses, outcome) = self.reserve_test(store_id, &name)?;
+        let (_reservation, responses, outcome) = self.reserve(store_id, &name)?;
         let permit = timeout(SEND_TIMEOUT, responses.reserve_owned()).await;
         let Ok(Ok(permit)) = permit else {
             return Err(Error::NoDispatcher);
@@ -81,7 +93,7 @@ impl Streams {
     }
 
     /// Reserves a place on the stream with the fewest samples in flight.
-    fn reserve_test<'a>(
+    fn reserve<'a>(
         &'a self,
         store_id: StoreId,
         name: &'a str,
@@ -94,14 +106,14 @@ impl Streams {
         Error,
     > {
         // Held until the sample is in flight: a stream that closes meanwhile fails it.
-        let mut in_flight = self.tests.lock();
+        let mut in_flight = self.in_flight.lock();
         let count_on = |stream: &Arc<DispatcherStream>| {
             let tests = in_flight.values();
             tests
                 .filter(|test| Arc::ptr_eq(&test.stream, stream))
                 .count()
         };
-        let stream = self.least_loaded(count_on);
+        let stream = self.streams.least_loaded(count_on);
         let (stream, responses) = stream.ok_or(Error::NoDispatcher)?;
         let of_store = in_flight.values().filter(|test| test.store_id == store_id);
         if of_store.count() >= MAX_PER_STORE || count_on(&stream) >= MAX_PER_STREAM {
@@ -115,7 +127,7 @@ impl Streams {
         };
         in_flight.insert(name.to_owned(), test);
         let reservation = TestReservation {
-            streams: self,
+            test_sends: self,
             name,
         };
         Ok((reservation, responses, outcome))
@@ -124,7 +136,7 @@ impl Streams {
 
 impl Drop for TestReservation<'_> {
     fn drop(&mut self) {
-        self.streams.tests.lock().remove(self.name);
+        self.test_sends.in_flight.lock().remove(self.name);
     }
 }
 
@@ -135,8 +147,8 @@ mod tests {
 
     use super::{super::streams::Response, *};
 
-    fn streams() -> Streams {
-        Streams::new().0
+    fn test_sends() -> TestSends {
+        TestSends::new(Arc::new(Streams::new().0))
     }
 
     fn sample(name: &str) -> proto::Notification {
@@ -160,29 +172,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_test_fails_without_an_open_stream() {
-        let streams = streams();
-        let result = streams.test(StoreId::new(), sample("a")).await;
+        let test_sends = test_sends();
+        let result = test_sends.send(StoreId::new(), sample("a")).await;
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
 
         let (responses, _sent) = mpsc::channel(4);
-        let (stream, _pre_leased) = streams.open(&responses);
-        streams.close(&stream);
-        let result = streams.test(StoreId::new(), sample("a")).await;
+        let (stream, _pre_leased) = test_sends.streams.open(&responses);
+        test_sends.streams.close(&stream);
+        let result = test_sends.send(StoreId::new(), sample("a")).await;
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
     }
 
     /// Such as one whose handler panicked.
     #[tokio::test]
     async fn a_stream_that_accepts_nothing_is_passed_over() {
-        let streams = streams();
+        let test_sends = test_sends();
         let (responses, _) = mpsc::channel(4);
-        let _broken = streams.open(&responses);
+        let _broken = test_sends.streams.open(&responses);
         drop(responses);
         let (responses, mut stream) = mpsc::channel(4);
-        let _open = streams.open(&responses);
+        let _open = test_sends.streams.open(&responses);
 
         for name in ["a", "b"] {
-            let mut test = Box::pin(streams.test(StoreId::new(), sample(name)));
+            let mut test = Box::pin(test_sends.send(StoreId::new(), sample(name)));
             assert!(test.as_mut().now_or_never().is_none());
             assert_eq!(sent(stream.recv().await.unwrap()), [name]);
         }
@@ -190,17 +202,17 @@ mod tests {
 
     #[tokio::test]
     async fn each_caller_gets_the_outcome_of_its_own_test() {
-        let streams = streams();
+        let test_sends = test_sends();
         let (responses, mut stream) = mpsc::channel(4);
-        let _open = streams.open(&responses);
-        let mut first = Box::pin(streams.test(StoreId::new(), sample("a")));
-        let mut second = Box::pin(streams.test(StoreId::new(), sample("b")));
+        let _open = test_sends.streams.open(&responses);
+        let mut first = Box::pin(test_sends.send(StoreId::new(), sample("a")));
+        let mut second = Box::pin(test_sends.send(StoreId::new(), sample("b")));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
         assert_eq!(sent(stream.recv().await.unwrap()), ["a"]);
         assert_eq!(sent(stream.recv().await.unwrap()), ["b"]);
 
-        streams.complete_tests(vec![outcome("b"), outcome("unknown"), outcome("a")]);
+        test_sends.complete(vec![outcome("b"), outcome("unknown"), outcome("a")]);
 
         assert_eq!(first.await.unwrap(), outcome("a"));
         assert_eq!(second.await.unwrap(), outcome("b"));
@@ -209,41 +221,41 @@ mod tests {
     #[tokio::test]
     async fn a_test_fails_with_its_stream_unless_the_stream_is_half_closed() {
         for is_half_closed in [true, false] {
-            let streams = streams();
+            let test_sends = test_sends();
             let (responses, mut sent) = mpsc::channel(4);
-            let (stream, _pre_leased) = streams.open(&responses);
-            let mut test = Box::pin(streams.test(StoreId::new(), sample("a")));
+            let (stream, _pre_leased) = test_sends.streams.open(&responses);
+            let mut test = Box::pin(test_sends.send(StoreId::new(), sample("a")));
             assert!(test.as_mut().now_or_never().is_none());
             sent.recv().await.unwrap().unwrap();
 
-            streams.close(&stream);
+            test_sends.streams.close(&stream);
             if is_half_closed {
-                let next = Box::pin(streams.test(StoreId::new(), sample("b"))).await;
+                let next = Box::pin(test_sends.send(StoreId::new(), sample("b"))).await;
                 assert!(matches!(next, Err(Error::NoDispatcher)), "{next:?}");
-                streams.complete_tests(vec![outcome("a")]);
+                test_sends.complete(vec![outcome("a")]);
                 assert_eq!(test.await.unwrap(), outcome("a"));
             } else {
-                streams.fail_tests(&stream);
+                test_sends.fail(&stream);
                 let result = test.now_or_never();
                 assert!(
                     matches!(result, Some(Err(Error::NoDispatcher))),
                     "{result:?}"
                 );
             }
-            assert!(streams.tests.lock().is_empty());
+            assert!(test_sends.in_flight.lock().is_empty());
         }
     }
 
     #[tokio::test]
     async fn tests_are_balanced_over_streams_and_limited_per_store_and_stream() {
-        let streams = streams();
+        let test_sends = test_sends();
         let (responses, sent): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(64)).unzip();
         for responses in &responses {
-            streams.open(responses);
+            test_sends.streams.open(responses);
         }
         let mut in_flight = Vec::new();
         let mut begin = |store_id, name: String| {
-            let mut test = Box::pin(streams.test(store_id, sample(&name)));
+            let mut test = Box::pin(test_sends.send(store_id, sample(&name)));
             let result = test.as_mut().now_or_never();
             in_flight.push(test);
             result
@@ -271,7 +283,7 @@ mod tests {
 
         // A cancelled call frees its capacity.
         drop(in_flight);
-        let again = Box::pin(streams.test(store, sample("again"))).now_or_never();
+        let again = Box::pin(test_sends.send(store, sample("again"))).now_or_never();
         assert!(again.is_none(), "{again:?}");
     }
 }

@@ -17,7 +17,12 @@ use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{caller::Caller, idempotency::Idempotency, lookup, messages, notifications::Streams};
+use super::{
+    caller::Caller,
+    idempotency::Idempotency,
+    lookup, messages,
+    notifications::{Streams, TestSends},
+};
 
 use storage::Storage;
 
@@ -29,6 +34,7 @@ pub(super) struct Webhooks {
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) secret_box: Arc<SecretBox>,
     pub(super) streams: Arc<Streams>,
+    pub(super) test_sends: Arc<TestSends>,
     pub(super) egress: egress::Policy,
     pub(super) notification_retention: Duration,
 }

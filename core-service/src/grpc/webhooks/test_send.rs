@@ -54,7 +54,7 @@ impl Webhooks {
             ..proto::Notification::default()
         };
 
-        let outcome = self.streams.test(webhook.store_id, sample).await?;
+        let outcome = self.test_sends.send(webhook.store_id, sample).await?;
 
         Ok(message(&webhook, id, outcome))
     }
