@@ -17,9 +17,9 @@ use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt as _};
 
 use crate::{
+    call_paths::{is_of_platform, is_public},
     connections::ConnectionInfo,
     error::{Error, Unauthenticated},
-    grpc::Authentication,
     rate_limits::RateLimits,
 };
 
@@ -56,10 +56,6 @@ const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Limit of the message of an anonymous call, in bytes: an API key, its secret and scopes,
 /// which are below 1 KiB.
 const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
-
-/// Path prefix of the platform's services. Other calls, health checks and reflection, are limited
-/// per connection.
-const PREFIX: &str = "/delivery.v1.";
 
 /// The limits of a server. Clones share them.
 #[derive(Clone)]
@@ -103,7 +99,8 @@ impl CallLimits {
         let connection =
             connection.unwrap_or_else(|| ConnectionInfo::new(Ipv4Addr::UNSPECIFIED.into()));
         let path = request.uri().path();
-        if !path.starts_with(PREFIX) {
+        // Health checks and reflection are limited per connection.
+        if !is_of_platform(path) {
             return match connection.try_acquire() {
                 Ok(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
                 Err(status) => {
@@ -117,7 +114,7 @@ impl CallLimits {
             IMPORT_ADDRESSES => Duration::MAX,
             _ => self.timeout,
         };
-        let is_anonymous = Authentication::is_public(path);
+        let is_anonymous = is_public(path);
         if let Err(error) = self.rate_limits.check_peer(connection.peer, is_anonymous) {
             return Ok(Status::from(error).into_http());
         }

@@ -9,6 +9,7 @@ mod backup;
 mod bootstrap;
 mod call_limits;
 mod call_observer;
+mod call_paths;
 mod config;
 mod connections;
 mod demo;

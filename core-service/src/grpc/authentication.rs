@@ -8,17 +8,11 @@ use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
 use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
-use crate::{call_limits::hold, error::Error, rate_limits::RateLimits};
+use crate::{call_limits::hold, call_paths::is_public, error::Error, rate_limits::RateLimits};
 
 /// Limit of the calls of a client in flight, until the end of their responses: half of all that a
 /// core serves, and as many as a gateway sends.
 pub(super) const MAX_CALLS_PER_CLIENT: usize = 1024;
-
-/// The path prefix of the services that need a caller.
-const PREFIX: &str = "/delivery.v1.";
-
-/// The path prefix of the service that needs none.
-const TOKENS: &str = "/delivery.v1.Tokens/";
 
 /// Authenticates calls.
 #[derive(Clone)]
@@ -30,11 +24,6 @@ pub(crate) struct Authentication {
 }
 
 impl Authentication {
-    /// Whether a path needs no caller.
-    pub(crate) fn is_public(path: &str) -> bool {
-        !path.starts_with(PREFIX) || path.starts_with(TOKENS)
-    }
-
     /// Counts a call against its caller's rate limit. Dispatchers have none: how often they report
     /// depends on what core sends them.
     fn count(&self, caller: Arc<Caller>) -> Result<Arc<Caller>, Error> {
@@ -54,7 +43,7 @@ impl Authentication {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        if Self::is_public(request.uri().path()) {
+        if is_public(request.uri().path()) {
             return inner.oneshot(request).await;
         }
         let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));

@@ -41,7 +41,6 @@ mod wiring;
 mod zones;
 
 pub(crate) use self::{
-    authentication::Authentication,
     key_ring::{KeyRing, read_or_create as read_or_create_signing_keys},
     notifications::recover_orphaned_leases,
     wiring::wire,
