@@ -30,6 +30,7 @@ pub mod webhooks;
 pub mod zones;
 
 mod changes;
+mod concurrent_writes;
 mod connect;
 mod connections;
 mod error;

@@ -18,9 +18,9 @@ use tokio::{
 
 use super::{
     Error,
+    concurrent_writes::{WRITE_TIMEOUT, spawned, with_retries},
     connections::Connections,
     delivery_insertion::{BATCH_SIZES, NewDelivery, insert_together},
-    storage::{WRITE_TIMEOUT, spawned, with_retries},
 };
 
 /// How many statements run at the same time. With more, fewer deliveries share one.

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use process::{metrics::Registry, traces::Origin};
+use process::metrics::Registry;
 use sea_orm::DbBackend;
 
 use super::{
     Error, HealthCheck, WriteError,
+    concurrent_writes::{self, WRITE_TIMEOUT},
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
     delivery_insertion::{self, NewDelivery},
-    error,
     generation::Generation,
     group_commit::GroupCommit,
     schema,
@@ -33,10 +33,6 @@ enum Writer {
     /// `PostgreSQL`: one transaction per write, retried after a serialization failure.
     Concurrent(Connections, SharedInsertions),
 }
-
-/// The timeout of a write: longer than any takes while the database responds, and less than the
-/// gateway's 30 s, so that the caller receives the error.
-pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The default limit of connections to `PostgreSQL`.
 pub const DEFAULT_DATABASE_CONNECTIONS: u32 = 20;
@@ -147,12 +143,8 @@ impl Storage {
                     .write(move |transaction| work.clone()(transaction))
                     .await
             }
-            Writer::Concurrent(connection, _) => {
-                let connection = connection.clone();
-                // Spawned, so that a cancelled caller does not interrupt the transaction.
-                let write =
-                    async move { with_retries(|| write_once(&connection, work.clone())).await };
-                spawned(write).await
+            Writer::Concurrent(connections, _) => {
+                concurrent_writes::write(connections.clone(), work).await
             }
         }
     }
@@ -195,39 +187,4 @@ impl Storage {
 pub(super) async fn open(url: &str) -> Result<Target, Error> {
     let opened = Box::pin(connect::open(url)).await;
     opened.map_err(|error| error.explained(url))
-}
-
-pub(super) async fn spawned<T, E>(
-    write: impl Future<Output = Result<T, E>> + Send + 'static,
-) -> Result<T, E>
-where
-    T: Send + 'static,
-    E: WriteError,
-{
-    tokio::spawn(Origin::current().run(write))
-        .await
-        .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
-}
-
-/// Repeats a write after serialization failures, until the timeout.
-pub(super) async fn with_retries<T, E, W>(write: impl Fn() -> W) -> Result<T, E>
-where
-    W: Future<Output = Result<T, E>>,
-    E: WriteError,
-{
-    let conflicts = |error: &E| matches!(error.as_storage(), Some(Error::SerializationFailure(_)));
-    let result = error::with_retries(WRITE_TIMEOUT, write, conflicts).await;
-    result.unwrap_or_else(|| Err(Error::Timeout.into()))
-}
-
-async fn write_once<T, E, W>(connections: &Connections, work: W) -> Result<T, E>
-where
-    W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>,
-    E: WriteError,
-{
-    let (session, checkout) = connections.begin().await.map_err(Error::from)?;
-    let result = work(&session).await;
-    let ended = checkout.end(session, result.is_ok()).await;
-    ended.map_err(Error::from)?;
-    result
 }
