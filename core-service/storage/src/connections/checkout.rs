@@ -6,7 +6,7 @@ use process::traces::TraceSpan;
 use sea_orm::{ConnAcquireErr, DbErr};
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::Instant};
 
-use super::{Shared, is_usable};
+use super::pool::{Pool, is_usable};
 use crate::{
     error::is_serialization_failure,
     session::{Connection, Session},
@@ -18,7 +18,7 @@ use crate::{
 /// connection is tested before it is used again: it may be lost, or have a response to read.
 pub(crate) struct Checkout {
     connection: Option<Connection>,
-    shared: Arc<Shared>,
+    pool: Arc<Pool>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -27,12 +27,12 @@ const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)
 impl Checkout {
     pub(super) fn new(
         connection: Connection,
-        shared: &Arc<Shared>,
+        pool: &Arc<Pool>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             connection: Some(connection),
-            shared: Arc::clone(shared),
+            pool: Arc::clone(pool),
             permit: Some(permit),
         }
     }
@@ -57,7 +57,7 @@ impl Checkout {
         let started = Instant::now();
         let committed = session.commit().await;
         let trace = TraceSpan::current();
-        let metrics = &self.shared.target.metrics;
+        let metrics = &self.pool.target.metrics;
         metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
         // After another error, the transaction may still be open.
         if committed
@@ -84,7 +84,7 @@ impl Checkout {
     }
 
     fn keep(mut self, connection: Connection) {
-        self.shared.keep(connection, self.permit.take());
+        self.pool.keep(connection, self.permit.take());
     }
 }
 
@@ -94,10 +94,10 @@ impl Drop for Checkout {
         else {
             return;
         };
-        let (shared, permit) = (Arc::clone(&self.shared), self.permit.take());
+        let (pool, permit) = (Arc::clone(&self.pool), self.permit.take());
         runtime.spawn(async move {
             if is_usable(&mut connection).await {
-                shared.keep(connection, permit);
+                pool.keep(connection, permit);
             }
         });
     }

@@ -5,90 +5,43 @@
 //! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
 mod checkout;
+mod pool;
 mod refusals;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use process::metrics::{Registry, Sample, Sampled};
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
     prelude::async_trait, sqlx,
 };
-use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, sleep, timeout, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     connect::{ACQUIRE_TIMEOUT, Target, is_refusal, is_starting},
     error::{is_serialization_failure, with_retries},
     metrics::{Metrics, POOL},
-    session::{Connection, Session, connect_error},
+    session::{Session, connect_error},
 };
 use checkout::Checkout;
-use refusals::Refusals;
+use pool::Pool;
 
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long a connection may be idle before it is tested when it is taken. One in constant use
-/// needs no test.
-const TEST_AFTER: Duration = Duration::from_secs(10);
-
-/// How long a test may take.
-const TEST_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Connections that were idle for longer are closed, one for each operation.
-const MAX_IDLE: Duration = Duration::from_mins(10);
-
-/// Connections that were opened earlier are closed after their operation: new ones are distributed
-/// again where servers or poolers share a name.
-const MAX_LIFETIME: Duration = Duration::from_mins(30);
 
 /// The longest pause between two attempts to connect to a server that is starting.
 const MAX_RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Clones share the connections.
 #[derive(Clone, Debug)]
-pub struct Connections(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    target: Target,
-    max: usize,
-    permits: Arc<Semaphore>,
-    /// The one that was used last is at the back.
-    idle: Mutex<VecDeque<Idle>>,
-    /// Has a clone for each operation that waits for a permit.
-    pending: Arc<()>,
-    refusals: Refusals,
-}
-
-#[derive(Debug)]
-struct Idle {
-    connection: Connection,
-    since: Instant,
-}
+pub struct Connections(Arc<Pool>);
 
 impl Connections {
     /// Opens no connection yet.
     pub(super) fn new(target: Target, max: u32) -> Self {
-        let max = usize::try_from(max).unwrap_or(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Shared {
-            target,
-            max,
-            permits: Arc::new(Semaphore::new(max)),
-            idle: Mutex::default(),
-            pending: Arc::default(),
-            refusals: Refusals::new(max),
-        }))
+        Self(Arc::new(Pool::new(target, max)))
     }
 
     /// Begins a transaction. A session that is dropped closes its connection, which rolls back.
@@ -102,15 +55,7 @@ impl Connections {
     /// Waits for the operations in progress, up to the timeout of a read, and closes the
     /// connections. All later operations fail.
     pub(super) async fn close(self) {
-        let all = u32::try_from(self.0.max).unwrap_or(u32::MAX);
-        // Held until the semaphore is closed: otherwise waiting operations would get the permits.
-        let _permits = timeout(READ_TIMEOUT, self.0.permits.acquire_many(all)).await;
-        self.0.permits.close();
-        let idle = std::mem::take(&mut *self.0.idle());
-        for Idle { connection, .. } in idle {
-            // Fails for a connection that is lost.
-            let _ = timeout(TEST_TIMEOUT, connection.close()).await;
-        }
+        self.0.close(READ_TIMEOUT).await;
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
@@ -119,45 +64,79 @@ impl Connections {
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
         self.0.target.metrics.register(registry);
-        let (pool, max) = (self.0.target.metrics.pool, self.0.max);
-        let shared = Arc::clone(&self.0);
+        let (name, max) = (self.0.target.metrics.pool, self.0.max);
+        let pool = Arc::clone(&self.0);
         registry.register(
             "db_client_connection_count",
             "Open database connections by state",
-            Sampled::new(move || shared.count()),
+            Sampled::new(move || pool.count()),
         );
         registry.register(
             "db_client_connection_max",
             "Limit of open database connections",
-            Sampled::new(move || vec![Sample::count(&[(POOL, pool)], max)]),
+            Sampled::new(move || vec![Sample::count(&[(POOL, name)], max)]),
         );
-        let shared = Arc::clone(&self.0);
+        let pool = Arc::clone(&self.0);
         registry.register(
             "db_client_connection_pending_requests",
             "Operations that wait for a database connection",
-            Sampled::new(move || {
-                let pending = Arc::strong_count(&shared.pending) - 1;
-                vec![Sample::count(&[(POOL, pool)], pending)]
-            }),
+            Sampled::new(move || vec![Sample::count(&[(POOL, name)], pool.pending())]),
         );
     }
 
     async fn acquire(&self) -> Result<Checkout, DbErr> {
-        let shared = &self.0;
+        let pool = &self.0;
         let asked_at = Instant::now();
         let deadline = asked_at + ACQUIRE_TIMEOUT;
         let mut failure = None;
-        let checkout = timeout_at(deadline, shared.check_out(&mut failure)).await;
-        let metrics = &shared.target.metrics;
+        let checkout = timeout_at(deadline, self.check_out(&mut failure)).await;
+        let metrics = &pool.target.metrics;
         metrics.waited(asked_at.elapsed());
         checkout.unwrap_or_else(|_| {
             metrics.timeouts.inc(metrics.pool);
-            let reason = failure.or_else(|| shared.refusals.reason());
+            let reason = failure.or_else(|| pool.refusals.reason());
             Err(reason.map_or(
                 DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
                 connect_error,
             ))
         })
+    }
+
+    /// Waits until there is a connection. Stores the error in `starting` while the server starts or
+    /// does not listen.
+    async fn check_out(&self, starting: &mut Option<Arc<sqlx::Error>>) -> Result<Checkout, DbErr> {
+        let pool = &self.0;
+        let mut pause = Duration::from_millis(10);
+        loop {
+            let permit = pool.permit().await?;
+            if let Some(connection) = pool.take_idle().await {
+                return Ok(Checkout::new(connection, pool, permit));
+            }
+            if !pool.refusals.may_connect() {
+                pool.refusals.withhold(permit);
+                continue;
+            }
+            match pool.target.connect().await {
+                Ok(connection) => {
+                    pool.refusals.opened();
+                    return Ok(Checkout::new(connection, pool, permit));
+                }
+                Err(error) if is_refusal(&error) => {
+                    pool.target.metrics.refused.inc();
+                    pool.refusals.refused(error);
+                    pool.refusals.withhold(permit);
+                }
+                Err(error) if is_starting(&error) => {
+                    *starting = Some(Arc::new(error));
+                    sleep(pause).await;
+                    pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
+                }
+                Err(error) => {
+                    pool.refusals.failed();
+                    return Err(connect_error(error));
+                }
+            }
+        }
     }
 
     /// Runs a read. Repeats it after serialization failures, until the timeout: at the isolation
@@ -169,114 +148,6 @@ impl Connections {
         let result = with_retries(READ_TIMEOUT, read, is_serialization_failure).await;
         result.unwrap_or(Err(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
     }
-}
-
-impl Shared {
-    /// Waits until there is a connection. Stores the error in `starting` while the server starts or
-    /// does not listen.
-    async fn check_out(
-        self: &Arc<Self>,
-        starting: &mut Option<Arc<sqlx::Error>>,
-    ) -> Result<Checkout, DbErr> {
-        let mut pause = Duration::from_millis(10);
-        loop {
-            let permit = self.permit().await?;
-            if let Some(connection) = self.take_idle().await {
-                return Ok(Checkout::new(connection, self, permit));
-            }
-            if !self.refusals.may_connect() {
-                self.refusals.withhold(permit);
-                continue;
-            }
-            match self.target.connect().await {
-                Ok(connection) => {
-                    self.refusals.opened();
-                    return Ok(Checkout::new(connection, self, permit));
-                }
-                Err(error) if is_refusal(&error) => {
-                    self.target.metrics.refused.inc();
-                    self.refusals.refused(error);
-                    self.refusals.withhold(permit);
-                }
-                Err(error) if is_starting(&error) => {
-                    *starting = Some(Arc::new(error));
-                    sleep(pause).await;
-                    pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
-                }
-                Err(error) => {
-                    self.refusals.failed();
-                    return Err(connect_error(error));
-                }
-            }
-        }
-    }
-
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, DbErr> {
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let _pending = Arc::clone(&self.pending);
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
-    }
-
-    /// The idle connection that was used last. Tests it if that was some time ago, and drops those
-    /// that were idle for longer if it fails: they are probably lost too, and each test takes time.
-    async fn take_idle(&self) -> Option<Connection> {
-        let idle = self.idle().pop_back()?;
-        let (mut connection, since) = (idle.connection, idle.since);
-        if since.elapsed() < TEST_AFTER || Box::pin(is_usable(&mut connection)).await {
-            return Some(connection);
-        }
-        self.idle().retain(|idle| idle.since > since);
-        None
-    }
-
-    /// Makes a connection idle, and closes the one that has been idle longest, if that is too long; or
-    /// closes the connection itself, if it was opened too long ago or all are being closed. Releases the
-    /// permit once the connection is idle or closed.
-    fn keep(&self, connection: Connection, permit: Option<OwnedSemaphorePermit>) {
-        let is_current = !self.permits.is_closed() && connection.opened_at.elapsed() < MAX_LIFETIME;
-        let (closing, permit) = if is_current {
-            let mut idle = self.idle();
-            let longest = idle.pop_front_if(|idle| idle.since.elapsed() >= MAX_IDLE);
-            let since = Instant::now();
-            idle.push_back(Idle { connection, since });
-            (longest.map(|longest| longest.connection), None)
-        } else {
-            (Some(connection), permit)
-        };
-        if let (Some(connection), Ok(runtime)) = (closing, Handle::try_current()) {
-            runtime.spawn(async move {
-                // Fails for a connection that is lost.
-                let _ = timeout(TEST_TIMEOUT, connection.close()).await;
-                drop(permit);
-            });
-        }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn count(&self) -> Vec<Sample> {
-        let idle = self.idle().len();
-        let unused = self.permits.available_permits() + self.refusals.withheld();
-        let used = self.max.saturating_sub(unused);
-        [("used", used), ("idle", idle)]
-            .map(|(state, count)| {
-                let labels = [
-                    (POOL, self.target.metrics.pool),
-                    ("db_client_connection_state", state),
-                ];
-                Sample::count(&labels, count)
-            })
-            .into()
-    }
-}
-
-async fn is_usable(connection: &mut Connection) -> bool {
-    matches!(timeout(TEST_TIMEOUT, connection.ping()).await, Ok(Ok(())))
 }
 
 /// Runs one statement on a connection, in a transaction of its own where sessions keep no prepared

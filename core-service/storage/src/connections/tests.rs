@@ -10,9 +10,13 @@ use process::metrics::Exposition;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{UnixListener, UnixStream},
+    time::timeout,
 };
 
-use super::*;
+use super::{
+    pool::{MAX_IDLE, MAX_LIFETIME, TEST_AFTER},
+    *,
+};
 use crate::{connect, fixture, rows};
 
 async fn connections(url: &str, max: u32) -> Connections {
