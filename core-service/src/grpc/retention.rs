@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use process::clock::Clock;
-use storage::{Storage, events, idempotency_keys, notifications, personal_data};
+use storage::{Storage, events, idempotency_keys, notifications, personal_data, webhooks};
 use tokio_util::sync::CancellationToken;
 
 use super::idempotency;
@@ -93,7 +93,7 @@ impl Retention {
         let before = cutoff(now, self.notifications);
         let removed = self.storage.write(move |transaction| {
             Box::pin(async move {
-                notifications::remove_old_failures(transaction, now).await?;
+                webhooks::remove_old_failures(transaction, now).await?;
                 notifications::remove_finished(transaction, before, BATCH).await
             })
         });

@@ -35,7 +35,7 @@ pub(crate) async fn recover_orphaned_leases(
                 } else {
                     storage::notifications::renew_all(transaction, LEASE_DURATION).await?;
                 }
-                storage::notifications::release_all_hosts(transaction).await?;
+                storage::webhooks::release_all_hosts(transaction).await?;
                 storage::events::release_sequencer_lease(transaction, None).await?;
                 Ok(())
             })

@@ -14,7 +14,10 @@ use super::{
     leases::MAX_LEASES_PER_STATEMENT,
     queue::Queue,
 };
-use storage::notifications::{AttemptReport, ClaimedBatch, HostOutcomes};
+use storage::{
+    notifications::{AttemptReport, ClaimedBatch},
+    webhooks::HostOutcomes,
+};
 
 use crate::error::Error;
 
@@ -112,7 +115,7 @@ impl Queue {
         }
         let recorded = self.storage.write(move |transaction| {
             Box::pin(async move {
-                storage::notifications::record_host_outcomes(transaction, &outcomes, now).await
+                storage::webhooks::record_host_outcomes(transaction, &outcomes, now).await
             })
         });
         match recorded.await {

@@ -11,14 +11,14 @@ use super::{
     due_batch::{DueBatch, due_batches},
     eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
     outbox::NewNotification,
-    queue, receiver_hosts,
+    queue,
     state::{LEASED, is_pending},
 };
 use crate::prelude::*;
 use crate::{
     entity::notification::{Column, Entity, Model},
     lease_clock,
-    webhooks::Target,
+    webhooks::{Target, receiver_hosts},
 };
 
 /// A notification under a lease, with its target.

@@ -10,7 +10,6 @@ use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
 use super::{
     queue::{notifications_of_outer_webhook, subquery},
-    receiver_hosts,
     state::is_leased,
 };
 use crate::prelude::*;
@@ -21,7 +20,7 @@ use crate::{
         webhook::{Column, Entity, Model},
     },
     lease_clock,
-    webhooks::Target,
+    webhooks::{Target, receiver_hosts},
 };
 
 /// The remaining time of a lease when its in-flight window ends.

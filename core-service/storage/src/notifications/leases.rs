@@ -7,13 +7,14 @@ use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
     cancellation::{cancel, lock_skip_locked},
-    queue, receiver_hosts,
+    queue,
     state::{PENDING, is_leased},
 };
 use crate::prelude::*;
 use crate::{
     entity::notification::{Column, Entity},
     lease_clock,
+    webhooks::receiver_hosts,
 };
 
 /// Makes notifications pending again that still have these leases. Returns how many.

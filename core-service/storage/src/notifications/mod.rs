@@ -18,7 +18,7 @@
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
 //! 4. Hosts of unproven webhooks. A claim locks them after their webhooks. Outcomes change them in
-//!    a transaction of their own ([`record_host_outcomes`]); two of those may deadlock, and are
+//!    a transaction of their own ([`record_host_outcomes`](super::webhooks::record_host_outcomes)); two of those may deadlock, and are
 //!    retried.
 //!
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
@@ -41,7 +41,6 @@ mod outcome_plan;
 mod outcomes;
 pub(super) mod queue;
 mod receiver_health;
-pub(super) mod receiver_hosts;
 mod retention;
 pub(super) mod state;
 #[cfg(test)]
@@ -56,6 +55,5 @@ pub use self::{
     leases::{is_any_expired, release, release_all, release_expired, renew_all},
     outbox::{NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
-    receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
     retention::remove_finished,
 };

@@ -18,7 +18,6 @@ use super::{
     leases::under_leases,
     outcome_plan::OutcomePlan,
     receiver_health::{self, SavedHealth},
-    receiver_hosts::HostOutcomes,
     state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
 };
 use crate::prelude::*;
@@ -28,7 +27,7 @@ use crate::{
         notification::{Column, Entity, Model},
     },
     events,
-    webhooks::{self, WebhookKey},
+    webhooks::{self, HostOutcomes, WebhookKey},
 };
 
 /// The changes that a batch of reports caused.

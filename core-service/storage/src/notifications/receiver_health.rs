@@ -9,14 +9,14 @@ use domain::{
 };
 use sea_orm::sea_query::ExprTrait as _;
 
-use super::{queue::moved_forward, receiver_hosts::HostOutcomes};
+use super::queue::moved_forward;
 use crate::prelude::*;
 use crate::{
     entity::{
         instant::Instant,
         webhook::{Column, Entity, Model},
     },
-    webhooks::{self, WebhookKey, any_of},
+    webhooks::{self, HostOutcomes, WebhookKey, any_of},
 };
 
 /// The outcomes of a batch of attempts per webhook.

@@ -1,6 +1,7 @@
 //! Webhooks. Their secrets are encrypted.
 
 mod dispatch;
+pub(super) mod receiver_hosts;
 
 use domain::{
     event::EventName,
@@ -10,16 +11,18 @@ use domain::{
 };
 use sea_orm::PaginatorTrait;
 
-pub use self::dispatch::{Target, WebhookKey};
 pub(super) use self::dispatch::{
     any_of, disable, in_lock_order, is_any_failing_since, keys, lock, subscribers,
+};
+pub use self::{
+    dispatch::{Target, WebhookKey},
+    receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
 };
 use super::{
     entity::{
         instant,
         webhook::{ActiveModel, Column, Entity, Model},
     },
-    notifications::receiver_hosts,
     webhook_secrets,
 };
 use crate::prelude::*;

@@ -203,7 +203,9 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
         assert_eq!(released, 1);
         assert_eq!(store.claim(NOW).await.len(), 1);
         store
-            .write(|transaction| Box::pin(async move { release_all_hosts(transaction).await }))
+            .write(|transaction| {
+                Box::pin(async move { webhooks::release_all_hosts(transaction).await })
+            })
             .await;
         assert!(
             store.claim(NOW).await.is_empty(),
@@ -221,7 +223,7 @@ async fn old_failures_are_removed() {
         let count = async |now| {
             store
                 .write(move |transaction| {
-                    Box::pin(async move { remove_old_failures(transaction, now).await })
+                    Box::pin(async move { webhooks::remove_old_failures(transaction, now).await })
                 })
                 .await;
             receiver_host::Entity::find()

@@ -273,7 +273,7 @@ impl TestStore {
         let hosts = applied.hosts.clone();
         self.write(move |transaction| {
             let hosts = hosts.clone();
-            Box::pin(async move { record_host_outcomes(transaction, &hosts, now).await })
+            Box::pin(async move { webhooks::record_host_outcomes(transaction, &hosts, now).await })
         })
         .await;
         applied

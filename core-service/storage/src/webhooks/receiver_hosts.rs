@@ -14,6 +14,7 @@ use domain::{
 use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;
 
+use super::dispatch::{any_of, lock};
 use crate::prelude::*;
 use crate::{
     entity::{
@@ -22,7 +23,6 @@ use crate::{
         webhook,
     },
     lease_clock,
-    webhooks::{self, any_of},
 };
 
 /// The outcomes of attempts at hosts of unproven webhooks.
@@ -42,7 +42,7 @@ impl HostOutcomes {
 
 /// Whether the host of the webhook in the outer statement may be called for its store's unproven
 /// webhooks. Webhooks with failed attempts wait a little longer than others.
-pub(super) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
+pub(crate) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
     let paused_after = CaseStatement::new()
         .case(
             webhook::Column::ReceiverHealth.is_null(),
@@ -91,7 +91,7 @@ fn pause_cutoff(extension: SignedDuration, now: Timestamp) -> SimpleExpr {
 
 /// Occupies free hosts for a notification each, until its outcome or the end of its lease. Returns
 /// those that were free.
-pub(super) async fn occupy(
+pub(crate) async fn occupy(
     transaction: &impl ConnectionTrait,
     hosts: BTreeSet<(StoreId, &str)>,
     lease: Duration,
@@ -177,7 +177,7 @@ async fn prove_others(
         .add(is_any(accepted, key))
         .add(webhook::Column::IsProven.eq(false))
         .add(webhook::Column::FailingSince.is_null());
-    let others = webhooks::lock(transaction, others, LockType::NoKeyUpdate).await?;
+    let others = lock(transaction, others, LockType::NoKeyUpdate).await?;
     if others.is_empty() {
         return Ok(());
     }
@@ -218,7 +218,7 @@ async fn count_failures(
 }
 
 /// Frees the hosts of unproven webhooks whose leases are released.
-pub(super) async fn free(
+pub(crate) async fn free(
     transaction: &impl ConnectionTrait,
     webhooks: impl IntoIterator<Item = Uuid>,
 ) -> Result<(), Error> {
@@ -267,7 +267,7 @@ pub async fn remove_old_failures(
 }
 
 /// Whether attempts for unproven webhooks of a store at a host have failed since one was accepted.
-pub(crate) async fn has_failed(
+pub(super) async fn has_failed(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     host: &str,
