@@ -14,9 +14,7 @@ pub use cache::{CacheKey, CachedGeocoder, PersistentCache};
 pub use chain::Chain;
 pub use config::GeocodingConfig;
 pub use gazetteer::Gazetteer;
-pub use geocoder::{Error, Geocoder};
+pub use geocoder::{Error, Geocoder, Query};
 pub use http::HttpGeocoder;
-pub use result::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query, Reason, Role,
-};
+pub use result::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason, Role};
 pub use spec::{GeocoderSpec, HttpGeocoderSpec, Options, Protocol};

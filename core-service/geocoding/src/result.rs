@@ -1,39 +1,10 @@
-//! The query and the result of a geocoder.
+//! The result of a geocoder.
 
 use std::fmt;
 
 use clap::ValueEnum;
 
-use domain::{address::LatLng, id::StoreId};
-
-/// An address to look up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Query {
-    /// Free text.
-    pub text: String,
-    /// ISO 3166-1 alpha-2; limits the search to one country.
-    pub country: Option<String>,
-    /// Prefers the nearest of several towns with the same street.
-    pub near: Option<LatLng>,
-    /// The lowest precision that is acceptable.
-    pub required: Precision,
-    /// The store that asks: stores share the capacity of an external geocoder. The result does not
-    /// depend on it.
-    pub store_id: Option<StoreId>,
-}
-
-impl Query {
-    /// A query for a house in any country.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            country: None,
-            near: None,
-            required: Precision::Interpolated,
-            store_id: None,
-        }
-    }
-}
+use domain::address::LatLng;
 
 /// How exact a point is, from the most to the least exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -90,7 +61,7 @@ pub enum Reason {
     Postcode { written: String, known: String },
     /// Words without a match.
     Ignored(String),
-    /// The query has no town: the one near [`Query::near`] was chosen.
+    /// The query has no town: the one near [`Query::near`](crate::Query::near) was chosen.
     NearestTown,
     /// Interpolated between these known house numbers.
     Between(String, String),

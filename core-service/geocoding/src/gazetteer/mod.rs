@@ -188,3 +188,13 @@ impl Geocoder for Arc<Gazetteer> {
         .boxed()
     }
 }
+
+impl Error {
+    /// The error of a gazetteer that has no usable index.
+    pub fn missing_index(&self) -> Option<&SearchError> {
+        let Self::Unavailable(cause) = self;
+        cause
+            .downcast_ref()
+            .filter(|error| matches!(error, SearchError::NoIndex(_)))
+    }
+}
