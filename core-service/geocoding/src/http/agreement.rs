@@ -1,17 +1,19 @@
 //! Compares the postcode and the town of a query with those of a place that a service returned:
 //! services prefer a similar address to none.
 
-use std::{collections::HashSet, ops::Range};
+use std::ops::Range;
 
 use crate::{
     GeocodeMatch, Mismatch, Precision,
-    tokenizer::{self, Country, Word, fold},
+    tokenizer::{self, Country},
 };
 
 use super::place::Place;
+use address_words::{AddressWords, keys};
 use names::{contains, is_covered, is_significant};
 use postcode::{is_same_postcode, is_same_region};
 
+mod address_words;
 mod names;
 mod postcode;
 #[cfg(test)]
@@ -75,16 +77,6 @@ pub(super) fn check(text: &str, found: &GeocodeMatch, place: &Place) -> Agreemen
     }
 }
 
-/// The words of a query by the conventions of the place's country.
-struct AddressWords {
-    words: Vec<Word>,
-    country: &'static Country,
-    /// The positions of the words of the place's street.
-    street: HashSet<usize>,
-    /// The part with some words of the street, if the query does not have the whole street.
-    inexact_street: Option<usize>,
-}
-
 /// Successive words of one part of a query that may be a name. Numbers, the street and units
 /// (apartments, floors) are excluded.
 struct Name {
@@ -105,49 +97,6 @@ enum NameKind {
 }
 
 impl AddressWords {
-    fn new(text: &str, country: &'static Country, place: &Place) -> Self {
-        let words = tokenizer::tokenize(text, country);
-        let street: Vec<_> = keys(place.street.as_deref().unwrap_or_default(), country).collect();
-        let is_street = |words: &[Word]| words.iter().map(|word| &word.text).eq(&street);
-        let whole = words.windows(street.len().max(1)).position(is_street);
-        // Otherwise those of its words in the part that has most of them, preferably that of the
-        // house number: `Paris` in `12 Rue de Lyon, Paris` is no word of Rue de Paris.
-        let in_part = |part| -> HashSet<usize> {
-            let position = |key: &String| {
-                (0..words.len()).find(|at| words[*at].part == part && words[*at].text == *key)
-            };
-            street.iter().filter_map(position).collect()
-        };
-        let number = fold(place.number());
-        let has_number = |part| {
-            let is_number = |word: &Word| word.part == part && fold(&word.written) == number;
-            words.iter().any(is_number)
-        };
-        let parts = words.last().map_or(0, |last| last.part + 1);
-        let most = (0..parts)
-            .rev()
-            .max_by_key(|part| (in_part(*part).len(), has_number(*part)))
-            .filter(|part| !in_part(*part).is_empty());
-        let (street, inexact_street) = match whole {
-            Some(start) => ((start..start + street.len()).collect(), None),
-            None => (most.map(in_part).unwrap_or_default(), most),
-        };
-        Self {
-            words,
-            country,
-            street,
-            inexact_street,
-        }
-    }
-
-    fn has_cedex(&self) -> bool {
-        self.words.iter().any(|word| word.text == "cedex")
-    }
-
-    fn original(&self, range: &Range<usize>) -> String {
-        tokenizer::written(&self.words[range.clone()])
-    }
-
     /// The names in the query, without the country and the regions at its end.
     fn names(
         &self,
@@ -323,10 +272,4 @@ fn choose(
     }
     towns.truncate(MAX_TOWNS);
     (None, towns)
-}
-
-fn keys(text: &str, country: &Country) -> impl Iterator<Item = String> + use<> {
-    tokenizer::tokenize(text, country)
-        .into_iter()
-        .map(|word| word.text)
 }

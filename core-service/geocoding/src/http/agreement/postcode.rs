@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::AddressWords;
+use super::address_words::AddressWords;
 use crate::tokenizer::fold;
 
 /// Whether a written postcode is a place's, or a less exact one: `75000` for all districts of
