@@ -17,6 +17,22 @@ pub struct Route {
     pub source: DistanceSource,
 }
 
+impl Route {
+    /// A route in whole metres and seconds, with saturation.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, as documented"
+    )]
+    pub fn rounded(meters: f64, seconds: f64, source: DistanceSource) -> Self {
+        Self {
+            distance_meters: meters.round() as u32,
+            duration_seconds: seconds.round() as u32,
+            source,
+        }
+    }
+}
+
 /// The origin of a route's distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistanceSource {
@@ -211,6 +227,22 @@ mod tests {
             },
         };
         Delivery::new(StoreId::new(), plan, None, at(0))
+    }
+
+    #[test]
+    fn a_route_is_rounded_and_saturates() {
+        for (quantity, expected) in [(0.4, 0), (0.5, 1), (1e30, u32::MAX), (-1.0, 0)] {
+            let route = Route::rounded(quantity, 7.0, DistanceSource::Osrm);
+            assert_eq!(
+                (route.distance_meters, route.duration_seconds),
+                (expected, 7)
+            );
+            let route = Route::rounded(7.0, quantity, DistanceSource::Osrm);
+            assert_eq!(
+                (route.distance_meters, route.duration_seconds),
+                (7, expected)
+            );
+        }
     }
 
     #[test]

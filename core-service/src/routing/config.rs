@@ -1,14 +1,17 @@
-//! Settings of the router, and of the fallback while it is unavailable.
+//! Settings of the router.
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use domain::{address::LatLng, delivery::Route};
+use clap::Args;
 use process::{number, redacted::Redacted};
 use upstream::Monitor;
 use url::Url;
 
-use super::{Error, Osrm, OsrmError, Router, straight_line};
+use super::{
+    Router,
+    fallback::Fallback,
+    osrm::{Osrm, OsrmError},
+};
 
 /// Settings of the router.
 #[derive(Args, Clone, Debug)]
@@ -62,36 +65,6 @@ pub struct RouterConfig {
     pub osrm_fallback: Fallback,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Fallback {
-    /// Estimate the route, marked as such in prices and deliveries (`distanceSource`)
-    StraightLine,
-    /// Reject deliveries and prices as temporarily unavailable (503)
-    Refuse,
-}
-
-impl Fallback {
-    /// Replaces the error of an unavailable router by an estimate, whose source tells so, if the
-    /// operator wants that.
-    pub(super) fn apply(
-        self,
-        route: Result<Route, Error>,
-        (from, to): (LatLng, LatLng),
-    ) -> Result<Route, Error> {
-        match (route, self) {
-            (Err(error @ Error::Unavailable(_)), Self::StraightLine) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "router unavailable, estimating the route"
-                );
-                Ok(straight_line::estimate(from, to))
-            }
-            // `NoRoute` is a valid result.
-            (route, _) => route,
-        }
-    }
-}
-
 impl RouterConfig {
     /// A client of the configured OSRM server, if there is one.
     pub(crate) fn osrm(&self) -> Result<Option<Osrm>, OsrmError> {
@@ -116,8 +89,6 @@ impl RouterConfig {
 
 #[cfg(test)]
 mod tests {
-    use domain::delivery::DistanceSource;
-
     use super::*;
 
     #[test]
@@ -130,26 +101,5 @@ mod tests {
         assert!(is_accepted(&[]));
         assert!(is_accepted(&["--osrm-url=http://127.0.0.1:5000"]));
         assert!(!is_accepted(&["--osrm-url=ftp://127.0.0.1"]));
-    }
-
-    #[test]
-    fn the_fallback_replaces_only_an_unavailable_router() {
-        let points: [_; 2] = [48.0, 48.1].map(|latitude| LatLng::new(latitude, 2.0).unwrap());
-        let route = |route| Fallback::StraightLine.apply(route, points.into());
-        let found = Route {
-            distance_meters: 1,
-            duration_seconds: 1,
-            source: DistanceSource::Osrm,
-        };
-        let unavailable = || Err(Error::Unavailable("down".into()));
-
-        assert_eq!(route(Ok(found)).unwrap(), found);
-        assert_eq!(
-            route(unavailable()).unwrap().source,
-            DistanceSource::StraightLine
-        );
-        assert!(matches!(route(Err(Error::NoRoute)), Err(Error::NoRoute)));
-        let refused = Fallback::Refuse.apply(unavailable(), points.into());
-        assert!(matches!(refused, Err(Error::Unavailable(_))));
     }
 }

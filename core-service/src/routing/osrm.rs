@@ -10,7 +10,7 @@ use serde::Deserialize;
 use upstream::{Client, Limits, Monitor, Response};
 use url::Url;
 
-use super::{Error, whole};
+use super::error::Error;
 
 /// A client of an OSRM server, with a cache.
 pub(crate) struct Osrm {
@@ -127,11 +127,8 @@ fn parse(response: &Response) -> Result<Route, Error> {
             let first = document.routes.first();
             let valid = first.filter(|route| route.distance >= 0.0 && route.duration >= 0.0);
             let route = valid.ok_or_else(|| unavailable("the router's response has no route"))?;
-            Ok(Route {
-                distance_meters: whole(route.distance),
-                duration_seconds: whole(route.duration),
-                source: DistanceSource::Osrm,
-            })
+            let (meters, seconds) = (route.distance, route.duration);
+            Ok(Route::rounded(meters, seconds, DistanceSource::Osrm))
         }
         // `NoSegment`: one of the points is too far from any street.
         "NoRoute" | "NoSegment" => Err(Error::NoRoute),

@@ -5,8 +5,6 @@ use domain::{
     delivery::{DistanceSource, Route},
 };
 
-use super::whole;
-
 /// Ratio of street distance to great-circle distance. City street networks have factors between 1.2
 /// (grids) and 1.4 (rivers and railways).
 const DETOUR_FACTOR: f64 = 1.3;
@@ -16,11 +14,8 @@ const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
 /// The estimated route in whole metres and seconds, with saturation.
 pub(super) fn estimate(from: LatLng, to: LatLng) -> Route {
     let meters = from.distance_meters(to) * DETOUR_FACTOR;
-    Route {
-        distance_meters: whole(meters),
-        duration_seconds: whole(meters / METERS_PER_SECOND),
-        source: DistanceSource::StraightLine,
-    }
+    let seconds = meters / METERS_PER_SECOND;
+    Route::rounded(meters, seconds, DistanceSource::StraightLine)
 }
 
 #[cfg(test)]
