@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use process::clock::Clock;
 use storage::Inspection;
 
-use super::{Check, FIRST_START, Finding};
+use super::finding::{Check, FIRST_START, Finding};
 use crate::{
     access_token::MAX_CLOCK_SKEW,
     config::Config,

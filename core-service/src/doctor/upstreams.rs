@@ -5,7 +5,7 @@ use futures_util::future::{join, join_all};
 use geocoding::{Gazetteer, Geocoder as _, GeocoderSpec, HttpGeocoder, Precision, Query};
 use process::redacted::Redacted;
 
-use super::{Check, FIRST_START, Finding};
+use super::finding::{Check, FIRST_START, Finding};
 use crate::{
     config::Config,
     error::GEOCODING_REMEDY,
