@@ -1,6 +1,6 @@
 //! The first released schema.
 
-use crate::Migration;
+use crate::migration::Migration;
 
 pub(crate) const MIGRATION: Migration = Migration {
     name: "m0001_initial_schema",
