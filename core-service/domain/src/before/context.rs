@@ -1,7 +1,7 @@
 //! The context in which tokens are parsed. Maps error positions to the original text.
 
 use super::error::Error;
-use super::natural_language;
+use super::natural_language::words::phrase_at;
 use jiff::civil::Date;
 use std::ops::Range;
 
@@ -79,7 +79,7 @@ impl Context<'_> {
 
     /// The client's words for the token at a position: a phrase of a language, or one word.
     pub(super) fn phrase(&self, position: usize) -> String {
-        natural_language::phrase_at(self.original, self.original_position(position))
+        phrase_at(self.original, self.original_position(position))
             .unwrap_or(self.original)
             .to_owned()
     }

@@ -1,18 +1,16 @@
 //! Resolves a parsed time into an instant, in this order: month boundaries, weekday, relative
 //! offsets, month boundaries of the new month, working days, time zone.
 
+use super::calendar::{RepeatedTime, add_days, calendar_days, date_of, offset_at};
 use super::error::Error;
 use super::parsed_time::{ParsedTime, TimeOfDay};
 use super::relative::{DayCount, MonthBoundary, RelativeOffset, WeekdaySearch};
 use super::time_zone::TimeZoneDesignator;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::tz::Offset;
 use jiff::{Span, Timestamp, Zoned};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-
-/// Days in the 400-year cycle of the calendar.
-const DAYS_PER_CYCLE: i64 = 146_097;
 
 /// The instant that a parsed time means, in whole seconds. Hours, minutes and seconds are added to
 /// a local time as in PHP; if they count from now, they are elapsed time, even across a clock
@@ -70,31 +68,6 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
 fn is_in_second(now: &Zoned, local: DateTime) -> bool {
     let time = |time: Time| (time.hour(), time.minute(), time.second());
     now.date() == local.date() && time(now.time()) == time(local.time())
-}
-
-/// Which instant is meant by a local time that a clock change repeats.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RepeatedTime {
-    /// The earlier one, because a token of the text names the time zone.
-    Earlier,
-    /// The one that PHP takes: the later one east of Greenwich, the earlier one west of it.
-    AsInPhp,
-}
-
-/// The UTC offset of a local time. A time skipped by a clock change moves forward.
-pub(super) fn offset_at(
-    time_zone: &TimeZone,
-    local: DateTime,
-    repeated_time: RepeatedTime,
-) -> Result<Offset, Error> {
-    match time_zone.to_ambiguous_timestamp(local).offset() {
-        AmbiguousOffset::Unambiguous { offset } => Ok(offset),
-        AmbiguousOffset::Gap { before, .. } => Ok(before),
-        AmbiguousOffset::Fold { before, .. } if repeated_time == RepeatedTime::Earlier => {
-            Ok(before)
-        }
-        AmbiguousOffset::Fold { .. } => Ok(time_zone.to_offset(Offset::UTC.to_timestamp(local)?)),
-    }
 }
 
 fn base_date(parsed: &ParsedTime<'_>, now: &Zoned) -> Result<(i64, i64, i64), Error> {
@@ -185,38 +158,4 @@ fn apply_offsets(relative: &RelativeOffset, date: Date, days: i64) -> Result<Dat
     let day = i64::from(date.day()) + relative.days;
     let (month, day) = move_to_boundary(relative, month, day);
     date_of(i64::from(date.year()) + relative.years, month, day + days)
-}
-
-/// The calendar days spanned by a number of working days, Monday to Friday: whole weeks, the rest,
-/// and a correction for weekends. Weekday 0 is Sunday, 6 is Saturday.
-fn calendar_days(working_days: i64, date: Date) -> i64 {
-    let weekday = i64::from(date.weekday().to_sunday_zero_offset());
-    let (weeks, rest) = (working_days / 5 * 7, working_days % 5);
-    let weekend_days = match weekday {
-        0 if working_days > 0 && rest == 0 => -2,
-        0 if working_days <= 0 && rest == 0 => 1,
-        0 if working_days <= 0 => -1,
-        6 if working_days > 0 && rest == 0 => -1,
-        6 if working_days > 0 => 1,
-        6 if rest == 0 => 2,
-        _ if rest > 0 && weekday + rest > 5 => 2,
-        _ if rest < 0 && weekday + rest < 1 => -2,
-        _ => 0,
-    };
-    weeks + weekend_days + rest
-}
-
-/// A date whose month and day may be out of range by any amount. Days are counted from the
-/// corresponding year in 2000 to 2399, because the calendar repeats every 400 years.
-pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
-    let months = year * 12 + month - 1;
-    let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
-    let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;
-    let month = i8::try_from(month_of_cycle % 12 + 1).map_err(|_| Error::OutOfRange)?;
-    let first = Date::new(year, month, 1)?;
-    add_days(first, (cycles - 5) * DAYS_PER_CYCLE + day - 1)
-}
-
-fn add_days(date: Date, days: i64) -> Result<Date, Error> {
-    Ok(date.checked_add(Span::new().try_days(days)?)?)
 }

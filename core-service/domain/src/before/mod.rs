@@ -10,6 +10,7 @@ macro_rules! table {
     };
 }
 
+mod calendar;
 mod context;
 mod error;
 mod grammar;

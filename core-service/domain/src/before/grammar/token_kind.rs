@@ -2,7 +2,7 @@
 
 /// What a token means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::before) enum TokenKind {
+pub(crate) enum TokenKind {
     Separator,
     Now,
     Yesterday,
@@ -40,7 +40,7 @@ pub(in crate::before) enum TokenKind {
 
 /// One number or word of a date or time. The fields of a time after the hour are optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::before) enum Field {
+pub(crate) enum Field {
     Year,
     Month,
     MonthName,

@@ -5,18 +5,17 @@ mod dictionary;
 mod duration;
 mod normalizer;
 mod phrases;
-mod words;
+pub(super) mod words;
 
+use super::calendar::{RepeatedTime, offset_at};
 use super::context::Context;
 use super::error::Error;
-use super::instant::{self, RepeatedTime, offset_at};
+use super::instant;
 use super::parsed_time::ParsedTime;
-use dictionary::first_phrase;
 use jiff::civil::Time;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
-use words::Words;
 
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     if let Some(range) = iso_range(context.original) {
@@ -62,17 +61,6 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         }
     }
     instant::resolve(parsed, now)
-}
-
-/// The phrase or word that contains byte `position`, without a comma after it.
-pub(super) fn phrase_at(text: &str, position: usize) -> Option<&str> {
-    let words = Words::of(text);
-    let index = words
-        .positions
-        .iter()
-        .rposition(|start| *start <= position)?;
-    let length = first_phrase(words.rest(index)).map_or(1, |(_, length)| length);
-    Some(words.slice(index, length)?.trim_end_matches(','))
 }
 
 /// The text, if it is two ISO 8601 times with a slash or two hyphens between them.

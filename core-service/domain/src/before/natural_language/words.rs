@@ -197,6 +197,17 @@ impl<'a> Words<'a> {
     }
 }
 
+/// The phrase or word that contains byte `position`, without a comma after it.
+pub(crate) fn phrase_at(text: &str, position: usize) -> Option<&str> {
+    let words = Words::of(text);
+    let index = words
+        .positions
+        .iter()
+        .rposition(|start| *start <= position)?;
+    let length = first_phrase(words.rest(index)).map_or(1, |(_, length)| length);
+    Some(words.slice(index, length)?.trim_end_matches(','))
+}
+
 /// The number of `1er`, `1º` and `1ª`; other words unchanged.
 pub(super) fn without_ordinal_suffix(word: &str) -> &str {
     let number = word

@@ -7,25 +7,6 @@ use super::super::word_tables::abbreviated_unit;
 use super::ParsedTime;
 use std::ops::Range;
 
-/// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
-#[derive(Debug)]
-pub(super) struct ShortTime {
-    span: Range<usize>,
-    /// The time follows a `T`, so that a UTC offset may follow.
-    is_after_t: bool,
-    has_colon: bool,
-}
-
-impl ShortTime {
-    pub(super) fn of(token: &Token<'_>) -> Self {
-        Self {
-            span: token.start..token.end(),
-            is_after_t: token.text.starts_with(['t', 'T']),
-            has_colon: token.text.contains(':'),
-        }
-    }
-}
-
 impl ParsedTime<'_> {
     pub(super) fn apply_zone(&mut self, token: &Token<'_>) -> Result<(), Error> {
         self.zone_count += 1;

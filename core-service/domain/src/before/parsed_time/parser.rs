@@ -1,0 +1,288 @@
+//! Parses a text of the strict grammar token by token.
+
+use super::super::context::Context;
+use super::super::error::Error;
+use super::super::grammar::{Field, TokenKind};
+use super::super::lexer::{self, Cursor, Token};
+use super::super::slash_dates;
+use super::super::time_zone::TimeZoneDesignator;
+use super::super::word_tables;
+use super::{ParsedTime, ShortTime, TimeOfDay, TimeState};
+
+impl<'a> ParsedTime<'a> {
+    /// Parses a whole text of the strict grammar.
+    pub(crate) fn parse(text: &str, context: Context<'a>) -> Result<Self, Error> {
+        if let Some(position) = text.find('\0') {
+            return Err(context.unrecognized(position));
+        }
+        let mut parsed = Self {
+            context,
+            ..Self::default()
+        };
+        let mut start = 0;
+        let mut zone_start = None;
+        let mut is_empty = true;
+        while start < text.len() {
+            let token = lexer::token_at(text, start).ok_or_else(|| context.unrecognized(start))?;
+            parsed.apply(&token)?;
+            start = token.end();
+            match token.kind {
+                TokenKind::Separator => continue,
+                TokenKind::TimeZone => zone_start = zone_start.or(Some(token.start)),
+                _ => {}
+            }
+            is_empty = false;
+            parsed.days.end_signed_amount(token.kind);
+            parsed.is_after_time = match token.kind {
+                TokenKind::Fields(fields) => fields.contains(&Field::Hour),
+                TokenKind::TimeOrYear => true,
+                // `10:00:00 2026 +0100`
+                TokenKind::Year => parsed.is_after_time,
+                _ => false,
+            };
+        }
+        if is_empty {
+            return Err(context.unrecognized(0));
+        }
+        // A time zone applies to a date or a time, not to `+2 hours`; and `today 2 hours ago` is not
+        // two hours before midnight.
+        let rejected = if parsed.counts_from_now() {
+            zone_start
+        } else {
+            parsed.clock_units_ago
+        };
+        if let Some(start) = rejected {
+            return Err(context.unrecognized(start));
+        }
+        parsed.check_durations()?;
+        parsed.resolve_day()?;
+        Ok(parsed)
+    }
+
+    fn apply(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        match token.kind {
+            TokenKind::Separator | TokenKind::Now => {}
+            TokenKind::Yesterday => self.set_day_word(-1, token)?,
+            TokenKind::Today => self.set_day_word(0, token)?,
+            TokenKind::Tomorrow => self.set_day_word(1, token)?,
+            TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
+            TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), TimeState::Given),
+            TokenKind::QuarterHour => self.set_quarter_hour(token),
+            TokenKind::Timestamp => self.set_timestamp(token)?,
+            TokenKind::Fields(fields) => self.set_fields(fields, token)?,
+            TokenKind::SlashDate | TokenKind::DayFirstSlashDate => {
+                self.mark_date(token)?;
+                let (year, month, day) = slash_dates::date(token, self.context)?;
+                self.year = year.or(self.year);
+                self.month = Some(month);
+                self.day = Some(day);
+                self.has_day = true;
+            }
+            TokenKind::TimeOrYear => self.set_time_or_year(token)?,
+            TokenKind::Year => self.year = Cursor::new(token.text).number(4),
+            TokenKind::Month => {
+                self.mark_date(token)?;
+                self.month = word_tables::month(Cursor::new(token.text).word());
+            }
+            TokenKind::TimeZone => self.apply_zone(token)?,
+            TokenKind::Ago => {
+                if self.relative.has_clock_units() {
+                    self.clock_units_ago = Some(token.start);
+                }
+                self.apply_ago(token)?;
+                self.relative.negate();
+            }
+            TokenKind::Amount if is_fraction(token) => {
+                return Err(self.context.unrecognized(token.start));
+            }
+            TokenKind::Amount => {
+                self.relative.add_amount(token).ok_or(Error::OutOfRange)?;
+                self.record_amount(token)?;
+            }
+            TokenKind::CalendarWeek => {
+                self.relative.set_calendar_week(token);
+                self.days.not_compared_with_day_word = Some(token.start);
+            }
+            TokenKind::MonthBoundary => {
+                self.relative.set_month_boundary(token);
+                self.days.never_compared = Some(token.start);
+            }
+            TokenKind::Weekday => {
+                self.relative.set_weekday(token);
+                self.record_weekday(token)?;
+                self.default_to_midnight();
+            }
+            TokenKind::WeekdayOfMonth => {
+                self.record_counted_weekday(token)?;
+                self.relative.set_weekday_of_month(token);
+                self.default_to_midnight();
+            }
+            TokenKind::OrdinalUnit => {
+                self.record_ordinal_unit(token)?;
+                if self.relative.add_ordinal_unit(token) {
+                    self.default_to_midnight();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_time(&mut self, time: TimeOfDay, time_state: TimeState) {
+        self.time = Some(time);
+        self.time_state = time_state;
+    }
+
+    /// Records that a time is given. A second one is an error.
+    fn mark_time(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        if matches!(self.time_state, TimeState::Given | TimeState::GivenWithYear) {
+            return Err(self.context.duplicate("time", token.start));
+        }
+        self.time_state = TimeState::Given;
+        Ok(())
+    }
+
+    /// Records that a date is given. A second one is an error.
+    fn mark_date(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        if self.has_date {
+            return Err(self.context.duplicate("date", token.start));
+        }
+        self.has_date = true;
+        Ok(())
+    }
+
+    /// A quarter past (`back of`) or a quarter to (`front of`) an hour.
+    fn set_quarter_hour(&mut self, token: &Token<'_>) {
+        let mut cursor = Cursor::new(token.text);
+        let is_past = cursor.word().eq_ignore_ascii_case("back");
+        let given = cursor.number(2).unwrap_or_default();
+        let (hour, minute) = if is_past {
+            (given, 15)
+        } else {
+            (given - 1, 45)
+        };
+        let hour = hour + cursor.meridiem_hours(hour);
+        self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
+    }
+
+    /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
+    fn set_timestamp(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        if self.zone_count > 0 {
+            return Err(self.context.duplicate("time zone", token.start));
+        }
+        let mut cursor = Cursor::new(token.text);
+        let sign = cursor.sign();
+        let seconds = cursor.number(usize::MAX).ok_or(Error::OutOfRange)?;
+        if cursor.peek() == Some(b'.') {
+            self.relative.microseconds = sign * cursor.microseconds();
+        }
+        self.relative.seconds += sign * seconds;
+        (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
+        self.has_date = false;
+        self.days.never_compared = Some(token.start);
+        self.set_time(TimeOfDay::default(), TimeState::Implied);
+        self.zone = Some(TimeZoneDesignator::Fixed(0));
+        self.zone_count = 1;
+        Ok(())
+    }
+
+    fn set_time_or_year(&mut self, token: &Token<'_>) -> Result<(), Error> {
+        let mut cursor = Cursor::new(token.text);
+        match self.time_state {
+            TimeState::Implied | TimeState::Replaceable => {
+                let hour = cursor.number(2).unwrap_or_default();
+                let minute = cursor.number(2).unwrap_or_default();
+                self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
+                self.last_short_time = Some(ShortTime::of(token));
+            }
+            TimeState::Given => {
+                self.year = cursor.number(4);
+                self.time_state = TimeState::GivenWithYear;
+            }
+            TimeState::GivenWithYear => return Err(self.context.duplicate("time", token.start)),
+        }
+        Ok(())
+    }
+
+    fn set_fields(&mut self, fields: &[Field], token: &Token<'_>) -> Result<(), Error> {
+        if fields.contains(&Field::Hour) {
+            self.mark_time(token)?;
+        }
+        if fields
+            .iter()
+            .any(|field| matches!(field, Field::Year | Field::MonthName))
+        {
+            self.mark_date(token)?;
+        }
+        // PHP ignores days before a week.
+        if fields.contains(&Field::Week) && self.relative.days != 0 {
+            return Err(self.context.duplicate("day", token.start));
+        }
+        let mut time = TimeOfDay::default();
+        let mut has_second = false;
+        let mut cursor = Cursor::new(token.text);
+        for field in fields {
+            match field {
+                Field::Hour => time.hour = cursor.number(2).unwrap_or_default(),
+                Field::Minute if cursor.is_before_number() => {
+                    time.minute = cursor.number(2).unwrap_or_default();
+                }
+                Field::Second if cursor.is_before_number() => {
+                    time.second = cursor.number(2).unwrap_or_default();
+                    has_second = true;
+                }
+                Field::Minute | Field::Second => {}
+                Field::Fraction => time.microsecond = cursor.microseconds(),
+                Field::Meridiem => time.hour += cursor.meridiem_hours(time.hour),
+                Field::TimeZone if cursor.remainder().is_empty() => {}
+                Field::TimeZone => self.set_zone(cursor.remainder(), true, token)?,
+                Field::Year => {
+                    let (sign, width) = match token.text.bytes().next() {
+                        Some(b'-') => (-1, usize::MAX),
+                        Some(b'+') => (1, usize::MAX),
+                        _ => (1, 4),
+                    };
+                    self.year = cursor.year(width).map(|year| sign * year);
+                }
+                Field::Month => self.month = cursor.number(2),
+                Field::MonthName => {
+                    cursor.skip_ordinal_suffix();
+                    self.month = word_tables::month(cursor.word());
+                }
+                Field::Day => {
+                    self.day = cursor.number(2);
+                    self.has_day = true;
+                }
+                Field::FirstOfMonth => self.day = Some(1),
+                Field::DayOfYear => {
+                    self.month = Some(1);
+                    self.day = cursor.number(3);
+                    self.days.has_day_of_year = true;
+                }
+                Field::Week => {
+                    (self.month, self.day) = (Some(1), Some(1));
+                    self.relative
+                        .set_iso_week(self.year.unwrap_or_default(), cursor.number(2));
+                }
+                Field::DayOfWeek => self.relative.set_day_of_week(cursor.number(1)),
+            }
+        }
+        if fields.contains(&Field::Hour) {
+            self.time = Some(time);
+            if !has_second && !fields.contains(&Field::Meridiem) {
+                self.last_short_time = Some(ShortTime::of(token));
+            }
+        }
+        if fields.contains(&Field::Week) {
+            self.days.iso_days = Some(self.relative.days);
+            self.days.not_compared_with_day_word = Some(token.start);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the amount is the fraction of a number, as in `.5 hours`.
+fn is_fraction(amount: &Token<'_>) -> bool {
+    let integer = amount.before().strip_suffix(['.', ',']);
+    amount.text.starts_with(|char: char| char.is_ascii_digit())
+        && integer.is_some_and(|integer| !integer.ends_with(char::is_alphabetic))
+}
