@@ -3,6 +3,7 @@
 //! back and run again, each in a savepoint.
 
 mod job;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod write_check;
@@ -10,7 +11,7 @@ mod write_check;
 use std::{
     future::ready,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -18,10 +19,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use sea_orm::ConnectionTrait as _;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Error, WriteError,
@@ -30,7 +28,8 @@ use super::{
     metrics::Metrics,
     session::Session,
 };
-use job::{Job, JobResult, Write};
+use job::{Job, JobResult};
+use queue::{CommitTimer, Queue};
 pub(super) use write_check::WriteCheck;
 
 /// The capacity of the queue. More writes would time out before their commit.
@@ -107,56 +106,6 @@ impl GroupCommit {
     pub(super) async fn close(self) -> Result<(), Error> {
         drop(self.queue);
         self.writer.await.map_err(|_| Error::WriterStopped)?
-    }
-}
-
-/// The queue of writes.
-#[derive(Debug)]
-struct Queue {
-    jobs: mpsc::Sender<Box<dyn Job>>,
-    commit_timer: CommitTimer,
-    /// Failed commits to a database that cannot be written.
-    failures: Arc<AtomicU64>,
-    write_timeout: Duration,
-}
-
-impl Queue {
-    /// Runs a write and waits for its result. A write that times out in the queue is never run.
-    async fn write<T, E, W>(&self, work: W, truncates_log: bool) -> Result<T, E>
-    where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
-        T: Send + 'static,
-        E: WriteError,
-    {
-        // A disk may hang for hours: fail at once instead of waiting for the timeout.
-        if self.commit_timer.exceeds(self.write_timeout) {
-            return Err(Error::Timeout.into());
-        }
-        let (reply, result) = oneshot::channel();
-        let job = Box::new(Write::new(work, truncates_log, reply));
-        self.jobs.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
-        })?;
-        match tokio::time::timeout(self.write_timeout, result).await {
-            Ok(result) => result.map_err(|_| Error::WriterStopped)?,
-            Err(_) => Err(Error::Timeout.into()),
-        }
-    }
-}
-
-/// The start of the commit or checkpoint in progress, if there is one.
-#[derive(Clone, Debug, Default)]
-struct CommitTimer(Arc<Mutex<Option<Instant>>>);
-
-impl CommitTimer {
-    fn set(&self, start: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = start;
-    }
-
-    fn exceeds(&self, timeout: Duration) -> bool {
-        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        start.is_some_and(|start| start.elapsed() >= timeout)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 use sea_orm::ConnectionTrait as _;
 use tokio::sync::Mutex;
 
-use super::Queue;
+use super::queue::Queue;
 use crate::Error;
 
 /// Writes more than most requests do: a smaller write may still succeed on a disk that is full.

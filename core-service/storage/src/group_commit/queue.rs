@@ -1,0 +1,65 @@
+//! The queue of writes that wait for a commit.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+
+use super::job::{Job, Write};
+use crate::{Error, Session, WriteError};
+
+/// The queue of writes.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) jobs: mpsc::Sender<Box<dyn Job>>,
+    pub(super) commit_timer: CommitTimer,
+    /// Failed commits to a database that cannot be written.
+    pub(super) failures: Arc<AtomicU64>,
+    pub(super) write_timeout: Duration,
+}
+
+impl Queue {
+    /// Runs a write and waits for its result. A write that times out in the queue is never run.
+    pub(super) async fn write<T, E, W>(&self, work: W, truncates_log: bool) -> Result<T, E>
+    where
+        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
+        T: Send + 'static,
+        E: WriteError,
+    {
+        // A disk may hang for hours: fail at once instead of waiting for the timeout.
+        if self.commit_timer.exceeds(self.write_timeout) {
+            return Err(Error::Timeout.into());
+        }
+        let (reply, result) = oneshot::channel();
+        let job = Box::new(Write::new(work, truncates_log, reply));
+        self.jobs.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Error::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
+        })?;
+        match tokio::time::timeout(self.write_timeout, result).await {
+            Ok(result) => result.map_err(|_| Error::WriterStopped)?,
+            Err(_) => Err(Error::Timeout.into()),
+        }
+    }
+}
+
+/// The start of the commit or checkpoint in progress, if there is one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CommitTimer(Arc<Mutex<Option<Instant>>>);
+
+impl CommitTimer {
+    pub(super) fn set(&self, start: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = start;
+    }
+
+    pub(super) fn exceeds(&self, timeout: Duration) -> bool {
+        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        start.is_some_and(|start| start.elapsed() >= timeout)
+    }
+}
