@@ -1,6 +1,7 @@
 //! The value of `--geocoder`: `gazetteer`, `nominatim=https://…`, or `none`.
 
 mod options;
+mod protocol;
 
 use std::{fmt, str::FromStr};
 
@@ -8,6 +9,7 @@ use clap::ValueEnum;
 use url::Url;
 
 pub use options::Options;
+pub use protocol::Protocol;
 
 /// A configured geocoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,27 +19,6 @@ pub enum GeocoderSpec {
     Http(HttpGeocoderSpec),
     /// No geocoder: addresses need a point.
     None,
-}
-
-/// The API of a geocoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Protocol {
-    Nominatim,
-    Photon,
-    /// Also the API of the French address database (BAN).
-    Addok,
-    Pelias,
-}
-
-impl Protocol {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nominatim => "nominatim",
-            Self::Photon => "photon",
-            Self::Addok => "addok",
-            Self::Pelias => "pelias",
-        }
-    }
 }
 
 /// A geocoder with an HTTP API.
