@@ -7,8 +7,9 @@ use domain::{
     telephone,
     violation::Violations,
 };
+use proto::limits::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT};
 
-use super::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT, checked_text};
+use super::text::checked_text;
 
 /// A validated address, not geocoded yet.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,8 +19,10 @@ use proto::limits::{
 mod address;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub(super) use address::{AddressDraft, address, address_object};
+use text::{check_characters, checked_text};
 
 /// The context in which texts are parsed.
 pub(super) struct ParseContext<'a> {
@@ -262,36 +264,4 @@ fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut V
         );
     }
     plausible
-}
-
-/// The trimmed text; none if it is empty or invalid.
-fn checked_text(
-    field: &str,
-    text: &str,
-    limit: usize,
-    violations: &mut Violations,
-) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty() && check_characters(field, text, limit, violations)).then(|| text.to_owned())
-}
-
-fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Violations) -> bool {
-    if text.chars().count() > limit {
-        violations.add(
-            field,
-            "TOO_LONG",
-            format!("must be at most {limit} characters"),
-        );
-        return false;
-    }
-    let forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    if text.contains(forbidden) {
-        violations.add(
-            field,
-            "CONTROL_CHARACTER",
-            "must not contain control characters",
-        );
-        return false;
-    }
-    true
 }
