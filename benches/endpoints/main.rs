@@ -3,7 +3,7 @@
 //! times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
-//! numbers of deliveries, platforms that store as many; with `compare` and the path of a program,
+//! numbers of deliveries, platforms that store as many; with `compare` and the absolute path of a program,
 //! this program and that one.
 #![expect(
     clippy::unwrap_used,
@@ -102,7 +102,12 @@ fn main() {
             return growth::measure(&postgres, &sizes.collect::<Vec<_>>()).await;
         }
         if let Some(at) = arguments.iter().position(|argument| argument == "compare") {
-            return comparison::measure(&postgres, Path::new(&arguments[at + 1])).await;
+            let program = Path::new(&arguments[at + 1]);
+            assert!(
+                program.is_absolute(),
+                "compare needs the absolute path of a program"
+            );
+            return comparison::measure(&postgres, program).await;
         }
         let sqlite = Platform::start("SQLite", None).await;
         println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);

@@ -6,7 +6,7 @@ const PLATFORM: &str = "/delivery.v1.";
 /// The path prefix of the service that issues access tokens.
 const TOKENS: &str = "/delivery.v1.Tokens/";
 
-/// Whether a call is one of the platform's services.
+/// Whether a call goes to one of the platform's services.
 pub(crate) fn is_of_platform(path: &str) -> bool {
     path.starts_with(PLATFORM)
 }

@@ -1,11 +1,12 @@
-//! How many instructions the functions of a request's hot path execute, as valgrind counts them:
-//! nothing else on the machine changes the count. Of an unoptimized build, so the counts say little
+//! How many instructions the functions of a request's hot path execute, as valgrind counts them: other
+//! load on the machine does not change the count. Of an unoptimized build, so the counts say little
 //! about the release; but more work per request is seen.
+#![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used, reason = "a panic fails the test and shows where")]
 #![expect(clippy::disallowed_methods, reason = "tells the two processes apart")]
 #![expect(clippy::print_stdout, reason = "the counts are for the next bounds")]
 
-#[path = "../benches/plan.rs"]
+#[path = "../benches/plan/mod.rs"]
 mod plan;
 #[path = "../../../tests/e2e/harness/prerequisites.rs"]
 mod prerequisites;
@@ -29,7 +30,7 @@ const TIME_SLOT: &str = "name = \"Lunch\"\nopening_hours = [\"Mo-Su 10:00-20:00\
     slot_length = \"2 hours\"\ninterval = \"7 days\"\n";
 
 /// What a process that this test starts under valgrind measures.
-const MEASURED: &str = "MEASURED";
+const MEASURED: &str = "DELIVERY_TEST_MEASURED";
 
 /// What is measured, and what was counted.
 const COUNTED: [(&str, u64); 5] = [
@@ -42,7 +43,7 @@ const COUNTED: [(&str, u64); 5] = [
 
 /// A fourth more than counted is allowed.
 #[test]
-fn hot_functions_execute_no_more_instructions_than_they_did() {
+fn hot_functions_execute_hardly_more_instructions_than_they_did() {
     if let Ok(name) = std::env::var(MEASURED) {
         return execute(&name);
     }

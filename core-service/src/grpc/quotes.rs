@@ -222,11 +222,6 @@ pub(super) struct GivenTimes {
     pub(super) dropoff_slot: bool,
 }
 
-const PICKUP_WINDOW: [(TaskKind, PlanField); 2] = [
-    (TaskKind::Pickup, PlanField::Before),
-    (TaskKind::Pickup, PlanField::After),
-];
-
 /// The differences between a plan and the quoted one, by the field names of the draft.
 fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes) -> Violations {
     let differences = quoted.differences(&PlanFingerprint::of(plan));
@@ -236,11 +231,10 @@ fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes
         let is_implied = match part {
             // The default start of a window follows from its end.
             PlanField::After => differs(PlanField::Before),
-            // The end of a pickup for which none is given follows from the dropoff and the route,
-            // which cause the difference if anything besides the pickup's window differs.
+            // The end of a pickup for which none is given follows from the dropoff's end and the route.
             PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => differences
                 .iter()
-                .any(|difference| !PICKUP_WINDOW.contains(difference)),
+                .any(|difference| determines_pickup_end(*difference)),
             _ => false,
         };
         if is_implied {
@@ -266,6 +260,14 @@ fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes
         );
     }
     violations
+}
+
+/// Whether a pickup's end follows from this, if none is given.
+fn determines_pickup_end(difference: (TaskKind, PlanField)) -> bool {
+    matches!(
+        difference,
+        (_, PlanField::Address) | (TaskKind::Dropoff, PlanField::Before)
+    )
 }
 
 /// The error for a quote that was used for another delivery.

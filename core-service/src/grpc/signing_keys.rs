@@ -135,7 +135,7 @@ async fn revoke(
     new_key: StoredSigningKey,
     now: Timestamp,
 ) -> Result<proto::RevokeSigningKeysResponse, Error> {
-    // Concurrent revocations wait for each other.
+    // Concurrent revocations, and re-encryption with another master key, wait for each other.
     storage::signing_keys::lock(transaction).await?;
     let mut is_found = false;
     let mut needs_successor = false;

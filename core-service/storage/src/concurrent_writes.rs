@@ -8,7 +8,7 @@ use process::traces::Origin;
 
 use super::{Error, WriteError, connections::Connections, error, session::Session};
 
-/// The timeout of a write: longer than any takes while the database responds, and less than the
+/// The timeout of a write, over either database: longer than any takes while the database responds, and less than the
 /// gateway's 30 s, so that the caller receives the error.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -213,6 +213,19 @@ on_both_databases! {
         assert_violations(&response, &["dropoff.address"]);
     }
 
+    async fn a_pickup_whose_end_is_left_out_is_a_difference_beside_others(platform: &Platform) {
+        let client = platform.client().await;
+        let mut draft = draft();
+        draft["pickup"]["before"] = json!("2020-04-03 11:00");
+        let quote = quote(&client, &draft).await;
+        draft["pickup"].as_object_mut().unwrap().remove("before");
+        draft["dropoff"]["weight"] = json!(1000);
+
+        let response = client.post(DELIVERIES, with_quote(&draft, quote.as_str())).await;
+
+        assert_violations(&response, &["pickup.before", "dropoff.weight"]);
+    }
+
     /// The same payload is the same draft, even if "tomorrow" is another day by then.
     async fn relative_times_are_resolved_as_of_the_quote(platform: &Platform) {
         platform.advance(SignedDuration::from_mins(12 * 60 + 50));

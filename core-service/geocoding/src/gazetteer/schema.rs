@@ -13,7 +13,7 @@ const TABLES: &str = "
 CREATE TABLE localities (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL, country TEXT NOT NULL,
     latitude INTEGER NOT NULL DEFAULT 0, longitude INTEGER NOT NULL DEFAULT 0);
--- A code is in lower case without blanks.
+-- A code is in lower case without blanks and punctuation.
 CREATE TABLE postcodes (
     code TEXT NOT NULL, locality INTEGER NOT NULL, PRIMARY KEY (code, locality)) WITHOUT ROWID;
 -- The postcode is that of its first house; the point is that of its middle house.

@@ -18,11 +18,13 @@
 //! 3. Other notifications: pending, cancelled, or finished. A transaction that waits for one has
 //!    locked its webhook.
 //! 4. Hosts of unproven webhooks. A claim locks them after their webhooks. Outcomes change them in
-//!    a transaction of their own ([`record_host_outcomes`](super::webhooks::record_host_outcomes)); two of those may deadlock, and are
+//!    a transaction of their own ([`record_host_outcomes`]); two of those may deadlock, and are
 //!    retried.
 //!
 //! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
 //! locked the webhook of every notification that it claims.
+//!
+//! [`record_host_outcomes`]: super::webhooks::record_host_outcomes
 //!
 //! Besides that of hosts, one deadlock remains possible: when an outcome is reported just as its lease expires, or to two
 //! cores at once, a transaction waits for a leased notification and locks it after its state has

@@ -1,4 +1,4 @@
-//! Webhooks. Their secrets are encrypted.
+//! Webhooks, and the receiver hosts of unproven ones. Secrets are encrypted.
 
 mod dispatch;
 pub(super) mod receiver_hosts;

@@ -2,7 +2,7 @@
 
 /// What a token means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum TokenKind {
+pub(in crate::before) enum TokenKind {
     Separator,
     Now,
     Yesterday,
@@ -40,7 +40,7 @@ pub(crate) enum TokenKind {
 
 /// One number or word of a date or time. The fields of a time after the hour are optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Field {
+pub(in crate::before) enum Field {
     Year,
     Month,
     MonthName,

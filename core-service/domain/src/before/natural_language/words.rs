@@ -198,7 +198,7 @@ impl<'a> Words<'a> {
 }
 
 /// The phrase or word that contains byte `position`, without a comma after it.
-pub(crate) fn phrase_at(text: &str, position: usize) -> Option<&str> {
+pub(in crate::before) fn phrase_at(text: &str, position: usize) -> Option<&str> {
     let words = Words::of(text);
     let index = words
         .positions

@@ -11,7 +11,7 @@ use super::{ParsedTime, ShortTime, TimeOfDay, TimeState};
 
 impl<'a> ParsedTime<'a> {
     /// Parses a whole text of the strict grammar.
-    pub(crate) fn parse(text: &str, context: Context<'a>) -> Result<Self, Error> {
+    pub(in crate::before) fn parse(text: &str, context: Context<'a>) -> Result<Self, Error> {
         if let Some(position) = text.find('\0') {
             return Err(context.unrecognized(position));
         }
