@@ -110,7 +110,8 @@ pub(super) async fn claim_from(
         } = batches
             .remove(&webhook.target.webhook_id)
             .unwrap_or_default();
-        // The first unproven webhook of its store at a host takes the host.
+        // The first unproven webhook of its store at a host takes the host. The others keep their
+        // positions in the queue.
         if !due.is_empty() && !webhook.is_proven {
             let host = (webhook.target.store_id, webhook.target.host.clone());
             if !hosts.remove(&host) {

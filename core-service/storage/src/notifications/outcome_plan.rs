@@ -65,7 +65,8 @@ impl OutcomePlan {
             u32::try_from(number - row.attempts_at_resend).unwrap_or(u32::MAX);
         match decide_retry(&report.outcome, attempts_since_resend, report.jitter, now) {
             RetryDecision::Delivered => {}
-            // Stays cancelled; its attempt is counted and its lease ends.
+            // A cancelled notification becomes delivered or exhausted like any other, but is not retried:
+            // it stays cancelled, its attempt is counted and its lease ends.
             RetryDecision::RetryAt(_) if row.state == CANCELLED => self.cancelled.push(row.id),
             RetryDecision::RetryAt(due_at) => {
                 self.retried.insert(row.id, (webhook, due_at));

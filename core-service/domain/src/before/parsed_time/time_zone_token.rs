@@ -34,7 +34,8 @@ impl ParsedTime<'_> {
         let start = token.end() - name.len();
         let context = self.context;
         let unrecognized = || context.unrecognized(start);
-        // The token may end inside a longer number, where it exceeds the limits of an offset.
+        // The grammar ends a token before digits that no offset has: the token may be only the beginning
+        // of a longer number. The source has all of it.
         let text = token.source_from(name);
         let number = time_zone::signed_number(text);
         let rest = number.and_then(|number| text.strip_prefix(number));

@@ -252,6 +252,7 @@ impl<'a> StreetCandidate<'a> {
             }
             if is_before {
                 before.push(word.written.as_str());
+                // Ends a floor or door before the street, so that words after the street are checked.
                 is_indoors = false;
             } else if town.is_some_and(|town| position >= town.end && town.start >= used.street.end)
             {
