@@ -71,8 +71,8 @@ const NIGHT: PhraseKind = PhraseKind::PartOfDay(18, 23);
 const DAY_AFTER_TOMORROW: PhraseKind = PhraseKind::Replacement("tomorrow next day");
 const DAY_BEFORE_YESTERDAY: PhraseKind = PhraseKind::Replacement("yesterday last day");
 
-/// The words of each phrase are as `dictionary::fold` returns them, in lower case without accents,
-/// with one space between them. A phrase may occur twice only if one of the two is a number.
+/// The words of each phrase are as `dictionary::fold` returns them, in lower case and without accents
+/// except in single letters such as `à`, with one space between them. A phrase may occur twice only if one of the two is a number.
 pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "the";
     Filler => "le, la, les, du, de, ce, cette";
