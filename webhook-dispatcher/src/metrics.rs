@@ -75,7 +75,8 @@ impl Metrics {
     }
 }
 
-/// The index of a failure in [`OUTCOMES`]. Core stores failures under the names there.
+/// The index of a failure in [`OUTCOMES`]. The names there are those under which core stores failures;
+/// `NotSent`, which no attempt has, is core's `unknown`.
 fn outcome_index(failure: Failure) -> usize {
     match failure {
         Failure::Unspecified => 0,

@@ -100,6 +100,7 @@ async fn create_demo(resources: &Resources, seed: &Seed) -> Result<Demo, Error> 
 
 async fn create_own_clients(resources: &Resources, seed: &Seed) -> Result<OwnClients, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
+    // `demo` in the labels, although there need not be one: another label would yield other credentials.
     let operator = seed.credentials("demo operator");
     let dispatcher = seed.credentials("demo dispatcher");
     for (role, credentials) in [(OPERATOR, &operator), (DISPATCHER, &dispatcher)] {
