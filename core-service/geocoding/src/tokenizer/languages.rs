@@ -21,7 +21,8 @@ pub(super) struct Language {
     pub(super) number_prefixes: Vec<&'static str>,
     /// Words that extend a house number, in addition to single letters.
     pub(super) number_suffixes: Vec<&'static str>,
-    /// Words that introduce a unit inside the building, such as an apartment or a floor.
+    /// Words that introduce what does not help to find the building: a unit inside it, such as an
+    /// apartment or a floor, and directions for the post (`cedex`) or the courier (`code`).
     pub(super) indoor_words: Vec<&'static str>,
     /// Those of `indoor_words` that follow their number: `3e étage`.
     pub(super) floor_words: Vec<&'static str>,
