@@ -18,7 +18,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     let (year, month, day) = base_date(&parsed, now)?;
     let time = base_time(&parsed, now);
-    // Before working days, hours are added to the local time, as in PHP.
+    // With working days, hours are added to the local time, and before the days, as in PHP.
     let is_from_now = parsed.counts_from_now() && parsed.relative.day_count.is_none();
     let (days, seconds) = split_days(time.hour * 3600 + time.minute * 60 + time.second);
     let relative = &mut parsed.relative;

@@ -59,6 +59,8 @@ pub async fn apply_outcomes(
     let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
     rows.extend(by_id(cancelled));
 
+    // The plan tells which webhooks to lock. With cancelled notifications, it is made again below, once
+    // their webhooks are locked and their delivered ones are updated.
     let mut plan = OutcomePlan::new(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
     let to_disable = (&plan.gone, since);
