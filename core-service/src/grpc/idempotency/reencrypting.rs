@@ -19,8 +19,9 @@ impl Idempotency {
         after: Option<Key>,
     ) -> Result<(u32, Option<Key>), Error> {
         let reader = self.storage.reader();
-        let page = (KeyId::LENGTH, PAGE);
-        let page = idempotency_keys::list_prefixes(reader, after, page).await?;
+        // The id of its key is enough of a response.
+        let length_and_limit = (KeyId::LENGTH, PAGE);
+        let page = idempotency_keys::list_prefixes(reader, after, length_and_limit).await?;
         let last = page.last().map(|(key, _)| *key);
         let current = self.secret_box.current_key();
         let others: Vec<_> = page
