@@ -1,4 +1,5 @@
-//! A core: gRPC services on one or two listeners, with their background tasks.
+//! A core: gRPC services on its listeners (over sockets, and in the all-in-one over memory), with their
+//! background tasks.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Runs a webhook dispatcher until SIGTERM or Ctrl-C.
+//! Runs a webhook dispatcher.
 
 use std::process::ExitCode;
 
