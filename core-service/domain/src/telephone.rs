@@ -133,6 +133,7 @@ fn national_number<'a>(
         })
         .filter_map(|(number, region)| Some((number?, region)))
         .filter(|(number, region)| has_possible_length(number, region))
+        // Digits like the prefix belong to the number only if the region's pattern has them.
         .find(|(number, region)| {
             has_pattern(number, region) || without_prefix(number, region).is_none()
         })
