@@ -81,7 +81,7 @@ impl ParsedTime<'_> {
     }
 
     /// `today`, `tomorrow`, `yesterday`. A different one in the same text is an error, and so are
-    /// days before it, which PHP ignores.
+    /// days before `tomorrow` or `yesterday`, which PHP ignores.
     pub(super) fn set_day_word(&mut self, days: i64, token: &Token<'_>) -> Result<(), Error> {
         let given = self.days.word.map(|(given, _)| given);
         let is_after_days = days != 0 && self.relative.days != given.unwrap_or_default();
@@ -209,8 +209,8 @@ impl ParsedTime<'_> {
         )
     }
 
-    /// Whether a date is in the calendar, if it has a day of the month. Otherwise `instant::resolve`
-    /// rejects it.
+    /// Whether the day of the month that is given, if one is, is in the calendar: `date_of` makes
+    /// another `date` of 30 February. If it is not, `instant::resolve` rejects the text.
     fn exists(&self, date: Date) -> bool {
         !self.has_day || self.day == Some(date.day().into())
     }
