@@ -159,7 +159,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Http1Guard<S> {
                 Step::End => {
                     this.is_at_end = true;
                     this.buffer.clear();
-                    // An error: the end of the input would mean a body that is cut off.
+                    // The body is malformed. An error: the end of the input would mean that it is cut
+                    // off.
                     return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
                 }
                 Step::ReadMore => {
