@@ -72,7 +72,8 @@ const DAY_AFTER_TOMORROW: PhraseKind = PhraseKind::Replacement("tomorrow next da
 const DAY_BEFORE_YESTERDAY: PhraseKind = PhraseKind::Replacement("yesterday last day");
 
 /// The words of each phrase are as `dictionary::fold` returns them, in lower case and without accents
-/// except in single letters such as `à`, with one space between them. A phrase may occur twice only if one of the two is a number.
+/// except in single letters such as `à`, with one space between them. A phrase may occur twice only
+/// if one of the two is a number.
 pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "the";
     Filler => "le, la, les, du, de, ce, cette";
