@@ -191,10 +191,71 @@ pub(super) fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{cell::Cell, future::ready};
+
     use sea_orm::ConnectionTrait as _;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::{Storage, fixture, rows};
+
+    #[test]
+    fn the_delay_before_a_retry_is_random_below_a_limit_that_doubles_up_to_128_ms() {
+        for (tries, limit) in [(1, 2), (2, 4), (6, 64), (7, 128), (8, 128), (u32::MAX, 128)] {
+            let limit = Duration::from_millis(limit);
+
+            let longest = (0..100).map(|_| jitter(tries)).max().unwrap();
+
+            assert!(
+                (limit / 2..limit).contains(&longest),
+                "{tries}: {longest:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn conflicts_are_retried_after_growing_delays_until_the_timeout() {
+        let calls = Cell::new(0_u32);
+        let after_conflicts = |count: u32| {
+            let calls = &calls;
+            calls.set(0);
+            move || {
+                calls.set(calls.get() + 1);
+                ready(if calls.get() <= count {
+                    Err("conflict")
+                } else {
+                    Ok(calls.get())
+                })
+            }
+        };
+        let is_conflict = |error: &&str| *error == "conflict";
+        let limit = Duration::from_mins(1);
+
+        let started = Instant::now();
+        let result = with_retries(limit, after_conflicts(100), is_conflict).await;
+        assert_eq!(result, Some(Ok(101)));
+        // Delays that do not grow take 200 ms at most.
+        let took = started.elapsed();
+        assert!(took > Duration::from_millis(200), "{took:?}");
+
+        let result = with_retries(limit, after_conflicts(u32::MAX), is_conflict).await;
+        assert_eq!(result, None);
+    }
+
+    /// `SQLSTATE` 22021, a text that is not UTF-8, has the low byte of BUSY.
+    #[test]
+    fn the_primary_code_of_sqlite_is_the_low_byte_of_a_code_of_fewer_than_five_digits() {
+        for (code, is_busy_or_locked) in [
+            ("5", true),
+            ("6", true),
+            ("261", true),
+            ("2067", false),
+            ("22021", false),
+            ("40P1", false),
+        ] {
+            assert_eq!(is_sqlite_code(code, &[5, 6]), is_busy_or_locked, "{code}");
+        }
+    }
 
     /// A function that raises an error with an `SQLSTATE` at its first call, and returns 1 at others.
     async fn fail_once(storage: &Storage, code: &str) -> String {
@@ -255,6 +316,7 @@ mod tests {
             ("57P01", true, false, false),
             ("58030", true, false, false),
             ("57014", false, false, false),
+            ("22021", false, false, false),
             ("55P03", false, false, true),
             ("P0001", false, false, false),
         ] {

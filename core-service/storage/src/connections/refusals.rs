@@ -133,3 +133,71 @@ fn message(error: &sqlx::Error) -> String {
     let database = error.as_database_error();
     database.map_or_else(|| error.to_string(), |error| error.message().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::{sync::Semaphore, time::advance};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn while_connections_are_refused_one_is_tried_each_second() {
+        let refusals = Refusals::new(1);
+        assert!(refusals.may_connect() && refusals.may_connect());
+        refusals.refused(sqlx::Error::PoolTimedOut);
+        assert!(!refusals.may_connect());
+
+        advance(RETRY_AFTER).await;
+        assert!(refusals.may_connect());
+        assert!(!refusals.may_connect(), "one is being tried");
+
+        // The next may try at once, as long as another refusal is likely.
+        for succeeded_or_failed in [Refusals::opened, Refusals::failed] {
+            succeeded_or_failed(&refusals);
+            assert!(refusals.may_connect());
+            assert!(!refusals.may_connect());
+        }
+        advance(RECENT_REFUSAL.saturating_sub(RETRY_AFTER)).await;
+        assert!(refusals.may_connect() && refusals.may_connect());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_explains_for_ten_seconds_why_there_is_no_connection() {
+        let refusals = Refusals::new(1);
+        assert!(refusals.reason().is_none());
+
+        refusals.refused(sqlx::Error::PoolTimedOut);
+        refusals.opened();
+        let reason = refusals.reason();
+        assert!(
+            matches!(reason.as_deref(), Some(sqlx::Error::PoolTimedOut)),
+            "{reason:?}"
+        );
+
+        advance(RECENT_REFUSAL).await;
+        assert!(refusals.reason().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_is_withheld_for_a_second() {
+        let refusals = Refusals::new(1);
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        assert_eq!(refusals.withheld(), 0);
+
+        let started = Instant::now();
+        refusals.withhold(permit);
+        assert_eq!(refusals.withheld(), 1);
+        let _available = permits.acquire().await.unwrap();
+
+        assert_eq!(refusals.withheld(), 0);
+        let took = started.elapsed();
+        assert!(took >= RETRY_AFTER && took < 2 * RETRY_AFTER, "{took:?}");
+    }
+
+    #[test]
+    fn the_message_of_an_error_without_one_of_postgresql_is_its_own() {
+        let error = sqlx::Error::PoolTimedOut;
+        assert_eq!(message(&error), error.to_string());
+    }
+}

@@ -17,7 +17,7 @@ use super::{
     pool::{MAX_IDLE, MAX_LIFETIME, TEST_AFTER},
     *,
 };
-use crate::{connect, fixture, rows};
+use crate::{Error, connect, fixture, rows};
 
 async fn connections(url: &str, max: u32) -> Connections {
     let target = connect::open(url).await.unwrap();
@@ -372,14 +372,29 @@ async fn connections_in_use_and_operations_that_wait_are_counted() {
     drop(second);
 }
 
-/// The port of a server that has not started.
-#[tokio::test]
-async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
+/// A server that has not started.
+fn starting() -> Target {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let url = format!("postgres://127.0.0.1:{port}/delivery");
-    let connections = Connections::new(Target::of(&url).unwrap(), 1);
+    Target::of(&format!("postgres://127.0.0.1:{port}/delivery")).unwrap()
+}
+
+#[tokio::test]
+async fn a_session_waits_for_a_server_that_does_not_listen_yet_but_for_no_other_one() {
+    let begun = timeout(Duration::from_millis(100), starting().session()).await;
+    assert!(begun.is_err(), "it waits for up to {ACQUIRE_TIMEOUT:?}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let missing = Target::of(&format!("sqlite://{}/missing", directory.path().display()));
+    let begun = timeout(ACQUIRE_TIMEOUT / 2, missing.unwrap().session()).await;
+    let error = begun.expect("it does not wait").unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
+    let connections = Connections::new(starting(), 1);
 
     let begun = timeout(Duration::from_millis(100), connections.begin()).await;
 
