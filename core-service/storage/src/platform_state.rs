@@ -139,3 +139,87 @@ fn events() -> String {
 fn instant(microseconds: Option<i64>) -> Option<Timestamp> {
     Timestamp::from_microsecond(microseconds?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use domain::id::DeliveryId;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{Changes, Storage, fixture, notifications, stores};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const LEASE: Duration = Duration::from_hours(1);
+
+    /// Enqueues the notification of a further event of the webhook's store.
+    async fn enqueue(storage: &Storage, webhook: &domain::webhook::Webhook, now: Timestamp) {
+        let (store_id, event) = (webhook.store_id, webhook.event);
+        let enqueued = storage.write(move |transaction| {
+            Box::pin(async move {
+                let delivery = (store_id, DeliveryId::new());
+                let changes = Changes::default();
+                let new =
+                    notifications::record_events(transaction, delivery, changes, &[event], now)
+                        .await?;
+                let new: Vec<_> = new.into_iter().map(|new| (new, None::<Uuid>)).collect();
+                notifications::insert(transaction, &new, LEASE, now).await
+            })
+        });
+        assert!(enqueued.await.unwrap(), "it is pending");
+    }
+
+    async fn assert_state(storage: Arc<Storage>) {
+        let store = fixture::store("A");
+        stores::insert(storage.reader(), &store).await.unwrap();
+        for _ in 0..2 {
+            let delivery = fixture::delivery(store.id, NOW);
+            let new = fixture::new_delivery(delivery);
+            assert!(storage.insert_delivery(new).await.unwrap());
+        }
+        let webhook = fixture::webhook(NOW);
+        fixture::leased_notifications(&storage, &webhook, 3, LEASE).await;
+        let minute = SignedDuration::from_mins(1);
+        for due_at in [NOW + minute, NOW + minute * 2] {
+            enqueue(&storage, &webhook, due_at).await;
+        }
+        let tasks = |kind: &str| TaskCount {
+            kind: kind.to_owned(),
+            delivery_state: "todo".to_owned(),
+            task_state: "todo".to_owned(),
+            count: 2,
+        };
+        let expected = PlatformState {
+            tasks: vec![tasks("dropoff"), tasks("pickup")],
+            late_deliveries: 0,
+            due_notifications: 2,
+            leased_notifications: 3,
+            oldest_due_at: Some(NOW + minute),
+            unsequenced_events: 5,
+            oldest_unsequenced_at: Some(NOW),
+        };
+
+        // The deliveries are late after their dropoff windows of two hours.
+        let end = NOW + SignedDuration::from_hours(2);
+        for (now, late_deliveries) in [(end, 0), (end + SignedDuration::from_micros(1), 2)] {
+            let mut state = read(storage.reader(), now).await.unwrap();
+
+            state.tasks.sort_by(|one, other| one.kind.cmp(&other.kind));
+            let expected = PlatformState {
+                late_deliveries,
+                ..expected.clone()
+            };
+            assert_eq!(state, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn tasks_late_deliveries_notifications_and_events_are_counted() {
+        let (_directory, storage) = fixture::sqlite().await;
+        assert_state(storage).await;
+        if let Some(storage) = fixture::postgres().await {
+            assert_state(storage).await;
+        }
+    }
+}
