@@ -299,3 +299,20 @@ async fn a_store_or_a_host_that_has_used_its_share_has_nothing_to_claim() {
         assert_eq!(found.unwrap(), is_claimable, "{key:?}");
     }
 }
+
+/// As a later version may have written it.
+#[tokio::test]
+async fn a_webhook_of_an_unknown_health_gets_one_notification_at_a_time() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(3, NOW).await;
+    let row = webhook::ActiveModel {
+        store_id: Set(store.store_id.0),
+        id: Set(webhook_id.0),
+        receiver_health: Set(Some("later".to_owned())),
+        ..Default::default()
+    };
+    row.update(store.storage.reader()).await.unwrap();
+
+    assert_eq!(store.claim_for(LONG_LEASE, 128, NOW).await.len(), 1);
+    assert!(store.claim_for(LONG_LEASE, 128, NOW).await.is_empty());
+}

@@ -17,6 +17,30 @@ async fn a_failed_notification_is_retried_on_schedule() {
     assert_eq!(again[0].1.attempts, 1);
 }
 
+/// However many attempts were before it was resent.
+#[tokio::test]
+async fn the_schedule_of_a_resent_notification_begins_again() {
+    let (store, webhook_id) = TestStore::with_a_webhook().await;
+    store.complete(1, NOW).await;
+    let mut leased = store.claim(NOW).await;
+    store.report_all(&leased, &server_error(), NOW).await;
+    leased = store.claim(later(5)).await;
+    store.report_all(&leased, &server_error(), later(5)).await;
+    assert!(store.claim(later(5 + 5)).await.is_empty(), "a longer pause");
+    let (webhook, id) = ((store.store_id, webhook_id), leased[0].1.id);
+    let resent =
+        store.write(move |transaction| Box::pin(resend(transaction, webhook, [id], later(10))));
+    assert_eq!(resent.await, 1);
+
+    leased = store.claim(later(10)).await;
+    store.report_all(&leased, &server_error(), later(10)).await;
+
+    assert!(store.claim(later(10 + 4)).await.is_empty());
+    let again = store.claim(later(10 + 5)).await;
+    assert_eq!(again[0].1.id, id, "the same notification");
+    assert_eq!(again[0].1.attempts, 3);
+}
+
 #[tokio::test]
 async fn each_notification_of_a_batch_has_its_own_outcome() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
