@@ -240,7 +240,112 @@ fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
 
 #[cfg(test)]
 mod tests {
+    use domain::{
+        api_secrets::{ApiSecrets, SecretHash},
+        id::ApiClientId,
+    };
+    use jiff::SignedDuration;
+    use storage::fixture;
+    use tempfile::TempDir;
+
     use super::*;
+    use crate::secret_box::SecretBox;
+
+    impl Authenticator {
+        /// Changes a client as another core does, without invalidating this one's cache.
+        async fn disable(&self, client: &ApiClient) {
+            let disabled = ApiClient {
+                disabled_at: Some(self.clock.now()),
+                ..client.clone()
+            };
+            let changed = self.storage.write(move |transaction| {
+                let disabled = disabled.clone();
+                Box::pin(async move { storage::api_clients::update(transaction, &disabled).await })
+            });
+            changed.await.unwrap();
+        }
+    }
+
+    /// An authenticator at the epoch, and a client with a token of an hour.
+    async fn authenticator() -> (TempDir, Authenticator, ApiClient, MetadataMap) {
+        let (directory, storage) = fixture::sqlite().await;
+        let client = ApiClient {
+            id: ApiClientId::new(),
+            store_id: None,
+            display_name: "Operator".to_owned(),
+            api_key: "the-key".to_owned(),
+            secrets: ApiSecrets::new(SecretHash::of("secret")),
+            scopes: Scopes::parse("admin").unwrap(),
+            default_address: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            disabled_at: None,
+        };
+        let new = client.clone();
+        let inserted = storage.write(move |transaction| {
+            let new = new.clone();
+            Box::pin(async move { storage::api_clients::insert(transaction, &new).await })
+        });
+        inserted.await.unwrap();
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
+        let key_ring = KeyRing::open(
+            Arc::clone(&storage),
+            Arc::new(secret_box.unwrap()),
+            clock.clone(),
+            "http://delivery.example".to_owned(),
+        );
+        let key_ring = Arc::new(key_ring.await.unwrap());
+        let secret = client.secrets.accept("secret", clock.now()).unwrap();
+        let signer = key_ring.keys();
+        let token = signer.sign((&client, secret), &client.scopes, clock.now(), 3600);
+        let bearer = format!("Bearer {}", token.unwrap().access_token);
+        let mut metadata = MetadataMap::new();
+        metadata.insert("authorization", bearer.parse().unwrap());
+        let authenticator = Authenticator::new(storage, key_ring, clock);
+        (directory, authenticator, client, metadata)
+    }
+
+    #[tokio::test]
+    async fn a_change_at_another_core_is_noticed_after_a_minute() {
+        let (_directory, authenticator, client, metadata) = authenticator().await;
+        let caller = authenticator.authenticate(&metadata).await.unwrap();
+        assert_eq!(caller.id, client.id);
+
+        authenticator.disable(&client).await;
+
+        let moment = SignedDuration::from_micros(1);
+        authenticator
+            .clock
+            .advance(SignedDuration::from_mins(1) - moment);
+        let caller = authenticator.authenticate(&metadata).await.unwrap();
+        assert_eq!(caller.id, client.id);
+        authenticator.clock.advance(moment);
+        let denied = authenticator.authenticate(&metadata).await.unwrap_err();
+        let is_invalid = matches!(
+            denied,
+            Error::Unauthenticated(Unauthenticated::InvalidToken)
+        );
+        assert!(is_invalid, "{denied:?}");
+    }
+
+    #[tokio::test]
+    async fn the_streams_of_a_client_share_a_check_in_two_seconds() {
+        let (_directory, authenticator, client, metadata) = authenticator().await;
+        let (_, claims) = authenticator.authenticate_stream(&metadata).await.unwrap();
+        let is_disabled = async || {
+            let client = authenticator.checked_client(&claims).await.unwrap();
+            client.unwrap().disabled_at.is_some()
+        };
+        assert!(!is_disabled().await);
+        authenticator.disable(&client).await;
+        assert!(!is_disabled().await);
+
+        for (checked_at, _) in authenticator.checked.lock().await.values_mut() {
+            *checked_at = checked_at.checked_sub(REVOCATION_CHECK_INTERVAL).unwrap();
+        }
+
+        assert!(is_disabled().await);
+    }
 
     #[test]
     fn a_token_is_read_from_one_header_of_the_bearer_scheme() {

@@ -54,3 +54,26 @@ impl Drop for ClientPermit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_as_many_calls_open_as_the_limit() {
+        let limit = ClientLimit::new(2);
+        let client = ApiClientId::new();
+        let mut open = vec![limit.take(client).unwrap(), limit.take(client).unwrap()];
+        assert!(limit.take(client).is_none());
+        assert!(limit.take(ApiClientId::new()).is_some(), "another client");
+
+        for _ in 0..2 {
+            open.pop();
+            open.push(limit.take(client).unwrap());
+            assert!(limit.take(client).is_none());
+        }
+
+        open.clear();
+        assert!(limit.counts.lock().is_empty(), "a client is forgotten");
+    }
+}

@@ -162,12 +162,14 @@ fn bug(error: KeyError) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
     use storage::fixture;
+    use tempfile::TempDir;
 
     use super::*;
 
-    #[tokio::test]
-    async fn keys_are_reloaded_only_after_the_minimum_interval() {
+    /// A key ring at the epoch, and the id of a key that another core has created since.
+    async fn outdated() -> (TempDir, KeyRing, String) {
         let (directory, storage) = fixture::sqlite().await;
         let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
         let key_ring = KeyRing::open(
@@ -179,12 +181,33 @@ mod tests {
         let key_ring = key_ring.await.unwrap();
         // As another core does.
         let key = key_ring.generate(Timestamp::UNIX_EPOCH).unwrap();
-        let inserted = key.clone();
+        let id = key.id.clone();
         let insert = key_ring.storage.write(move |transaction| {
-            let key = inserted.clone();
+            let key = key.clone();
             Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
         });
         insert.await.unwrap();
+        (directory, key_ring, id)
+    }
+
+    #[tokio::test]
+    async fn keys_are_fresh_for_thirty_seconds_before_and_after_their_load() {
+        let moment = SignedDuration::from_micros(1);
+        for direction in [1, -1] {
+            let (_directory, key_ring, id) = outdated().await;
+
+            key_ring
+                .clock
+                .advance((KEY_CACHE_MAX_AGE - moment) * direction);
+            assert!(!key_ring.fresh_keys().await.unwrap().contains(&id));
+            key_ring.clock.advance(moment * direction);
+            assert!(key_ring.fresh_keys().await.unwrap().contains(&id));
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_are_reloaded_only_after_the_minimum_interval() {
+        let (_directory, key_ring, id) = outdated().await;
 
         let now = Instant::now();
         for (last_reload, is_found) in [
@@ -193,7 +216,7 @@ mod tests {
         ] {
             *key_ring.last_reload.lock().await = Some(last_reload);
             key_ring.reload_if_due().await.unwrap();
-            assert_eq!(key_ring.keys().contains(&key.id), is_found);
+            assert_eq!(key_ring.keys().contains(&id), is_found);
         }
     }
 }
