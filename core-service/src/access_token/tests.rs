@@ -200,3 +200,30 @@ fn the_key_of_a_token_is_in_the_set_and_public() {
     assert_eq!(public["keys"].as_array().unwrap().len(), 1);
     assert_eq!(public["keys"][0]["kid"], id);
 }
+
+/// Such as an ID token that the platform's key signs.
+#[test]
+fn a_token_of_another_type_is_rejected() {
+    let key_set = key_set();
+    let claims = key_set.verify(&token(&key_set), at(1000)).unwrap();
+    let signing_key = &key_set.keys[0].0;
+    for (typ, is_accepted) in [
+        (Some("at+jwt"), true),
+        (Some("AT+JWT"), true),
+        (Some("application/at+jwt"), true),
+        (Some("JWT"), false),
+        (None, false),
+    ] {
+        let header = Header {
+            typ: typ.map(str::to_owned),
+            kid: Some(signing_key.id.clone()),
+            ..Header::new(ALGORITHM)
+        };
+        let token = jsonwebtoken::encode(&header, &claims, &signing_key.encoding).unwrap();
+
+        let verified = key_set.verify(&token, at(1000));
+
+        let expected = is_accepted.then(|| claims.clone()).ok_or(Error::Invalid);
+        assert_eq!(verified, expected, "{typ:?}");
+    }
+}
