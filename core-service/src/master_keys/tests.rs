@@ -121,6 +121,36 @@ fn a_change_keeps_the_owner_of_the_file() {
     assert_eq!([metadata.uid(), metadata.gid()], [65_534, 65_533]);
 }
 
+/// As on a read-only file system.
+#[test]
+fn a_file_of_a_file_system_that_cannot_flush_is_used() {
+    flush(Path::new("/proc/self/status")).unwrap();
+
+    let missing = flush(Path::new("/proc/self/missing")).unwrap_err();
+    assert!(matches!(missing, Error::Write { .. }), "{missing:?}");
+}
+
+#[test]
+fn a_path_that_cannot_have_a_file_is_an_error() {
+    let (_directory, path, id) = new_file();
+
+    let below_file = MasterKeys::read(&path.join("x")).err();
+    assert!(!matches!(below_file, None | Some(Error::Missing { .. })));
+    let keys = MasterKeys::read(&path).unwrap();
+    let too_long = path.with_file_name("x".repeat(300));
+    let created = keys.create(&too_long).unwrap_err();
+    assert_eq!(created.kind(), io::ErrorKind::InvalidFilename);
+    let below_file = MasterKeyCommand::Remove { id }.run(&path.join("x"));
+    let below_file = below_file.unwrap_err();
+    assert!(matches!(below_file, Error::Write { .. }), "{below_file:?}");
+}
+
+#[test]
+fn the_directory_of_a_file_name_is_the_current_one() {
+    assert_eq!(directory_of(Path::new("master.key")), Path::new("."));
+    assert_eq!(directory_of(Path::new("/etc/key")), Path::new("/etc"));
+}
+
 #[test]
 fn concurrent_changes_lose_no_key() {
     let (_directory, path, _) = new_file();

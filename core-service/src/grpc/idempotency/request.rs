@@ -206,6 +206,42 @@ mod tests {
     }
 
     #[test]
+    fn a_request_needs_a_valid_key_and_a_whole_hash() {
+        let store = storage::fixture::store("A");
+        let caller = Caller::of_store(ApiClientId::new(), store);
+        for (key, length, invalid_fields) in [
+            ("key", 32, None),
+            ("", 32, Some(&["idempotency.key"][..])),
+            ("key", 31, Some(&["idempotency.request_hash"])),
+            (
+                "é",
+                33,
+                Some(&["idempotency.key", "idempotency.request_hash"]),
+            ),
+        ] {
+            let idempotency = proto::Idempotency {
+                key: key.to_owned(),
+                request_hash: vec![7; length],
+            };
+
+            let parsed = KeyedRequest::parse(&caller, "op", idempotency, Timestamp::UNIX_EPOCH);
+
+            let fields = match &parsed {
+                Ok(parsed) => {
+                    assert_eq!(parsed.hash, [7; 32]);
+                    None
+                }
+                Err(Error::Invalid(violations)) => {
+                    Some(violations.iter().map(|found| &*found.field))
+                }
+                Err(other) => panic!("{other:?}"),
+            };
+            let fields = fields.map(Iterator::collect::<Vec<_>>);
+            assert_eq!(fields.as_deref(), invalid_fields, "{key:?} {length}");
+        }
+    }
+
+    #[test]
     fn a_key_is_hashed_with_its_operation() {
         let hash = key_hash("POST /a", "key");
 
