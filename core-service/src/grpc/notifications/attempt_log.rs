@@ -178,6 +178,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_full_batch_takes_no_further_one() {
+        let (log, mut queue) = attempt_log();
+        for _ in 0..2 {
+            log.add(attempts(MAX_ATTEMPTS, ""));
+        }
+
+        let full = next_batch(&mut queue, &CancellationToken::new()).await;
+
+        assert_eq!(full.unwrap().attempts.len(), MAX_ATTEMPTS);
+    }
+
+    #[tokio::test]
     async fn the_last_attempts_are_written_once_all_streams_are_closed() {
         let (log, mut queue) = attempt_log();
         let streams_closed = CancellationToken::new();

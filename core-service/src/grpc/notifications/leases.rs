@@ -178,9 +178,20 @@ mod tests {
         let mut running =
             pin!(Arc::clone(&queue).release_leases(unsent_leases, streams_closed.clone()));
 
-        tokio::select! {
-            () = running.as_mut() => panic!("a stream is open"),
-            changed = notifications_ready.changed() => changed.unwrap(),
+        for is_first in [true, false] {
+            if !is_first {
+                // The poll comes again after a twelfth of the lease.
+                let webhook = fixture::webhook(queue.clock.now());
+                fixture::leased_notifications(&queue.storage, &webhook, 1, Duration::ZERO).await;
+                tokio::time::pause();
+                tokio::time::advance(LEASE_DURATION / 12).await;
+                tokio::time::resume();
+            }
+            tokio::select! {
+                () = running.as_mut() => panic!("a stream is open"),
+                changed = notifications_ready.changed() => changed.unwrap(),
+                () = tokio::time::sleep(LEASE_DURATION / 12) => panic!("no lease is released"),
+            }
         }
 
         assert!(queue.is_any_due().await);

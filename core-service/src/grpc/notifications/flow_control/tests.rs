@@ -112,6 +112,37 @@ fn claims_and_pre_leased_notifications_share_the_credit() {
 }
 
 #[test]
+fn what_a_claim_may_take_for_a_health_is_not_used_by_pre_leased_notifications() {
+    let mut flow = flow_control(64);
+    let budget = flow.begin_claim(6).unwrap();
+    assert_eq!(fill(&mut flow, Slow).len(), 10, "16 less what is reserved");
+
+    let second = flow.begin_claim(6).unwrap();
+    flow.end_claim(&budget, []);
+    flow.end_claim(&second, []);
+
+    assert_eq!(fill(&mut flow, Slow).len(), 6);
+}
+
+#[test]
+fn a_stream_is_half_free_with_credit_for_as_many_notifications_as_are_in_flight() {
+    let mut flow = flow_control(6);
+    assert!(flow.is_half_free());
+
+    let mut half_free_after = Vec::new();
+    for _ in 0..6 {
+        let used = flow.try_use_credit(
+            NotificationId::new(),
+            &notification(WebhookId::new(), Healthy),
+        );
+        assert!(used);
+        half_free_after.push(flow.is_half_free());
+    }
+
+    assert_eq!(half_free_after, [true, true, true, false, false, false]);
+}
+
+#[test]
 fn concurrent_claims_leave_as_much_for_healthy_receivers_as_one_claim() {
     let mut flow = flow_control(64);
     let first = flow.begin_claim(20).unwrap();
