@@ -201,4 +201,29 @@ mod tests {
             assert_eq!(size, expected, "{completed}, {others}");
         }
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn outcomes_are_reported_until_their_lease_expires() {
+        let in_flight = InFlight::default();
+        let now = Instant::now();
+        let completed = |name: &str, lease_expires_at| Completed {
+            outcome: Outcome {
+                name: name.to_owned(),
+                ..Outcome::default()
+            },
+            lease_expires_at,
+            guard: in_flight.add(),
+        };
+        let mut batch = vec![
+            completed("expired", Some(now)),
+            completed("without a lease", None),
+            completed("leased", Some(now + Duration::from_nanos(1))),
+        ];
+
+        assert!(remove_expired(&mut batch));
+
+        let left: Vec<_> = batch.iter().map(|left| &*left.outcome.name).collect();
+        assert_eq!(left, ["without a lease", "leased"]);
+        assert!(!remove_expired(&mut vec![completed("expired", Some(now))]));
+    }
 }

@@ -131,3 +131,16 @@ async fn a_name_that_does_not_resolve_is_a_dns_failure() {
     let result = guard("127.0.0.0/8").call(uri).await;
     assert!(matches!(result, Err(Error::Dns(_))), "{result:?}");
 }
+
+#[tokio::test]
+async fn a_url_without_a_port_has_that_of_its_scheme() {
+    for (url, expected) in [
+        ("https://127.0.0.1/", "127.0.0.1:443"),
+        ("http://127.0.0.1/", "127.0.0.1:80"),
+        ("http://127.0.0.1:8443/", "127.0.0.1:8443"),
+        ("https://[::1]/", "[::1]:443"),
+    ] {
+        let addrs = resolve(&url.parse().unwrap(), &Resolver::system()).await;
+        assert_eq!(addrs.unwrap(), [expected.parse().unwrap()], "{url}");
+    }
+}
