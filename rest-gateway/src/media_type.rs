@@ -285,6 +285,14 @@ mod tests {
             ("*/*;q=0", None),
             ("application/*;q=0, text/html", None),
             ("application/json;q=0.000", None),
+            (
+                "application/json;q=1, application/ld+json;q=.9",
+                Some(MediaType::Json),
+            ),
+            (
+                "application/json;q=1.000, application/ld+json;q=.9",
+                Some(MediaType::Json),
+            ),
         ] {
             let negotiated = MediaType::of_resource(&headers(ACCEPT, accept)).ok();
 

@@ -191,6 +191,25 @@ mod tests {
     }
 
     #[test]
+    fn only_an_error_of_authentication_has_a_challenge() {
+        for (code, expected) in [
+            (&codes::TOKEN_MISSING, Some("Bearer realm=\"delivery\"")),
+            (
+                &codes::UNAUTHENTICATED,
+                Some("Bearer error=\"invalid_token\", error_description=\"no\""),
+            ),
+            (&codes::NOT_FOUND, None),
+            (&codes::INTERNAL, None),
+        ] {
+            let header = header(&Error::new(code, "no"));
+
+            let expected =
+                expected.map(|value| (WWW_AUTHENTICATE, HeaderValue::from_static(value)));
+            assert_eq!(header, expected, "{}", code.code);
+        }
+    }
+
+    #[test]
     fn a_key_with_line_breaks_forges_no_line() {
         let violation = Violation {
             path: "dropoff.metadata.a\r\nb\u{2028}c\u{0}é".to_owned(),
