@@ -1,0 +1,99 @@
+//! Connections that a server refuses, or does not accept yet.
+
+use tokio::time::timeout;
+
+use super::*;
+use crate::Error;
+
+/// Connections of a role that may open one.
+async fn limited_connections(url: &str, max: u32) -> Connections {
+    let role = format!("limited_{}", uuid::Uuid::now_v7().simple());
+    let create = format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT 1");
+    let other = connections(url, 1).await;
+    other.execute_unprepared(&create).await.unwrap();
+    let url = url.replace("//delivery@", &format!("//{role}@"));
+    Connections::new(Target::of(&url).unwrap(), max)
+}
+
+#[tokio::test]
+async fn operations_wait_for_an_open_connection_while_others_are_refused() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = limited_connections(&url, 4).await;
+    let started = Instant::now();
+    let (session, checkout) = connections.begin().await.unwrap();
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let connections = connections.clone();
+            tokio::spawn(async move { connections.execute_unprepared("SELECT 1").await })
+        })
+        .collect();
+    // Three of the four permits are withheld: their operations were refused a connection.
+    while connections.0.refusals.withheld() < 3 {
+        tokio::task::yield_now().await;
+    }
+
+    checkout.end(session, true).await.unwrap();
+
+    for waiting in waiting {
+        waiting.await.unwrap().unwrap();
+    }
+    // At first three at once, then one each second.
+    let refused = connections.0.target.metrics.refused.get();
+    assert!(
+        (1..=3 + started.elapsed().as_secs()).contains(&refused),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn an_operation_without_a_connection_fails_with_the_reason_of_the_refusal() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let connections = limited_connections(&url, 2).await;
+    let (_session, _checkout) = connections.begin().await.unwrap();
+
+    let failed = connections
+        .execute_unprepared("SELECT 1")
+        .await
+        .unwrap_err();
+
+    let reason = "too many connections for role";
+    assert!(failed.to_string().contains(reason), "{failed}");
+    let mut exposition = Exposition::new();
+    connections.register_metrics(exposition.registry());
+    let exposition = exposition.render().await;
+    let timeouts = "timeouts_total{db_client_connection_pool_name=\"postgresql\"} 1";
+    assert!(exposition.contains(timeouts), "{exposition}");
+}
+
+/// A server that has not started.
+fn starting() -> Target {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    Target::of(&format!("postgres://127.0.0.1:{port}/delivery")).unwrap()
+}
+
+#[tokio::test]
+async fn a_session_waits_for_a_server_that_does_not_listen_yet_but_for_no_other_one() {
+    let begun = timeout(Duration::from_millis(100), starting().session()).await;
+    assert!(begun.is_err(), "it waits for up to {ACQUIRE_TIMEOUT:?}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let missing = Target::of(&format!("sqlite://{}/missing", directory.path().display()));
+    let begun = timeout(ACQUIRE_TIMEOUT / 2, missing.unwrap().session()).await;
+    let error = begun.expect("it does not wait").unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
+    let connections = Connections::new(starting(), 1);
+
+    let begun = timeout(Duration::from_millis(100), connections.begin()).await;
+
+    assert!(begun.is_err(), "it waits for up to {ACQUIRE_TIMEOUT:?}");
+}
