@@ -68,6 +68,33 @@ async fn the_first_request_acquires_a_key_until_it_expires() {
     assert_eq!((expired, after), (Acquisition::Acquired, stored(4)));
 }
 
+/// The hash is of the operation and the client's text, which others may choose too.
+#[tokio::test]
+async fn equal_keys_of_other_clients_and_stores_are_other_keys() {
+    let (_directory, storage) = fixture::sqlite().await;
+    let own = key(1);
+    let of_other_client = Key {
+        api_client_id: ApiClientId::new(),
+        ..own
+    };
+    let of_other_store = Key {
+        store_id: StoreId::new(),
+        ..own
+    };
+    let past = NOW - SignedDuration::from_secs(1);
+    let keys = [(own, 1), (of_other_client, 2), (of_other_store, 3)];
+
+    for key in keys {
+        let first = request(&storage, key, NOW, past).await.unwrap();
+        assert_eq!(first, Acquisition::Acquired);
+    }
+
+    for (key, body) in keys {
+        let again = request(&storage, (key, body), NOW, past).await.unwrap();
+        assert_eq!(again, stored(body));
+    }
+}
+
 #[tokio::test]
 async fn the_oldest_keys_are_deleted_first_and_up_to_the_limit() {
     let (_directory, storage) = fixture::sqlite().await;
