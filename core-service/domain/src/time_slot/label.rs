@@ -1,9 +1,12 @@
 //! Labels of windows in the client's language: days and times by ICU, the phrases around them
 //! by a table.
 
+use std::cell::OnceCell;
+
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::{
-    DateTimeFormatterPreferences, FixedCalendarDateTimeFormatter, NoCalendarFormatter,
+    DateTimeFormatterLoadError, DateTimeFormatterPreferences, FixedCalendarDateTimeFormatter,
+    NoCalendarFormatter,
     fieldsets::{MDE, T},
     input::Time,
     preferences::HourCycle,
@@ -83,12 +86,39 @@ impl Language {
             tag = tag.rsplit_once('-')?.0;
         }
     }
+}
 
-    fn preferences(self) -> DateTimeFormatterPreferences {
-        let locale = self.tag.parse().unwrap_or(Locale::UNKNOWN);
+/// ICU's formatters of one language.
+struct Formatters {
+    weekday_and_date: FixedCalendarDateTimeFormatter<Gregorian, MDE>,
+    time: NoCalendarFormatter<T>,
+}
+
+thread_local! {
+    /// In the order of [`LANGUAGES`]. To make formatters takes most of the time of a label.
+    static FORMATTERS: [OnceCell<Option<Formatters>>; LANGUAGES.len()] =
+        const { [const { OnceCell::new() }; LANGUAGES.len()] };
+}
+
+impl Formatters {
+    fn new(language: Language) -> Result<Self, DateTimeFormatterLoadError> {
+        let locale = language.tag.parse().unwrap_or(Locale::UNKNOWN);
         let mut preferences = DateTimeFormatterPreferences::from(&locale);
         preferences.hour_cycle = Some(HourCycle::H23);
-        preferences
+        Ok(Self {
+            weekday_and_date: FixedCalendarDateTimeFormatter::try_new(preferences, MDE::long())?,
+            time: NoCalendarFormatter::try_new(preferences, T::hm())?,
+        })
+    }
+
+    /// Formats with a language's formatters. `None` is not reached: ICU has data for every row of the
+    /// table.
+    fn format(language: Language, format: impl FnOnce(&Self) -> String) -> Option<String> {
+        FORMATTERS.with(|formatters| {
+            let position = LANGUAGES.iter().position(|row| *row == language)?;
+            let of_language = formatters[position].get_or_init(|| Self::new(language).ok());
+            of_language.as_ref().map(format)
+        })
     }
 }
 
@@ -119,24 +149,24 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
 
 fn weekday_and_date(day: &Zoned, language: Language) -> String {
     let part = |part: i8| u8::try_from(part).unwrap_or_default();
-    let date: Option<Date<Gregorian>> =
-        Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
-    let formatter = FixedCalendarDateTimeFormatter::try_new(language.preferences(), MDE::long());
-    match (date, formatter) {
-        (Some(date), Ok(formatter)) => formatter.format(&date).to_string(),
-        // Not reached: ICU has data for every row of the table, and for every day.
-        _ => day.date().to_string(),
-    }
+    let date = Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
+    let formatted = date.and_then(|date| {
+        Formatters::format(language, |formatters| {
+            formatters.weekday_and_date.format(&date).to_string()
+        })
+    });
+    formatted.unwrap_or_else(|| day.date().to_string())
 }
 
 fn time(at: &Zoned, language: Language) -> String {
     let part = |part: i8| u8::try_from(part).unwrap_or_default();
     let time = Time::try_new(part(at.hour()), part(at.minute()), 0, 0).ok();
-    let formatter = NoCalendarFormatter::try_new(language.preferences(), T::hm());
-    match (time, formatter) {
-        (Some(time), Ok(formatter)) => formatter.format(&time).to_string(),
-        _ => at.strftime("%H:%M").to_string(),
-    }
+    let formatted = time.and_then(|time| {
+        Formatters::format(language, |formatters| {
+            formatters.time.format(&time).to_string()
+        })
+    });
+    formatted.unwrap_or_else(|| at.strftime("%H:%M").to_string())
 }
 
 #[cfg(test)]
