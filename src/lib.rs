@@ -19,7 +19,7 @@ use core_service::CoreService;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     listen::listen,
-    memory_connection::{MemoryConnector, memory_listener},
+    local_calls::{LocalChannel, local_server},
 };
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
@@ -80,7 +80,7 @@ impl Platform {
         let core_listener = listen(settings.core_listen, "--core-listen")?;
         let base_url = local_url(settings.tls.scheme(), rest_listener.local_addr()?);
         let grpc_url = local_url(settings.grpc_tls.scheme(), core_listener.local_addr()?);
-        let (connector, memory_listener) = memory_listener();
+        let (local_server, channel) = local_server();
         let (core_url, own_listener) = own_listener(&settings, &grpc_url).await?;
         let public_url = match &settings.public_url {
             Some(url) => url.clone(),
@@ -92,12 +92,12 @@ impl Platform {
         let mut core = CoreService::new(core_config(&settings, &public_url)?, core_listener, clock)
             .await?
             .with_plaintext_listener(own_listener)
-            .with_memory_listener(memory_listener);
+            .with_local_server(local_server);
         let (clients, demo) = core.ensure_clients(!settings.no_demo).await?;
         let gateway = RestGateway::new(
             gateway_config(
                 &settings,
-                (&core_url, &connector),
+                (&core_url, &channel),
                 public_url,
                 clients.operator.as_ref(),
             )?,
@@ -105,7 +105,7 @@ impl Platform {
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(
             &settings,
-            (&core_url, &connector),
+            (&core_url, &channel),
             clients.dispatcher,
         )?)?;
 
@@ -220,7 +220,7 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
 
 fn gateway_config(
     settings: &Settings,
-    core: (&str, &MemoryConnector),
+    core: (&str, &LocalChannel),
     public_url: Url,
     operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
@@ -228,7 +228,7 @@ fn gateway_config(
     let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
         core_url: vec![core.0.parse()?],
-        core: in_memory(core.1),
+        core: local(core.1),
         public_url: Some(public_url),
         tls: settings.tls.clone(),
         platform_name: settings.platform_name.clone(),
@@ -258,12 +258,12 @@ fn gateway_config(
 
 fn dispatcher_config(
     settings: &Settings,
-    core: (&str, &MemoryConnector),
+    core: (&str, &LocalChannel),
     client: Credentials,
 ) -> anyhow::Result<webhook_dispatcher::Config> {
     Ok(webhook_dispatcher::Config {
         core_urls: vec![core.0.parse()?],
-        core: in_memory(core.1),
+        core: local(core.1),
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
@@ -273,10 +273,10 @@ fn dispatcher_config(
 }
 
 /// Calls do not leave this process.
-fn in_memory(connector: &MemoryConnector) -> CoreConfig {
+fn local(channel: &LocalChannel) -> CoreConfig {
     CoreConfig {
         allow_plaintext_core: true,
-        in_memory: Some(connector.clone()),
+        local: Some(channel.clone()),
         ..CoreConfig::default()
     }
 }

@@ -48,7 +48,9 @@ impl CallObserver {
     {
         let method = self.metrics.method(request.uri().path());
         let trace = trace(method, request.headers());
+        // Without the span of a gateway in the same process.
         let span = tracing::info_span!(
+            parent: None,
             "call",
             request.id = %request_id(request.headers()),
             trace.id = trace.as_ref().map(|trace| tracing::field::display(trace.trace_id())),

@@ -1,14 +1,20 @@
-//! A core: gRPC services on its listeners (over sockets, and in the all-in-one over memory), with their
+//! A core: gRPC services on its listeners, and in the all-in-one for its other services, with their
 //! background tasks.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::select_all};
+use http::{Request, Response};
 use process::{
     clock::Clock,
     health::HealthListener,
     listen::{ListenError, listen},
-    memory_connection::MemoryListener,
+    local_calls::LocalServer,
     metrics::{Exposition, Registry},
     middleware::middleware,
     tls,
@@ -16,6 +22,7 @@ use process::{
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::{
+    body::Body,
     service::{Routes, RoutesBuilder},
     transport::Server,
 };
@@ -23,12 +30,13 @@ use tonic_health::{
     ServingStatus,
     pb::health_server::{Health, HealthServer},
 };
+use tower::{Layer as _, Service, ServiceBuilder, ServiceExt as _};
 
 use crate::{
     call_limits::CallLimits,
     call_observer::CallObserver,
     config::Config,
-    connections::{self, CallsInFlight},
+    connections::{self, CallsInFlight, ConnectionInfo},
     grpc,
     lifecycle::Lifecycle,
     metrics::Metrics,
@@ -60,7 +68,7 @@ pub struct CoreService {
     addr: SocketAddr,
     tls: Option<tls::Server>,
     plaintext_listener: Option<TcpListener>,
-    memory_listener: Option<MemoryListener>,
+    local_server: Option<LocalServer>,
     health: Option<HealthListener>,
     metrics: Metrics,
     exposition: Exposition,
@@ -103,7 +111,7 @@ impl CoreService {
             addr,
             tls,
             plaintext_listener: None,
-            memory_listener: None,
+            local_server: None,
             health,
             metrics,
             exposition,
@@ -119,8 +127,8 @@ impl CoreService {
 
     /// Also serves the other services of this process.
     #[must_use]
-    pub fn with_memory_listener(mut self, listener: MemoryListener) -> Self {
-        self.memory_listener = Some(listener);
+    pub fn with_local_server(mut self, server: LocalServer) -> Self {
+        self.local_server = Some(server);
         self
     }
 
@@ -153,9 +161,9 @@ impl CoreService {
             &self.config,
             shutdown.clone(),
         ));
-        let certificates = self.config.tls.tls_certificate.clone();
-        let certificates = tls::warn_of_expiry_daily(certificates.into_iter().collect());
-        let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
+        let certificates = self.config.tls.tls_certificate.iter().cloned().collect();
+        let expiry = tokio::spawn(tls::warn_of_expiry_daily(certificates));
+        let _expiry = AbortOnDropHandle::new(expiry);
         let lifecycle = Lifecycle::default();
         let rate_limits = Arc::new(RateLimits::new(
             &self.config.rate_limits,
@@ -171,20 +179,14 @@ impl CoreService {
             &lifecycle,
             &mut routes,
         );
-        let mut listeners = vec![(self.listener, self.tls)];
-        listeners.extend(self.plaintext_listener.map(|listener| (listener, None)));
-        let sockets = listeners
-            .into_iter()
+        let plaintext = self.plaintext_listener.map(|listener| (listener, None));
+        let listeners = [(self.listener, self.tls)].into_iter().chain(plaintext);
+        let incoming = listeners
             .map(|(listener, tls)| connections::incoming(listener, tls, shutdown.clone()).boxed());
-        let memory = self.memory_listener.into_iter();
-        let memory =
-            memory.map(|listener| connections::in_memory(listener, shutdown.clone()).boxed());
-        let incoming = select_all(sockets.chain(memory));
         let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
-            let listener = listener.with_metrics(self.exposition);
-            let task = tokio::spawn(listener.run(Arc::clone(&readiness)));
-            AbortOnDropHandle::new(task)
+            let health = listener.with_metrics(self.exposition);
+            AbortOnDropHandle::new(tokio::spawn(health.run(Arc::clone(&readiness))))
         });
         let reporter = health.clone();
         let until_shutdown = shutdown.clone();
@@ -197,11 +199,7 @@ impl CoreService {
             in_flight: in_flight.clone(),
         };
         let limits = CallLimits::new(rate_limits, self.metrics.calls.shed.clone());
-        let serve = Server::builder()
-            .http2_keepalive_interval(Some(KEEPALIVE))
-            .http2_keepalive_timeout(Some(KEEPALIVE / 2))
-            .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
+        let layers = ServiceBuilder::new()
             .layer(middleware(move |call, inner| {
                 observer.clone().observe(call, inner)
             }))
@@ -211,9 +209,20 @@ impl CoreService {
             .layer(middleware(move |call, inner| {
                 authentication.clone().authenticate(call, inner)
             }))
-            .add_routes(routes.routes())
+            .into_inner();
+        let routes = routes.routes();
+        if let Some(server) = &self.local_server {
+            serve_locally(server, layers.layer(routes.clone().prepare()));
+        }
+        let serve = Server::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE / 2))
+            .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
+            .http2_max_header_list_size(MAX_HEADER_BYTES)
+            .layer(layers)
+            .add_routes(routes)
             // `incoming` ends at shutdown, and then the server drains its connections.
-            .serve_with_incoming_shutdown(incoming, std::future::pending());
+            .serve_with_incoming_shutdown(select_all(incoming), std::future::pending());
         let drain = async {
             shutdown.cancelled().await;
             // Otherwise a last report could replace the status below.
@@ -241,6 +250,7 @@ impl CoreService {
         lifecycle.task_tracker.wait().await;
         lifecycle.streams_closed.cancel();
         last_tasks.wait().await;
+        drop(self.local_server);
         // Calls that outlast the drain still use the storage.
         if let Some(storage) = Arc::into_inner(storage) {
             storage.close().await?;
@@ -263,6 +273,20 @@ fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Expo
     platform.register(registry);
     exposition.refresh_with(move || platform.clone().refresh());
     exposition
+}
+
+/// Serves the other services of this process, whose calls share limits like those of one connection.
+fn serve_locally<S>(server: &LocalServer, service: S)
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
+    server.serve(service.map_request(move |mut call: Request<Body>| {
+        call.extensions_mut().insert(connection.clone());
+        call
+    }));
 }
 
 /// The gRPC services that every server has.

@@ -12,7 +12,6 @@ use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
-    transport,
 };
 
 use crate::cli::errors::call_error;
@@ -73,7 +72,7 @@ pub(crate) struct CoreCommand<C: Subcommand> {
 }
 
 /// A connection to a core, whose calls have the access token.
-pub(crate) type Channel = InterceptedService<transport::Channel, Bearer>;
+pub(crate) type Channel = InterceptedService<core_client::Channel, Bearer>;
 
 /// The access token, as the value of `authorization`.
 #[derive(Clone)]
@@ -123,7 +122,7 @@ impl Access {
         Err(last_error.context("no core has an address")?)
     }
 
-    fn core(&self, channels: [transport::Channel; 2], token: &str) -> anyhow::Result<Core> {
+    fn core(&self, channels: [core_client::Channel; 2], token: &str) -> anyhow::Result<Core> {
         let bearer = format!("Bearer {token}")
             .parse()
             .map(Bearer)
@@ -159,7 +158,7 @@ impl Access {
 }
 
 async fn issue_token(
-    channel: transport::Channel,
+    channel: core_client::Channel,
     credentials: &Credentials,
     scope: &str,
 ) -> Result<String, Status> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use core_client::CoreAddr;
+use core_client::{Channel, CoreAddr};
 use proto::{
     ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
 };
@@ -13,7 +13,6 @@ use tokio::{
 use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
-    transport::Channel,
 };
 
 /// How long a core may take to record outcomes; then they are reported to another.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use core_client::{ConnectError, CoreAddr, Cores, WrongProtocol};
+use core_client::{Channel, ConnectError, CoreAddr, Cores, WrongProtocol};
 use proto::{
     IssueTokenRequest, ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
@@ -15,7 +15,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     Code, Status, Streaming,
     metadata::{Ascii, MetadataValue, errors::InvalidMetadataValue},
-    transport::Channel,
 };
 
 use crate::{

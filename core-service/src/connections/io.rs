@@ -25,8 +25,8 @@ pub(crate) struct Connection {
     info: ConnectionInfo,
     response_check: Interval,
     response_timeout: Duration,
-    /// Counts it against the limit of connections; `None` for one in memory, within this process.
-    _permit: Option<OwnedSemaphorePermit>,
+    /// Counts it against the limit of connections.
+    _permit: OwnedSemaphorePermit,
 }
 
 /// The first bytes of an HTTP/2 client (RFC 9113 §3.4). The HTTP library sends no pings before it
@@ -132,7 +132,7 @@ impl Connection {
     pub(super) fn new(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         peer: IpAddr,
-        permit: Option<OwnedSemaphorePermit>,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         Self::with_timeouts(io, peer, permit, [PREFACE_TIMEOUT, RESPONSE_TIMEOUT])
     }
@@ -140,7 +140,7 @@ impl Connection {
     fn with_timeouts(
         io: impl AsyncRead + AsyncWrite + Send + 'static,
         peer: IpAddr,
-        permit: Option<OwnedSemaphorePermit>,
+        permit: OwnedSemaphorePermit,
         [preface_timeout, response_timeout]: [Duration; 2],
     ) -> Self {
         let period = response_timeout / RESPONSE_CHECKS;
@@ -245,7 +245,8 @@ mod tests {
     fn with_timeouts(timeouts: [Duration; 2]) -> (Connection, DuplexStream) {
         let (server, client) = tokio::io::duplex(64);
         let peer = Ipv4Addr::LOCALHOST.into();
-        let connection = Connection::with_timeouts(server, peer, None, timeouts);
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let connection = Connection::with_timeouts(server, peer, permit, timeouts);
         (connection, client)
     }
 

@@ -7,13 +7,13 @@ mod tls_config;
 use std::{
     collections::VecDeque,
     io::{Error as IoError, ErrorKind},
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
     sync::Arc,
     time::Duration,
 };
 
 use futures_util::Stream;
-use process::{memory_connection::MemoryListener, tls};
+use process::tls;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -62,18 +62,6 @@ pub(crate) fn incoming(
     futures_util::stream::unfold(acceptor, async |mut acceptor| {
         let connection = acceptor.next().await?;
         Some((Ok(connection), acceptor))
-    })
-}
-
-/// The stream of connections of this process until `shutdown`.
-pub(crate) fn in_memory(
-    listener: MemoryListener,
-    shutdown: CancellationToken,
-) -> impl Stream<Item = Result<Connection, IoError>> {
-    futures_util::stream::unfold((listener, shutdown), async |(mut listener, shutdown)| {
-        let stream = shutdown.run_until_cancelled(listener.recv()).await??;
-        let connection = Connection::new(stream, Ipv4Addr::LOCALHOST.into(), None);
-        Some((Ok(connection), (listener, shutdown)))
     })
 }
 
@@ -199,11 +187,11 @@ async fn handshake(
     let peer = stream.peer_addr()?.ip();
     if let Some(tls) = tls {
         let stream = tls.acceptor().accept(stream).await?;
-        return Ok(Connection::new(stream, peer, Some(permit)));
+        return Ok(Connection::new(stream, peer, permit));
     }
     // Silent clients must not occupy a connection.
     stream.readable().await?;
-    Ok(Connection::new(stream, peer, Some(permit)))
+    Ok(Connection::new(stream, peer, permit))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use process::memory_connection::MemoryConnector;
+use process::local_calls::LocalChannel;
 
 /// The heading of these flags in `--help`.
 const HEADING: &str = "Connection to cores";
@@ -59,7 +59,7 @@ pub struct CoreConfig {
     )]
     pub allow_plaintext_core: bool,
 
-    /// Connects to the core of the same process, instead of to its address.
+    /// Calls the core of the same process, instead of connecting to its address.
     #[arg(skip)]
-    pub in_memory: Option<MemoryConnector>,
+    pub local: Option<LocalChannel>,
 }

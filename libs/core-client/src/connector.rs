@@ -3,7 +3,7 @@
 use std::{io, pin::Pin, sync::Arc, time::Duration};
 
 use hyper_util::rt::TokioIo;
-use process::{memory_connection::MemoryConnector, reloading::Reloading};
+use process::reloading::Reloading;
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite},
@@ -52,7 +52,6 @@ impl ConnectError {
 pub(crate) struct Connector {
     pub(crate) core: CoreAddr,
     pub(crate) tls: Option<Arc<Reloading<ClientConfig>>>,
-    pub(crate) in_memory: Option<MemoryConnector>,
 }
 
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
@@ -77,9 +76,6 @@ impl Connector {
     }
 
     async fn connect_without_timeout(self) -> io::Result<Connection> {
-        if let Some(connector) = self.in_memory {
-            return Ok(TokioIo::new(Box::pin(connector.connect().await?)));
-        }
         let stream = TcpStream::connect(self.core.addr).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls else {

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use http::Uri;
-use process::{memory_connection::MemoryConnector, reloading::Reloading, tls};
+use process::{local_calls::LocalChannel, reloading::Reloading, tls};
 use rustls::ClientConfig;
 use tonic::{
     Status,
-    transport::{Channel, Endpoint},
+    transport::{self, Endpoint},
 };
-use tower::{Service, service_fn};
+use tower::{Service, service_fn, util::Either};
 
 use crate::{
     config::CoreConfig,
@@ -37,6 +37,9 @@ const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 /// largest request body must fit.
 const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 
+/// Calls a core: in the same process, or over a connection.
+pub type Channel = Either<LocalChannel, transport::Channel>;
+
 /// Why a set of core URLs cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,7 +58,7 @@ pub enum Error {
 pub struct Cores {
     urls: Vec<Arc<CoreUrl>>,
     tls: Option<Arc<Reloading<ClientConfig>>>,
-    in_memory: Option<MemoryConnector>,
+    local: Option<LocalChannel>,
 }
 
 impl Cores {
@@ -78,13 +81,16 @@ impl Cores {
         Ok(Self {
             urls: urls.iter().cloned().map(Arc::new).collect(),
             tls,
-            in_memory: config.in_memory.clone(),
+            local: config.local.clone(),
         })
     }
 
     /// A channel that connects on first use and reconnects when the connection is lost.
     pub fn channel(&self, core: &CoreAddr) -> Channel {
-        endpoint(core).connect_with_connector_lazy(self.connector(core))
+        match &self.local {
+            Some(local) => Either::Left(local.clone()),
+            None => Either::Right(endpoint(core).connect_with_connector_lazy(self.connector(core))),
+        }
     }
 
     /// Connects before it returns the channel, whose calls fail if no response starts within a
@@ -98,10 +104,14 @@ impl Cores {
         core: &CoreAddr,
         timeout: Duration,
     ) -> Result<Channel, ConnectError> {
+        if let Some(local) = &self.local {
+            return Ok(Either::Left(local.clone()));
+        }
         endpoint(core)
             .timeout(timeout)
             .connect_with_connector(self.connector(core))
             .await
+            .map(Either::Right)
             .map_err(|error| ConnectError::from_channel(&error))
     }
 
@@ -137,7 +147,6 @@ impl Cores {
         let connector = Connector {
             core: core.clone(),
             tls: tls.cloned(),
-            in_memory: self.in_memory.clone(),
         };
         service_fn(move |_| connector.clone().connect())
     }

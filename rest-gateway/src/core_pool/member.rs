@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use core_client::{ConnectError, CoreAddr, Cores, causes};
+use core_client::{Channel, ConnectError, CoreAddr, Cores, causes};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use tonic::{Status, transport::Channel};
+use tonic::Status;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };

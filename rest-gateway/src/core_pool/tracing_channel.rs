@@ -1,10 +1,10 @@
 //! The spans of calls to cores, and the headers that continue them in core.
 
+use core_client::Channel;
 use process::traces::{self, KeyValue, TraceSpan};
 use tonic::{
     Code, GrpcMethod, Request, Response, Status,
     service::{Interceptor, interceptor::InterceptedService},
-    transport::Channel,
 };
 
 /// A channel to a core that passes the current trace on.

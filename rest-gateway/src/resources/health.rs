@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
 use process::health::Readiness as _;
 use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use crate::{
@@ -45,19 +45,17 @@ async fn call_core(request: &Request) -> Result<(), Error> {
         ..request.anonymous_call_options()
     };
     let message = ListPublicKeysRequest {};
-    let called = request
-        .gateway
-        .core
-        .call(options, message, rpc!(TokensClient.list_public_keys))
-        .await;
-    match called {
-        Ok(_) => Ok(()),
+    let deadline = options.deadline;
+    let core = &request.gateway.core;
+    let called = core.call(options, message, rpc!(TokensClient.list_public_keys));
+    match timeout_at(deadline, called).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) if *error.kind != codes::DEADLINE_EXCEEDED => Err(error),
         // A timeout counts as not ready.
-        Err(error) if *error.kind == codes::DEADLINE_EXCEEDED => {
+        Ok(Err(_)) | Err(_) => {
             let status = Status::unavailable("no core was ready in time");
             Err(Error::unavailable(status, BUSY_RETRY_SECONDS))
         }
-        Err(other) => Err(other),
     }
 }
 
