@@ -1,6 +1,7 @@
 //! Inserts deliveries, planned with definitions that a core has cached. With `PostgreSQL`, the
 //! statement inserts nothing unless they are still the current ones, which saves the statements
-//! that would read them. The only core of an `SQLite` file has the current ones.
+//! that would read them. The only core of an `SQLite` file has the current ones. The texts of the
+//! statements are constant: each database plans them once for a connection.
 
 use std::{
     collections::BTreeMap,
@@ -61,14 +62,54 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     if connection.get_database_backend() == DbBackend::Postgres {
         return insert_together(connection, &[new]).await;
     }
-    let delivery = &new.delivery;
-    delivery::Entity::insert(delivery_row(delivery))
-        .exec_without_returning(connection)
-        .await?;
-    task::Entity::insert_many(task_rows(delivery))
-        .exec_without_returning(connection)
-        .await?;
+    insert_all(connection, &[new]).await?;
     Ok(true)
+}
+
+/// Inserts deliveries with their tasks in the transaction of an `SQLite` connection, two statements
+/// for each of their [`BATCH_SIZES`].
+pub(super) async fn insert_all(
+    connection: &impl ConnectionTrait,
+    deliveries: &[&NewDelivery],
+) -> Result<(), Error> {
+    let mut rest = deliveries;
+    while let Some((size, statements)) = INSERT.range(..=rest.len()).next_back() {
+        let (batch, others) = rest.split_at(*size);
+        let delivery_rows = batch.iter().map(|new| delivery_row(&new.delivery));
+        let task_rows = batch.iter().flat_map(|new| task_rows(&new.delivery));
+        let values: [Vec<Value>; 2] = [
+            delivery_rows.flat_map(values_of).collect(),
+            task_rows.flat_map(values_of).collect(),
+        ];
+        for (sql, values) in statements.iter().zip(values) {
+            let statement = Statement::from_sql_and_values(DbBackend::Sqlite, sql, values);
+            connection.execute_raw(statement).await?;
+        }
+        rest = others;
+    }
+    Ok(())
+}
+
+/// The statements of `SQLite` that insert deliveries and their tasks, by the number of deliveries.
+static INSERT: LazyLock<BTreeMap<usize, [String; 2]>> = LazyLock::new(|| {
+    let statements = |size| {
+        [
+            insert_rows::<delivery::Entity>(size),
+            insert_rows::<task::Entity>(2 * size),
+        ]
+    };
+    BATCH_SIZES.map(|size| (size, statements(size))).into()
+});
+
+fn insert_rows<E: EntityTrait>(count: usize) -> String {
+    let names = names::<E>();
+    let row = format!("({})", vec!["?"; names.len()].join(", "));
+    let (table, names, rows) = (
+        E::default().table_name(),
+        names.join(", "),
+        vec![row; count].join(", "),
+    );
+    format!("INSERT INTO {table} ({names}) VALUES {rows}")
 }
 
 /// Inserts deliveries in one statement of `PostgreSQL`. Their number is one of [`BATCH_SIZES`]. Returns
@@ -90,7 +131,7 @@ pub(super) async fn insert_together(
     Ok(inserted.rows_affected() > 0)
 }
 
-/// The numbers of deliveries that one statement can insert. They are few, because `PostgreSQL` and the driver
+/// The numbers of deliveries that one statement can insert. They are few, because databases and drivers
 /// identify a statement by its text.
 pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use process::traces::TraceSpan;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -104,7 +105,12 @@ impl SharedInsertions {
             .map_err(|_| Error::WriterStopped)?;
         let metrics = self.connections.metrics();
         // The first word of the statement.
-        metrics.shared("WITH", duration, result.is_err());
+        metrics.shared(
+            "WITH",
+            duration,
+            result.is_err(),
+            TraceSpan::current().as_ref(),
+        );
         result
     }
 

@@ -11,7 +11,7 @@ use super::{
     concurrent_writes::{self, WRITE_TIMEOUT},
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
-    delivery_insertion::{self, NewDelivery},
+    delivery_insertion::NewDelivery,
     generation::Generation,
     group_commit::GroupCommit,
     schema,
@@ -149,18 +149,12 @@ impl Storage {
         }
     }
 
-    /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. With `PostgreSQL`, that
-    /// is one statement without `BEGIN` and `COMMIT`, except with `statement-cache-capacity=0`, and
-    /// deliveries that arrive together share it.
+    /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. Deliveries that arrive
+    /// together share statements. With `PostgreSQL`, that is one without `BEGIN` and `COMMIT`, except
+    /// with `statement-cache-capacity=0`.
     pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
         match &self.writer {
-            Writer::GroupCommit(group_commit) => {
-                let write = group_commit.write(move |transaction| {
-                    let new = new.clone();
-                    Box::pin(async move { delivery_insertion::insert(transaction, &new).await })
-                });
-                write.await
-            }
+            Writer::GroupCommit(group_commit) => group_commit.insert(new).await,
             Writer::Concurrent(_, insertions) => insertions.insert(new).await,
         }
     }

@@ -1,12 +1,12 @@
 //! The jobs in the queue of a group commit.
 
-use std::{any::Any, panic::AssertUnwindSafe};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use process::traces::{Origin, TraceSpan};
 use tokio::sync::oneshot;
 
-use crate::{Error, Session, WriteError};
+use crate::{Error, Session, WriteError, delivery_insertion::NewDelivery};
 
 /// The result of a job's work.
 pub(super) enum JobResult {
@@ -31,23 +31,35 @@ pub(super) trait Job: Send {
     fn fail(&mut self, error: Error);
     /// Whether the log is truncated after the commit, before the response.
     fn truncates_log(&self) -> bool;
+    /// The delivery to insert, if the job does nothing else.
+    fn insertion(&self) -> Option<Arc<NewDelivery>>;
+    /// Sets the result of an insertion that was made together with others, instead of by the job.
+    fn set_inserted(&mut self);
     fn respond(self: Box<Self>);
+}
+
+/// What is special about a write whose result is `T`.
+pub(super) enum Kind<T> {
+    Any,
+    TruncatesLog,
+    /// It only inserts this delivery, and then returns this result.
+    Insertion(Arc<NewDelivery>, fn() -> T),
 }
 
 pub(super) struct Write<T, E, W> {
     origin: Origin,
     work: W,
-    truncates_log: bool,
+    kind: Kind<T>,
     result: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
 impl<T, E, W> Write<T, E, W> {
-    pub(super) fn new(work: W, truncates_log: bool, reply: oneshot::Sender<Result<T, E>>) -> Self {
+    pub(super) fn new(work: W, kind: Kind<T>, reply: oneshot::Sender<Result<T, E>>) -> Self {
         Self {
             origin: Origin::current(),
             work,
-            truncates_log,
+            kind,
             result: None,
             reply,
         }
@@ -99,7 +111,20 @@ where
     }
 
     fn truncates_log(&self) -> bool {
-        self.truncates_log
+        matches!(self.kind, Kind::TruncatesLog)
+    }
+
+    fn insertion(&self) -> Option<Arc<NewDelivery>> {
+        match &self.kind {
+            Kind::Insertion(new, _) => Some(Arc::clone(new)),
+            Kind::Any | Kind::TruncatesLog => None,
+        }
+    }
+
+    fn set_inserted(&mut self) {
+        if let Kind::Insertion(_, result) = self.kind {
+            self.result = Some(Ok(result()));
+        }
     }
 
     fn respond(self: Box<Self>) {

@@ -9,6 +9,7 @@ mod tests;
 mod write_check;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     future::ready,
     sync::{
         Arc,
@@ -24,11 +25,12 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     Error, WriteError,
     connect::Target,
+    delivery_insertion::{self, NewDelivery},
     generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
     session::Session,
 };
-use job::{Job, JobResult};
+use job::{Job, JobResult, Kind};
 use queue::{CommitTimer, Queue};
 pub(super) use write_check::WriteCheck;
 
@@ -90,12 +92,29 @@ impl GroupCommit {
         T: Send + 'static,
         E: WriteError,
     {
-        self.queue.write(work, false).await
+        self.queue.write(work, Kind::Any).await
+    }
+
+    /// Inserts a delivery. Insertions in one commit share statements: each statement costs two
+    /// changes of threads.
+    pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
+        let new = Arc::new(new);
+        let kind = Kind::Insertion(Arc::clone(&new), || true);
+        let insert = self.queue.write(
+            move |transaction| {
+                let new = Arc::clone(&new);
+                async move { delivery_insertion::insert(transaction, &new).await }.boxed()
+            },
+            kind,
+        );
+        insert.await
     }
 
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
-        self.queue.write(|_| ready(Ok(())).boxed(), true).await
+        self.queue
+            .write(|_| ready(Ok(())).boxed(), Kind::TruncatesLog)
+            .await
     }
 
     pub(super) fn write_check(&self) -> WriteCheck {
@@ -274,9 +293,28 @@ async fn transact(
     metrics: &Metrics,
 ) -> Result<Committed, Error> {
     session.begin().await?;
+    let inserted = if savepoints == Savepoints::No && jobs.len() > 1 {
+        match insert_together(session, jobs, metrics).await {
+            Ok(inserted) => inserted,
+            Err(error) if error.is_unique_violation() => {
+                session.roll_back().await?;
+                return Ok(Committed::No);
+            }
+            Err(error) => return Err(error),
+        }
+    } else {
+        BTreeSet::new()
+    };
     let mut writes = 0;
-    for job in jobs.iter_mut().filter(|job| job.is_awaited()) {
+    for (number, job) in jobs.iter_mut().enumerate() {
+        let is_inserted = inserted.contains(&number);
+        if !is_inserted && !job.is_awaited() {
+            continue;
+        }
         writes += 1;
+        if is_inserted {
+            continue;
+        }
         if savepoints == Savepoints::Yes {
             session.execute_unprepared("SAVEPOINT job").await?;
         }
@@ -299,4 +337,27 @@ async fn transact(
     committed?;
     metrics.group_commits.observe(writes);
     Ok(Committed::Yes)
+}
+
+/// Makes the insertions of deliveries among the jobs, and returns the positions of their jobs. A
+/// statement for each would cost two changes of threads for each.
+async fn insert_together(
+    session: &Session,
+    jobs: &mut [Box<dyn Job>],
+    metrics: &Metrics,
+) -> Result<BTreeSet<usize>, Error> {
+    let awaited = jobs.iter().enumerate().filter(|(_, job)| job.is_awaited());
+    let insertions: BTreeMap<_, _> = awaited
+        .filter_map(|(number, job)| Some((number, job.insertion()?)))
+        .collect();
+    let deliveries: Vec<_> = insertions.values().map(|new| &**new).collect();
+    let started = Instant::now();
+    delivery_insertion::insert_all(session, &deliveries).await?;
+    let duration = started.elapsed();
+    for number in insertions.keys() {
+        let job = &mut jobs[*number];
+        job.set_inserted();
+        metrics.shared("INSERT", duration, false, job.trace());
+    }
+    Ok(insertions.into_keys().collect())
 }

@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::job::{Job, Write};
+use super::job::{Job, Kind, Write};
 use crate::{Error, Session, WriteError};
 
 /// The queue of writes.
@@ -26,7 +26,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Runs a write and waits for its result. A write that times out in the queue is never run.
-    pub(super) async fn write<T, E, W>(&self, work: W, truncates_log: bool) -> Result<T, E>
+    pub(super) async fn write<T, E, W>(&self, work: W, kind: Kind<T>) -> Result<T, E>
     where
         W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
@@ -37,7 +37,7 @@ impl Queue {
             return Err(Error::Timeout.into());
         }
         let (reply, result) = oneshot::channel();
-        let job = Box::new(Write::new(work, truncates_log, reply));
+        let job = Box::new(Write::new(work, kind, reply));
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Error::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 use sea_orm::ConnectionTrait as _;
 use tokio::sync::Mutex;
 
-use super::queue::Queue;
+use super::{job::Kind, queue::Queue};
 use crate::Error;
 
 /// Writes more than most requests do: a smaller write may still succeed on a disk that is full.
@@ -50,7 +50,6 @@ impl WriteCheck {
 }
 
 async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
-    let truncates_log = false;
     let write = queue.write(
         move |transaction| {
             Box::pin(async move {
@@ -58,7 +57,7 @@ async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
                 Ok(())
             })
         },
-        truncates_log,
+        Kind::Any,
     );
     write.await
 }
