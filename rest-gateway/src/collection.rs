@@ -122,8 +122,8 @@ impl Search {
             let explode = if filter.is_repeatable { "*" } else { "" };
             names.push(format!("{}{explode}", filter.name));
             mapping.push(Mapping {
-                variable: filter.name,
-                property: filter.property,
+                variable: &filter.name,
+                property: &filter.property,
                 required: false,
             });
         }

@@ -90,8 +90,10 @@ mod tests {
 
     #[test]
     fn every_operation_has_exactly_one_handler() {
-        let operations = operations::all().chain([&operations::DEMO]);
-        let ids: Vec<_> = operations.map(|operation| operation.operation_id).collect();
+        let operations = operations::all().chain([&*operations::DEMO]);
+        let ids: Vec<_> = operations
+            .map(|operation| operation.operation_id.as_str())
+            .collect();
         let handled: Vec<_> = HANDLERS.iter().map(|(id, _)| *id).collect();
 
         assert_eq!(handled, ids);

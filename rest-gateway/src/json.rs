@@ -208,10 +208,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api_description::DELIVERY;
+    use crate::api_description::class;
 
     fn parse_delivery(text: &[u8]) -> Result<Document, ParseError> {
-        parse(text, Shape::Class(&DELIVERY))
+        parse(text, Shape::Class(class("Delivery")))
     }
 
     #[test]

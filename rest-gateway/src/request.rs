@@ -137,8 +137,8 @@ impl Request {
     pub(crate) fn read_json(&mut self) -> Result<(), Error> {
         let expects = self.operation.expects;
         let (shape, is_required) = match expects {
-            Expects::Resource(class, _) => (Shape::Class(class), true),
-            Expects::Optional(class, _) => (Shape::Class(class), false),
+            Expects::Resource(class) => (Shape::Class(class), true),
+            Expects::Optional(class) => (Shape::Class(class), false),
             Expects::EmptyObject => (Shape::Value, false),
             Expects::Nothing | Expects::Form => return self.violations.check(),
         };

@@ -37,12 +37,15 @@ struct Path {
 
 impl RouteTable {
     pub(crate) fn new(is_demo: bool) -> Self {
-        let demo = is_demo.then_some(&operations::DEMO);
+        let demo = is_demo.then(|| &*operations::DEMO);
         let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for operation in operations::all().chain(demo) {
-            let handler = handlers::find(operation.operation_id);
+            let handler = handlers::find(&operation.operation_id);
             let route = Route { operation, handler };
-            by_path.entry(operation.path).or_default().push(route);
+            by_path
+                .entry(operation.path.as_str())
+                .or_default()
+                .push(route);
         }
         let mut router = Router::new();
         let mut paths = Vec::new();
@@ -117,10 +120,12 @@ fn decode(raw: &str) -> Option<String> {
 
 /// The value of `Allow` for a path with these routes.
 fn allow_header(routes: &[Route]) -> String {
-    let methods = routes.iter().map(|route| match route.operation.method {
-        "GET" => "GET, HEAD",
-        other => other,
-    });
+    let methods = routes
+        .iter()
+        .map(|route| match route.operation.method.as_str() {
+            "GET" => "GET, HEAD",
+            other => other,
+        });
     let methods: Vec<_> = methods.chain(["OPTIONS"]).collect();
     methods.join(", ")
 }
@@ -136,8 +141,8 @@ mod tests {
     fn every_operation_is_found_by_its_method_and_path() {
         let table = RouteTable::new(true);
 
-        for operation in operations::all().chain([&operations::DEMO]) {
-            let found = table.router.at(operation.path).unwrap();
+        for operation in operations::all().chain([&*operations::DEMO]) {
+            let found = table.router.at(&operation.path).unwrap();
             let matching: Vec<_> = found
                 .value
                 .routes

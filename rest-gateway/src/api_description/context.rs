@@ -4,10 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Cardinality, Class, DAYS, Field, HYDRA, Iri, Range, TypeName, XSD, classes};
+use super::{
+    DAYS, HYDRA, SCHEMA_ORG, XSD,
+    classes::{self, Cardinality, Class, Field, Range, TypeName, expand},
+};
 
 /// How the filters of lists are written.
 pub(super) const BASIC_REPRESENTATION: &str = "BasicRepresentation";
+
+/// The classes of the objects around the members of a collection.
+const COLLECTION_CLASSES: [&str; 4] = [
+    "Collection",
+    "PartialCollectionView",
+    "IriTemplate",
+    "IriTemplateMapping",
+];
 
 /// The document at `/api/contexts/<name>`; none unless a class with an `@type` has the name.
 pub(crate) fn context(name: &str, public_url: &str) -> Option<Value> {
@@ -28,51 +39,45 @@ fn reachable(class: &'static Class) -> Vec<&'static Class> {
     let mut found = Vec::new();
     let mut pending = vec![class];
     while let Some(class) = pending.pop() {
-        if !names.insert(class.name) {
+        if !names.insert(class.name.as_str()) {
             continue;
         }
         found.push(class);
-        for field in class.fields {
-            match field.range {
-                Range::Object(class) => pending.push(class),
-                Range::AnyOf(classes) => pending.extend(classes),
+        for field in &class.fields {
+            match &field.range {
+                Range::Object(class) => pending.push(classes::find(class)),
+                Range::AnyOf(names) => pending.extend(names.iter().map(|name| classes::find(name))),
                 _ => {}
             }
         }
     }
-    found.extend(
-        [
-            &classes::api::COLLECTION,
-            &classes::api::COLLECTION_VIEW,
-            &classes::api::IRI_TEMPLATE,
-            &classes::api::IRI_TEMPLATE_MAPPING,
-        ]
-        .into_iter()
-        .filter(|class| !names.contains(class.name)),
-    );
+    let of_collections = COLLECTION_CLASSES.map(classes::find).into_iter();
+    found.extend(of_collections.filter(|class| !names.contains(class.name.as_str())));
     found
 }
 
 fn add_terms(class: &Class, public_url: &str, terms: &mut Value) {
     if class.type_name == TypeName::Term {
-        terms[class.name] = json!(class.iri().expand(public_url));
+        terms[&class.name] = json!(expand(&class.iri(), public_url));
     }
-    for field in class.fields {
-        terms[field.name] = definition(field, public_url);
-        let values: &[Iri] = match field.range {
-            Range::DayOfWeek => &DAYS.map(Iri::SchemaOrg),
-            Range::VariableRepresentation => &[Iri::Hydra(BASIC_REPRESENTATION)],
-            _ => &[],
-        };
-        for value in values {
-            let (Iri::SchemaOrg(term) | Iri::Hydra(term) | Iri::Api(term)) = value;
-            terms[*term] = json!(value.expand(public_url));
+    for field in &class.fields {
+        terms[&field.name] = definition(field, public_url);
+        match field.range {
+            Range::DayOfWeek => {
+                for day in DAYS {
+                    terms[day] = json!(format!("{SCHEMA_ORG}{day}"));
+                }
+            }
+            Range::VariableRepresentation => {
+                terms[BASIC_REPRESENTATION] = json!(format!("{HYDRA}{BASIC_REPRESENTATION}"));
+            }
+            _ => {}
         }
     }
 }
 
 fn definition(field: &Field, public_url: &str) -> Value {
-    let iri = json!(field.iri().expand(public_url));
+    let iri = json!(expand(&field.iri(), public_url));
     let value_type = match field.range {
         Range::Instant => Some(format!("{XSD}dateTime")),
         Range::Url => Some(format!("{XSD}anyURI")),
@@ -115,19 +120,19 @@ mod tests {
 
     #[test]
     fn in_a_context_each_term_has_one_definition_and_each_iri_one_term() {
-        for root in classes::ALL {
+        for root in classes::ALL.iter() {
             let mut definitions = BTreeMap::new();
             let mut terms = BTreeMap::new();
             for class in reachable(root) {
-                for field in class.fields {
+                for field in &class.fields {
                     let definition = definition(field, PUBLIC_URL).to_string();
-                    let iri = field.iri().expand(PUBLIC_URL);
+                    let iri = expand(&field.iri(), PUBLIC_URL);
                     let first = definitions
-                        .entry(field.name)
+                        .entry(&field.name)
                         .or_insert_with(|| definition.clone());
                     assert_eq!(*first, definition, "{} in {}", field.name, root.name);
-                    let term = terms.entry(iri).or_insert(field.name);
-                    assert_eq!(*term, field.name, "in {}", root.name);
+                    let term = terms.entry(iri).or_insert(&field.name);
+                    assert_eq!(**term, field.name, "in {}", root.name);
                 }
             }
         }
@@ -135,12 +140,12 @@ mod tests {
 
     #[test]
     fn class_names_are_unique_and_listed() {
-        let names: BTreeSet<_> = classes::ALL.iter().map(|class| class.name).collect();
+        let names: BTreeSet<_> = classes::ALL.iter().map(|class| &class.name).collect();
 
         assert_eq!(names.len(), classes::ALL.len());
-        for root in classes::ALL {
+        for root in classes::ALL.iter() {
             for class in reachable(root) {
-                assert!(names.contains(class.name), "{} is not listed", class.name);
+                assert!(names.contains(&class.name), "{} is not listed", class.name);
             }
         }
     }

@@ -3,16 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    Access, Class, DOCUMENTATION, Field, HYDRA, Iri, Range, SCHEMA_ORG, XSD, classes,
+    DOCUMENTATION, HYDRA, SCHEMA_ORG, XSD,
+    classes::{self, Access, Class, Field, Range},
     operations::{self, Expects, HydraTarget, Operation, Returns},
 };
 
 /// The document at `/api/docs.jsonld`.
 pub(crate) fn api_documentation(platform_name: &str, public_url: &str) -> Value {
-    let classes: Vec<_> = classes::ALL
-        .iter()
-        .map(|class| supported_class(class))
-        .collect();
+    let classes: Vec<_> = classes::ALL.iter().map(supported_class).collect();
     json!({
         "@context": context(public_url),
         "@id": DOCUMENTATION,
@@ -57,14 +55,14 @@ fn supported_class(class: &Class) -> Value {
         .map(|field| supported_property(class, field))
         .collect();
     let operations: Vec<_> = operations::all()
-        .filter(|operation| match operation.target {
+        .filter(|operation| match &operation.target {
             HydraTarget::Resource(target) | HydraTarget::Path(target) => target.name == class.name,
             HydraTarget::Collection(_) | HydraTarget::None => false,
         })
         .map(supported_operation)
         .collect();
     json!({
-        "@id": compact_iri(class.iri()),
+        "@id": class.iri(),
         "@type": "hydra:Class",
         "rdfs:label": class.name,
         "hydra:title": class.name,
@@ -95,17 +93,17 @@ fn property(class: &Class, field: &Field) -> Value {
         _ => "rdf:Property",
     };
     let mut property = json!({
-        "@id": compact_iri(field.iri()),
+        "@id": field.iri(),
         "@type": kind,
         "rdfs:label": field.name,
-        "rdfs:domain": compact_iri(class.iri()),
+        "rdfs:domain": class.iri(),
     });
-    if let Some(range) = range(field.range) {
+    if let Some(range) = range(&field.range) {
         property["rdfs:range"] = range;
     }
     if let Range::Collection(_) = field.range {
         let operations: Vec<_> = operations::all()
-            .filter(|operation| matches!(operation.target, HydraTarget::Collection(link) if link == field.name))
+            .filter(|operation| matches!(&operation.target, HydraTarget::Collection(link) if *link == field.name))
             .map(supported_operation)
             .collect();
         property["hydra:supportedOperation"] = json!(operations);
@@ -113,7 +111,7 @@ fn property(class: &Class, field: &Field) -> Value {
     property
 }
 
-fn range(range: Range) -> Option<Value> {
+fn range(range: &Range) -> Option<Value> {
     let range = match range {
         Range::Text | Range::Enum(_) => json!("xsd:string"),
         Range::Boolean => json!("xsd:boolean"),
@@ -124,14 +122,14 @@ fn range(range: Range) -> Option<Value> {
         Range::Json => json!("rdf:JSON"),
         Range::DayOfWeek => json!("schema:DayOfWeek"),
         Range::VariableRepresentation => json!("hydra:VariableRepresentation"),
-        Range::Object(class) | Range::Link(Some(class)) => json!(compact_iri(class.iri())),
+        Range::Object(class) | Range::Link(Some(class)) => json!(classes::find(class).iri()),
         // Hydra clients read the class of a collection's members from it.
         Range::Collection(class) => json!([
             "hydra:Collection",
             {
                 "owl:equivalentClass": {
                     "owl:onProperty": "hydra:member",
-                    "owl:allValuesFrom": compact_iri(class.iri()),
+                    "owl:allValuesFrom": classes::find(class).iri(),
                 },
             },
         ]),
@@ -152,12 +150,12 @@ fn supported_operation(operation: &Operation) -> Value {
         "rdfs:label": operation.summary,
         "hydra:title": operation.summary,
         "hydra:method": operation.method,
-        "hydra:returns": class_or_nothing(returned_class(operation.returns)),
+        "hydra:returns": class_or_nothing(returned_class(&operation.returns)),
         "hydra:possibleStatus": statuses,
     });
     if operation.method == "POST" {
         let expected = match operation.expects {
-            Expects::Resource(class, _) | Expects::Optional(class, _) => Some(class),
+            Expects::Resource(class) | Expects::Optional(class) => Some(class),
             Expects::Nothing | Expects::EmptyObject | Expects::Form => None,
         };
         described["hydra:expects"] = class_or_nothing(expected);
@@ -171,10 +169,10 @@ fn supported_operation(operation: &Operation) -> Value {
     described
 }
 
-fn returned_class(returns: Returns) -> Option<&'static Class> {
+fn returned_class(returns: &Returns) -> Option<&'static Class> {
     match returns {
         Returns::Resource(class) | Returns::Created(class) | Returns::Preview(class) => Some(class),
-        Returns::Collection(_) => Some(&classes::api::COLLECTION),
+        Returns::Collection(_) => Some(classes::find("Collection")),
         Returns::Nothing
         | Returns::JsonLd(_)
         | Returns::Document(..)
@@ -184,7 +182,7 @@ fn returned_class(returns: Returns) -> Option<&'static Class> {
 }
 
 fn class_or_nothing(class: Option<&Class>) -> Value {
-    json!(class.map_or("owl:Nothing".to_owned(), |class| compact_iri(class.iri())))
+    json!(class.map_or("owl:Nothing".to_owned(), Class::iri))
 }
 
 fn status(code: u16) -> Value {
@@ -198,23 +196,15 @@ fn status(code: u16) -> Value {
     })
 }
 
-fn compact_iri(iri: Iri) -> String {
-    match iri {
-        Iri::SchemaOrg(term) => format!("schema:{term}"),
-        Iri::Hydra(term) => format!("hydra:{term}"),
-        Iri::Api(term) => format!("vocab:{term}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_collection_link_names_its_member_class_and_operations() {
-        let field = &classes::api::ENTRYPOINT.fields[0];
+        let entrypoint = classes::find("Entrypoint");
 
-        let property = property(&classes::api::ENTRYPOINT, field);
+        let property = property(entrypoint, &entrypoint.fields[0]);
 
         assert_eq!(property["@id"], "vocab:Entrypoint/delivery");
         assert_eq!(property["@type"], "hydra:Link");

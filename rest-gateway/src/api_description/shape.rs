@@ -1,6 +1,6 @@
 //! Which members of a request are known: those that the table of classes describes.
 
-use super::{Access, Class, Range};
+use super::classes::{self, Access, Class, Range};
 
 /// The known content of a JSON value in a request.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,8 @@ impl Shape {
                 if field.access == Access::Read {
                     return None;
                 }
-                Some(match field.range {
-                    Range::Object(class) => Self::Class(class),
+                Some(match &field.range {
+                    Range::Object(class) => Self::Class(classes::find(class)),
                     Range::Json => Self::Map,
                     _ => Self::Value,
                 })

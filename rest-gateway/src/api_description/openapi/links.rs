@@ -3,21 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use crate::api_description::{
-    Class, Range,
+    classes::{self, Class, Range},
     operations::{self, HydraTarget, Operation, Returns},
 };
 
 /// The links of an operation's response: to the operations on the resource it creates or the first
 /// one it lists, and on the resources embedded in that one.
 pub(super) fn of(operation: &Operation) -> Map<String, Value> {
-    let (class, pointer) = match operation.returns {
+    let (class, pointer) = match &operation.returns {
         Returns::Created(class) => (class, ""),
         Returns::Collection(class) => (class, "/hydra:member/0"),
         _ => return Map::new(),
     };
     let mut links: Map<_, _> = to_operations_on(class, "", pointer).collect();
-    for field in class.fields {
-        if let Range::Object(embedded) = field.range {
+    for field in &class.fields {
+        if let Range::Object(embedded) = &field.range {
+            let embedded = classes::find(embedded);
             let prefix = format!("{}.", field.name);
             let pointer = format!("{pointer}/{}", field.name);
             links.extend(to_operations_on(embedded, &prefix, &pointer));
@@ -49,7 +50,7 @@ fn operations_on(class: &Class) -> impl Iterator<Item = &'static Operation> {
     let is_target = |operation: &&Operation| matches!(operation.target, HydraTarget::Resource(target) if target.name == class.name);
     let path = operations::all()
         .filter(is_target)
-        .map(|operation| operation.path)
+        .map(|operation| operation.path.as_str())
         .find(|path| path.ends_with("/{id}"));
     operations::all()
         .filter(move |operation| path.is_some_and(|path| operation.path.starts_with(path)))

@@ -3,16 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::schemas::{self, named, or_null, range_schema, with_description};
-use crate::api_description::{
-    Access, Cardinality, Class, Field, Range,
-    classes::{self, deliveries::TASK},
-    parse_json,
-};
+use crate::api_description::classes::{self, Access, Cardinality, Class, Field, Range};
+
+/// What texts must match: they may have tabs and line breaks.
+const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
 
 /// Every schema of request bodies. A pickup may lack members that a dropoff must have, so that the
 /// two have a schema each.
 pub(super) fn all() -> Map<String, Value> {
-    let is_written = |class: &&&Class| {
+    let is_written = |class: &&Class| {
         class
             .fields
             .iter()
@@ -21,7 +20,7 @@ pub(super) fn all() -> Map<String, Value> {
     let mut schemas: Map<_, _> = classes::ALL
         .iter()
         .filter(is_written)
-        .filter(|class| class.name != TASK.name)
+        .filter(|class| class.name != "Task")
         .map(|class| (name(class), class_schema(class)))
         .collect();
     schemas.insert("PickupDraft".to_owned(), pickup());
@@ -46,11 +45,11 @@ fn class_schema(class: &Class) -> Value {
             .filter(|field| field.access != Access::Read)
     };
     let properties: Map<_, _> = writable()
-        .map(|field| (field.name.to_owned(), field_schema(field)))
+        .map(|field| (field.name.clone(), field_schema(field)))
         .collect();
     let required: Vec<_> = writable()
         .filter(|field| field.required)
-        .map(|field| field.name)
+        .map(|field| field.name.as_str())
         .collect();
     json!({
         "type": "object",
@@ -62,7 +61,7 @@ fn class_schema(class: &Class) -> Value {
 
 fn pickup() -> Value {
     with_description(
-        class_schema(&TASK),
+        class_schema(classes::find("Task")),
         "Where and when to pick up the parcel; by default, at the store's address.",
     )
 }
@@ -73,7 +72,7 @@ fn dropoff() -> Value {
     let blank = json!({"type": ["string", "null"], "pattern": r"^\s*$"});
     let absent = json!({"enum": [null]});
     let mut schema = with_description(
-        class_schema(&TASK),
+        class_schema(classes::find("Task")),
         "Where and when to drop off the parcel. Requires an address, and `before` or `timeSlot`.",
     );
     schema["required"] = json!(["address"]);
@@ -90,17 +89,22 @@ fn dropoff() -> Value {
 }
 
 fn field_schema(field: &Field) -> Value {
-    let schema = match field.request_schema {
-        Some(schema) => parse_json(schema),
-        None => default_schema(field),
+    let schema = match (field.max_length, &field.request) {
+        (Some(max_length), _) => json!({
+            "type": ["string", "null"],
+            "maxLength": max_length,
+            "pattern": NO_CONTROL_CHARACTERS,
+        }),
+        (None, Some(schema)) => schema.clone(),
+        (None, None) => default_schema(field),
     };
-    with_description(schema, field.description)
+    with_description(schema, &field.description)
 }
 
-/// The schema of a field without a `request_schema`. A field that is not required may be null.
+/// The schema of a field whose table row has none. A field that is not required may be null.
 fn default_schema(field: &Field) -> Value {
-    let one = match field.range {
-        Range::Object(class) => reference(class),
+    let one = match &field.range {
+        Range::Object(class) => reference(classes::find(class)),
         range => range_schema(range),
     };
     let schema = match field.cardinality {

@@ -1,4 +1,4 @@
-//! Successful responses, and the headers of every response.
+//! Successful responses, and references to the headers of responses.
 
 use serde_json::{Map, Value, json};
 
@@ -19,22 +19,23 @@ pub(super) fn examples() -> Map<String, Value> {
 
 /// The response of an operation that succeeds.
 pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> Value {
-    let schema = schemas::of_response(operation.returns);
-    let media_types: &[&str] = match operation.returns {
-        Returns::Nothing => &[],
-        Returns::Document(media_types, _) | Returns::Text(media_types) => media_types,
-        Returns::Health => &["text/plain"],
-        _ => &["application/ld+json", "application/json"],
+    let schema = schemas::of_response(&operation.returns);
+    let media_types = match &operation.returns {
+        Returns::Nothing => vec![],
+        Returns::Document(media_type, _) => vec![media_type.as_str()],
+        Returns::Text(media_types) => media_types.iter().map(String::as_str).collect(),
+        Returns::Health => vec!["text/plain"],
+        _ => vec!["application/ld+json", "application/json"],
     };
-    let example = examples.get(operation.operation_id);
+    let example = examples.get(&operation.operation_id);
     let content: Map<_, _> = media_types
-        .iter()
+        .into_iter()
         .map(|media_type| {
             let mut content = json!({"schema": schema});
             if let Some(example) = example {
                 content["example"] = example.clone();
             }
-            ((*media_type).to_owned(), content)
+            (media_type.to_owned(), content)
         })
         .collect();
 
@@ -51,15 +52,11 @@ pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> V
     if operation.auth == Auth::ClientCredentials {
         header_names.push("Cache-Control");
     }
-    if operation
-        .parameters
-        .iter()
-        .any(|parameter| parameter.name == "Accept-Language")
-    {
+    if operation.has_parameter("Accept-Language") {
         header_names.push("Content-Language");
     }
     let mut response = json!({
-        "description": description(operation.returns),
+        "description": description(&operation.returns),
         "headers": header_references(&header_names),
     });
     if !content.is_empty() {
@@ -80,9 +77,9 @@ pub(super) fn not_modified() -> Value {
     })
 }
 
-fn description(returns: Returns) -> String {
+fn description(returns: &Returns) -> String {
     match returns {
-        Returns::Resource(class) => class.description.to_owned(),
+        Returns::Resource(class) => class.description.clone(),
         Returns::Created(class) => format!("Created. {}", class.description),
         Returns::Preview(class) => format!("The delivery is valid. {}", class.description),
         Returns::Collection(class) => format!("A page of a list of `{}`.", class.name),
@@ -92,41 +89,8 @@ fn description(returns: Returns) -> String {
     }
 }
 
-/// Every header that responses refer to. `Retry-After-Optional` describes `Retry-After` where it may
-/// be absent.
-pub(super) fn headers() -> Value {
-    let text = |description: &str, required: bool| {
-        json!({
-            "description": description,
-            "required": required,
-            "schema": {"type": "string"},
-        })
-    };
-    let seconds = json!({
-        "description": "Seconds to wait before the next request.",
-        "required": true,
-        "schema": {"type": "integer", "minimum": 1},
-    });
-    let mut optional_seconds = seconds.clone();
-    optional_seconds["required"] = json!(false);
-    json!({
-        "Allow": text("The methods of the resource.", true),
-        "Cache-Control": text("Whether the response may be cached.", true),
-        "Content-Language": text("The language of the texts for people, such as the `label` of a time slot choice.", false),
-        "ETag": text("The version of the resource. Send it as `If-None-Match` to get the resource only if it has changed.", true),
-        "Idempotent-Replayed": text("`true` if this is the stored response to an earlier request with the same `Idempotency-Key`.", false),
-        "Link": text("Link to the Hydra documentation.", true),
-        "Location": text("The absolute URL of the new resource.", true),
-        "RateLimit": text("The remaining quota, if rate limits apply (draft-ietf-httpapi-ratelimit-headers).", false),
-        "RateLimit-Policy": text("The rate limits that apply.", false),
-        "Retry-After": seconds,
-        "Retry-After-Optional": optional_seconds,
-        "WWW-Authenticate": text("The authentication scheme or the missing scope (RFC 6750).", true),
-        "X-Request-Id": text("The ID of the request in the platform's logs; include it in support requests.", true),
-    })
-}
-
-/// References to the named headers and to those of every response.
+/// References to the named headers and to those of every response. `Retry-After-Optional` describes
+/// `Retry-After` where it may be absent.
 pub(super) fn header_references(names: &[&str]) -> Value {
     ["Link", "RateLimit", "RateLimit-Policy", "X-Request-Id"]
         .iter()

@@ -9,11 +9,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::api_description::{
-    Access, Cardinality, Class, Enumeration, Field, Iri, Presence, Range, TypeName, classes,
+    SCHEMA_ORG,
+    classes::{self, Access, Cardinality, Class, Field, Presence, Range, TypeName},
     context::BASIC_REPRESENTATION,
-    enumerations,
+    enumerations::{self, Enumeration},
     operations::{self, Returns},
-    parse_json,
 };
 
 /// The form of a class's objects in responses.
@@ -25,10 +25,9 @@ enum Form {
     Preview,
 }
 
-/// Every schema of responses.
+/// Every schema of responses that a table describes.
 pub(super) fn all() -> Map<String, Value> {
-    // Those that no table describes.
-    let mut schemas: Map<_, _> = parse_json(include_str!("schemas.json"));
+    let mut schemas = Map::new();
     for class in classes::ALL.iter().filter(|class| is_listed(class)) {
         schemas.insert(name(class), class_schema(class, Form::Stored));
         if class.id_presence == Presence::Optional {
@@ -36,12 +35,12 @@ pub(super) fn all() -> Map<String, Value> {
         }
     }
     for operation in operations::all() {
-        if let Returns::Collection(class) = operation.returns {
+        if let Returns::Collection(class) = &operation.returns {
             schemas.insert(collection_name(class), collection_schema(class));
         }
     }
-    for enumeration in enumerations::ALL {
-        schemas.insert(enumeration.name.to_owned(), enumeration_schema(enumeration));
+    for enumeration in enumerations::ALL.iter() {
+        schemas.insert(enumeration.name.clone(), enumeration_schema(enumeration));
     }
     schemas.insert("Problem".to_owned(), problem_schema());
     schemas
@@ -51,7 +50,7 @@ pub(super) fn all() -> Map<String, Value> {
 /// have a schema per class of their members.
 fn is_listed(class: &Class) -> bool {
     let shared = ["Error", "ConstraintViolationList", "Collection"];
-    !shared.contains(&class.name)
+    !shared.contains(&class.name.as_str())
         && class
             .fields
             .iter()
@@ -60,7 +59,7 @@ fn is_listed(class: &Class) -> bool {
 
 /// The name of a class's schema. Generators rename a `Package`, a keyword of some languages.
 pub(super) fn name(class: &Class) -> String {
-    match class.name {
+    match class.name.as_str() {
         "Package" => "TaskPackage",
         "PartialCollectionView" => "CollectionView",
         name => name,
@@ -82,7 +81,7 @@ pub(super) fn named(name: &str) -> Value {
 }
 
 /// The schema of an operation's response; none without a body.
-pub(super) fn of_response(returns: Returns) -> Option<Value> {
+pub(super) fn of_response(returns: &Returns) -> Option<Value> {
     match returns {
         Returns::Resource(class) | Returns::Created(class) => Some(named(&name(class))),
         Returns::Preview(class) => Some(named(&preview_name(class))),
@@ -102,7 +101,7 @@ fn class_schema(class: &Class, form: Form) -> Value {
 
 /// The schema of a collection of resources of a class. It has the context of its members.
 fn collection_schema(members: &Class) -> Value {
-    let class = &classes::api::COLLECTION;
+    let class = classes::find("Collection");
     let mut schema = Schema::of(class, Form::Stored);
     schema.description = format!("A page of a list of `{}`.", members.name);
     schema.properties["hydra:member"]["items"] = named(&name(members));
@@ -113,12 +112,12 @@ fn collection_schema(members: &Class) -> Value {
 
 /// The schema of every error: a client needs one type for them all.
 fn problem_schema() -> Value {
-    let error = &classes::api::ERROR;
-    let invalid = &classes::api::CONSTRAINT_VIOLATION_LIST;
+    let error = classes::find("Error");
+    let invalid = classes::find("ConstraintViolationList");
     let mut schema = Schema::of(error, Form::Stored);
-    for field in invalid.fields {
-        if !schema.properties.contains_key(field.name) {
-            schema.add(field.name, field_schema(field, Form::Stored), false);
+    for field in &invalid.fields {
+        if !schema.properties.contains_key(&field.name) {
+            schema.add(&field.name, field_schema(field, Form::Stored), false);
         }
     }
     schema.dependent = json!({
@@ -159,19 +158,19 @@ impl Schema {
     /// The schema of a class, without the members of JSON-LD.
     fn of(class: &Class, form: Form) -> Self {
         let mut schema = Self {
-            description: class.description.to_owned(),
+            description: class.description.clone(),
             properties: Map::new(),
             required: Vec::new(),
             dependent: Value::Null,
         };
-        for field in class.fields {
+        for field in &class.fields {
             let is_id_of_preview = form == Form::Preview && field.name == "id";
             if field.access == Access::Write || is_id_of_preview {
                 continue;
             }
             // The table has `id` as optional only because previews lack it.
-            let is_required = field.presence == Presence::Always || field.name == "id";
-            schema.add(field.name, field_schema(field, form), is_required);
+            let is_required = !field.optional || field.name == "id";
+            schema.add(&field.name, field_schema(field, form), is_required);
         }
         schema
     }
@@ -236,7 +235,7 @@ impl Schema {
 /// Whether a response consists of one object of the class.
 fn is_top_level(class: &Class) -> bool {
     class.name == "Collection"
-        || operations::all().any(|operation| match operation.returns {
+        || operations::all().any(|operation| match &operation.returns {
             Returns::Resource(returned) | Returns::Created(returned) => returned.name == class.name,
             _ => false,
         })
@@ -251,11 +250,10 @@ fn iri() -> Value {
 }
 
 fn field_schema(field: &Field, form: Form) -> Value {
-    let one = match field.range {
-        Range::Object(class)
-            if form == Form::Preview && class.id_presence == Presence::Optional =>
-        {
-            named(&preview_name(class))
+    let has_preview = |class| classes::find(class).id_presence == Presence::Optional;
+    let one = match &field.range {
+        Range::Object(class) if form == Form::Preview && has_preview(class) => {
+            named(&preview_name(classes::find(class)))
         }
         range => range_schema(range),
     };
@@ -268,13 +266,13 @@ fn field_schema(field: &Field, form: Form) -> Value {
     } else {
         schema
     };
-    with_description(schema, field.description)
+    with_description(schema, &field.description)
 }
 
-pub(super) fn range_schema(range: Range) -> Value {
+pub(super) fn range_schema(range: &Range) -> Value {
     match range {
         Range::Text => json!({"type": "string"}),
-        Range::Enum(enumeration) => named(enumeration.name),
+        Range::Enum(enumeration) => named(enumeration),
         Range::Boolean => json!({"type": "boolean"}),
         Range::Integer => json!({"type": "integer"}),
         Range::Decimal => json!({"type": "number"}),
@@ -283,12 +281,13 @@ pub(super) fn range_schema(range: Range) -> Value {
         Range::Link(_) | Range::Collection(_) => {
             json!({"type": "string", "format": "uri-reference"})
         }
-        Range::Object(class) => named(&name(class)),
+        Range::Object(class) => named(&name(classes::find(class))),
         Range::AnyOf(classes) => {
-            let any: Vec<_> = classes.iter().map(|class| named(&name(class))).collect();
+            let classes = classes.iter().map(|class| classes::find(class));
+            let any: Vec<_> = classes.map(|class| named(&name(class))).collect();
             json!({"anyOf": any})
         }
-        Range::DayOfWeek => named(enumerations::DAY_OF_WEEK.name),
+        Range::DayOfWeek => named("DayOfWeek"),
         Range::VariableRepresentation => json!({"const": BASIC_REPRESENTATION}),
         Range::Json => json!({"type": "object", "additionalProperties": {"type": "string"}}),
     }
@@ -319,11 +318,8 @@ fn context_path(class: &Class) -> String {
 
 /// The value of `@type`.
 fn type_of(class: &Class) -> String {
-    match (class.type_name, class.iri()) {
-        (TypeName::Iri, Iri::SchemaOrg(term)) => {
-            format!("{}{term}", crate::api_description::SCHEMA_ORG)
-        }
-        (TypeName::Iri, Iri::Hydra(term)) => format!("hydra:{term}"),
-        _ => class.name.to_owned(),
+    match class.type_name {
+        TypeName::Iri => class.iri().replace("schema:", SCHEMA_ORG),
+        TypeName::Term | TypeName::None => class.name.clone(),
     }
 }

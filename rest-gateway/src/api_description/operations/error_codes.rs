@@ -28,7 +28,7 @@ pub(in crate::api_description) fn error_codes_by_status(
 /// The error codes that follow from the credentials, body, parameters, path and response.
 fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     let mut derived: Vec<&'static ErrorCode> = Vec::new();
-    match operation.auth {
+    match &operation.auth {
         Auth::None => {}
         // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
@@ -79,7 +79,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     // All entity tags are weak, so every `If-Match` but `*` fails.
     derived.push(&codes::PRECONDITION_FAILED);
     if !matches!(
-        (operation.auth, operation.returns),
+        (&operation.auth, &operation.returns),
         (
             Auth::None,
             Returns::Document(..) | Returns::Text(_) | Returns::Health

@@ -1,49 +1,65 @@
 //! The description of an operation: its request, its response and its documentation.
 
-use super::parameters::Parameter;
-use crate::{api_description::Class, error_codes::ErrorCode};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value;
+
+use crate::{
+    api_description::{Class, parse_json},
+    error_codes::{self, ErrorCode},
+};
 
 /// An operation of the API: a method on a path.
 #[expect(clippy::struct_field_names, reason = "`operationId` is OpenAPI's term")]
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Operation {
+    #[serde(default)]
     pub(in crate::api_description) target: HydraTarget,
-    pub(crate) method: &'static str,
+    pub(crate) method: String,
     /// With `{…}` for each parameter.
-    pub(crate) path: &'static str,
+    pub(crate) path: String,
     /// A verb and its object; generated clients name their functions after it.
-    pub(crate) operation_id: &'static str,
+    pub(crate) operation_id: String,
     /// What it does, in one line.
-    pub(in crate::api_description) summary: &'static str,
+    pub(in crate::api_description) summary: String,
     /// Details.
-    pub(in crate::api_description) description: &'static str,
+    pub(in crate::api_description) description: String,
     /// The heading it is listed under.
-    pub(in crate::api_description) tag: &'static str,
+    pub(in crate::api_description) tag: String,
+    #[serde(default)]
     pub(in crate::api_description) auth: Auth,
     /// Parameters in the query and the headers; `path` lists those in the path.
-    pub(in crate::api_description) parameters: &'static [Parameter],
+    #[serde(default)]
+    pub(in crate::api_description) parameters: Vec<&'static Parameter>,
+    #[serde(default)]
     pub(crate) expects: Expects,
+    #[serde(default)]
     pub(crate) returns: Returns,
     /// Error codes in addition to those derived from the other fields; see `error_codes.rs`.
-    pub(in crate::api_description) error_codes: &'static [&'static ErrorCode],
+    #[serde(default)]
+    pub(in crate::api_description) error_codes: Vec<&'static ErrorCode>,
 }
 
 /// Where the Hydra documentation lists an operation.
-#[derive(Debug)]
+#[derive(Debug, Default, Deserialize)]
 pub(in crate::api_description) enum HydraTarget {
     /// Under the class: its target is the `@id` of the resource.
     Resource(&'static Class),
     /// Under the entrypoint's link to a collection.
-    Collection(&'static str),
+    Collection(String),
     /// Under the class, with the path as an explicit target.
     Path(&'static Class),
     /// Nowhere.
+    #[default]
     None,
 }
 
 /// The credentials an operation requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(in crate::api_description) enum Auth {
+    #[default]
     None,
     /// An API key and its secret.
     ClientCredentials,
@@ -52,18 +68,19 @@ pub(in crate::api_description) enum Auth {
     /// An access token of a client that has a store.
     StoreToken,
     /// An access token with this scope.
-    Scope(&'static str),
+    Scope(String),
 }
 
 /// The body of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(crate) enum Expects {
     /// No body.
+    #[default]
     Nothing,
-    /// A resource, with an example.
-    Resource(&'static Class, &'static str),
-    /// A resource, with an example; or no body.
-    Optional(&'static Class, &'static str),
+    /// A resource.
+    Resource(&'static Class),
+    /// A resource, or no body.
+    Optional(&'static Class),
     /// `{}`, or no body.
     EmptyObject,
     /// The form of a token request.
@@ -71,7 +88,7 @@ pub(crate) enum Expects {
 }
 
 /// The response of a successful request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) enum Returns {
     /// 200.
     Resource(&'static Class),
@@ -82,19 +99,42 @@ pub(crate) enum Returns {
     /// 200, a collection of resources of this class.
     Collection(&'static Class),
     /// 204.
+    #[default]
     Nothing,
     /// 200, JSON-LD; the name of the JSON Schema.
-    JsonLd(&'static str),
-    /// 200, without content negotiation: the media types and the name of the JSON Schema.
-    Document(&'static [&'static str], &'static str),
+    JsonLd(String),
+    /// 200, without content negotiation: the media type and the name of the JSON Schema.
+    Document(String, String),
     /// 200, without content negotiation: a text of these media types.
-    Text(&'static [&'static str]),
+    Text(Vec<String>),
     /// 200, plain text of a health check.
     Health,
 }
 
+/// A parameter in the path, the query or the headers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    /// `path`, `query` or `header`.
+    #[serde(rename = "in")]
+    pub(in crate::api_description) location: String,
+    pub(in crate::api_description) description: String,
+    /// The JSON Schema of a value.
+    pub(in crate::api_description) schema: Value,
+    /// Whether it may occur several times, for several values.
+    #[serde(default, rename = "repeatable")]
+    pub(crate) is_repeatable: bool,
+    /// The member that it filters a list by; empty if it is no filter.
+    #[serde(default)]
+    pub(crate) property: String,
+}
+
+static PARAMETERS: LazyLock<Vec<Parameter>> =
+    LazyLock::new(|| parse_json(include_str!("parameters.json")));
+
 impl Returns {
-    pub(in crate::api_description) fn status(self) -> u16 {
+    pub(in crate::api_description) fn status(&self) -> u16 {
         match self {
             Self::Created(_) => 201,
             Self::Nothing => 204,
@@ -109,35 +149,17 @@ impl Returns {
     }
 
     /// Whether `Accept` chooses the media type.
-    pub(crate) fn is_negotiated(self) -> bool {
+    pub(crate) fn is_negotiated(&self) -> bool {
         !self.is_fixed() && !matches!(self, Self::Nothing)
     }
 
     /// Whether the operation alone decides the media type: `Accept` is ignored.
-    pub(crate) fn is_fixed(self) -> bool {
+    pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Document(..) | Self::Text(_) | Self::Health)
     }
 }
 
 impl Operation {
-    /// The values of the fields that an operation of a group does not set.
-    pub(super) const fn default(tag: &'static str, auth: Auth) -> Self {
-        Self {
-            target: HydraTarget::None,
-            method: "GET",
-            path: "",
-            operation_id: "",
-            summary: "",
-            description: "",
-            tag,
-            auth,
-            parameters: &[],
-            expects: Expects::Nothing,
-            returns: Returns::Nothing,
-            error_codes: &[],
-        }
-    }
-
     /// Whether it requires an access token.
     pub(crate) fn requires_token(&self) -> bool {
         matches!(self.auth, Auth::Token | Auth::StoreToken | Auth::Scope(_))
@@ -148,13 +170,13 @@ impl Operation {
         self.parameters
             .iter()
             .filter(|parameter| parameter.location == "query")
-            .map(|parameter| parameter.name)
+            .map(|parameter| parameter.name.as_str())
             .collect()
     }
 
     /// The parameters that filter its list.
     pub(crate) fn filters(&self) -> impl Iterator<Item = &'static Parameter> {
-        let parameters = self.parameters.iter();
+        let parameters = self.parameters.iter().copied();
         parameters.filter(|parameter| !parameter.property.is_empty())
     }
 
@@ -167,13 +189,38 @@ impl Operation {
 
     /// Whether it takes an `Idempotency-Key`.
     pub(crate) fn accepts_idempotency_key(&self) -> bool {
+        self.has_parameter("Idempotency-Key")
+    }
+
+    pub(in crate::api_description) fn has_parameter(&self, name: &str) -> bool {
         self.parameters
             .iter()
-            .any(|parameter| parameter.name == Parameter::IDEMPOTENCY_KEY.name)
+            .any(|parameter| parameter.name == name)
     }
 
     /// Whether its response has an `ETag`.
     pub(in crate::api_description) fn has_etag(&self) -> bool {
         self.method == "GET" && !matches!(self.returns, Returns::Health)
+    }
+}
+
+/// The parameter with a name; the names are unique.
+pub(in crate::api_description) fn parameter(name: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.name == name)
+}
+
+/// The parameter with a name.
+impl<'de> Deserialize<'de> for &'static Parameter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        parameter(&name).ok_or_else(|| D::Error::custom(format!("no parameter is named {name}")))
+    }
+}
+
+/// The error code with a text.
+impl<'de> Deserialize<'de> for &'static ErrorCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        error_codes::find(&code).ok_or_else(|| D::Error::custom(format!("no error is {code}")))
     }
 }

@@ -6,14 +6,14 @@ use proto::{DeliveryDraft, Package, TaskDraft, iri, limits, task_draft};
 use serde_json::Value;
 
 use crate::{
-    api_description::{DELIVERY, Shape},
+    api_description::{self, Shape},
     body_reader::{Object, ViolationCollector},
     resources::addresses,
 };
 
 /// Parses a delivery from a JSON body, and collects violations for unreadable members.
 pub fn read(body: &[u8], violations: &mut ViolationCollector) -> DeliveryDraft {
-    let value = violations.parse(body, Shape::Class(&DELIVERY));
+    let value = violations.parse(body, Shape::Class(api_description::class("Delivery")));
     from_json(&value, violations)
 }
 

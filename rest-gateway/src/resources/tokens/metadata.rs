@@ -15,7 +15,7 @@ struct Metadata<'a> {
     issuer: &'a str,
     token_endpoint: String,
     jwks_uri: String,
-    scopes_supported: Vec<&'static str>,
+    scopes_supported: [&'static str; 3],
     /// Required; empty because there is no authorization endpoint.
     response_types_supported: [&'static str; 0],
     grant_types_supported: [&'static str; 1],
@@ -30,7 +30,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
         issuer,
         token_endpoint: format!("{issuer}/oauth2/token"),
         jwks_uri: format!("{issuer}/oauth2/jwks"),
-        scopes_supported: SCOPES.iter().map(|(scope, _)| *scope).collect(),
+        scopes_supported: SCOPES,
         response_types_supported: [],
         grant_types_supported: ["client_credentials"],
         token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],

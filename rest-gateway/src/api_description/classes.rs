@@ -1,0 +1,177 @@
+//! The table of classes and their members, `classes.json`. In it, IRIs are compact: `schema:` is
+//! schema.org, `hydra:` is Hydra, and `vocab:` is the API's own vocabulary.
+
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value;
+
+use super::{DOCUMENTATION, HYDRA, SCHEMA_ORG, parse_json};
+
+/// Every class, in the order of the documentation.
+pub(super) static ALL: LazyLock<Vec<Class>> =
+    LazyLock::new(|| parse_json(include_str!("classes.json")));
+
+/// The class with a name of the tables.
+pub(crate) fn find(name: &str) -> &'static Class {
+    let mut classes = ALL.iter();
+    let class = classes.find(|class| class.name == name);
+    class.expect("a test finds every class that a table names")
+}
+
+/// A class of JSON objects in requests and responses.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Class {
+    /// Name, and last segment of the path of its JSON-LD context.
+    pub(super) name: String,
+    /// By default the term of the API's vocabulary with the class's name.
+    iri: Option<String>,
+    #[serde(rename = "type", default)]
+    pub(super) type_name: TypeName,
+    /// Whether its objects have an `@id`.
+    #[serde(rename = "id", default)]
+    pub(super) id_presence: Presence,
+    pub(super) description: String,
+    /// Of a request; null if a request never consists of one object of the class.
+    #[serde(default)]
+    pub(super) example: Value,
+    pub(super) fields: Vec<Field>,
+}
+
+/// The form of `@type` in the objects of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum TypeName {
+    /// The class's name.
+    Term,
+    /// The class's IRI, expanded or with a prefix.
+    Iri,
+    /// The objects have no `@type`.
+    #[default]
+    None,
+}
+
+/// Whether a member is in responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Presence {
+    Always,
+    /// In some responses, and never null there.
+    Optional,
+    #[default]
+    Never,
+}
+
+/// A member of the objects of a class.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Field {
+    pub(super) name: String,
+    /// By default the name itself if it is a compact IRI such as `hydra:title`, or else the term of
+    /// the API's vocabulary.
+    iri: Option<String>,
+    pub(super) range: Range,
+    #[serde(default)]
+    pub(super) cardinality: Cardinality,
+    #[serde(default)]
+    pub(super) access: Access,
+    /// Required in requests.
+    #[serde(default)]
+    pub(super) required: bool,
+    /// Absent from some responses.
+    #[serde(default)]
+    pub(super) optional: bool,
+    /// Null in responses without a value.
+    #[serde(default)]
+    pub(super) nullable: bool,
+    /// The JSON Schema of the member in requests, where it differs from responses.
+    pub(super) request: Option<Value>,
+    /// In requests a text, or null, of at most so many characters.
+    #[serde(rename = "maxLength")]
+    pub(super) max_length: Option<u32>,
+    /// Empty for a member that its range describes.
+    #[serde(default)]
+    pub(super) description: String,
+}
+
+/// The type of a field's values. Classes and enumerations are given by their names.
+#[derive(Debug, Deserialize)]
+pub(super) enum Range {
+    Text,
+    /// One of a closed set of strings.
+    Enum(String),
+    Boolean,
+    Integer,
+    Decimal,
+    /// A string such as `2020-04-02T12:00:00+02:00`.
+    Instant,
+    /// A string with a URL, stored unchanged.
+    Url,
+    /// A string with the IRI of a resource.
+    Link(Option<String>),
+    /// A string with the IRI of a collection of resources of a class.
+    Collection(String),
+    /// An object of a class.
+    Object(String),
+    /// An object of one of these classes.
+    AnyOf(Vec<String>),
+    /// The English name of a day of the week, a term of schema.org.
+    DayOfWeek,
+    /// `BasicRepresentation`, a term of Hydra.
+    VariableRepresentation,
+    /// JSON with keys chosen by the client.
+    Json,
+}
+
+/// Whether a field has one value, an unordered set or an ordered list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Cardinality {
+    #[default]
+    One,
+    Set,
+    List,
+}
+
+/// Whether a field is in responses, in requests, or in both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum Access {
+    #[default]
+    Read,
+    Write,
+    Both,
+}
+
+impl Class {
+    pub(super) fn iri(&self) -> String {
+        let iri = self.iri.clone();
+        iri.unwrap_or_else(|| format!("vocab:{}", self.name))
+    }
+}
+
+impl Field {
+    pub(super) fn iri(&self) -> String {
+        match &self.iri {
+            Some(iri) => iri.clone(),
+            None if self.name.starts_with("hydra:") => self.name.clone(),
+            None => format!("vocab:{}", self.name),
+        }
+    }
+}
+
+/// Expands a compact IRI.
+pub(super) fn expand(iri: &str, public_url: &str) -> String {
+    match iri.split_once(':') {
+        Some(("schema", term)) => format!("{SCHEMA_ORG}{term}"),
+        Some(("hydra", term)) => format!("{HYDRA}{term}"),
+        Some((_, term)) => format!("{public_url}{DOCUMENTATION}#{term}"),
+        None => iri.to_owned(),
+    }
+}
+
+/// The class with a name.
+impl<'de> Deserialize<'de> for &'static Class {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let class = ALL.iter().find(|class| class.name == name);
+        class.ok_or_else(|| D::Error::custom(format!("no class is named {name}")))
+    }
+}
