@@ -48,7 +48,6 @@ mod query;
 mod request;
 mod resources;
 mod violation_codes;
-mod warning_codes;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;

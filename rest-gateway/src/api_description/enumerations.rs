@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::parse_json;
-use crate::{error_codes, violation_codes, warning_codes};
+use crate::{
+    error_codes,
+    violation_codes::{VIOLATIONS, WARNINGS, codes},
+};
 
 /// From Monday, as in core's messages.
 pub(crate) const DAYS: [&str; 7] = [
@@ -34,13 +37,13 @@ pub(super) static ALL: LazyLock<Vec<Enumeration>> = LazyLock::new(|| {
     let mut all: Vec<Enumeration> = parse_json(include_str!("enumerations.json"));
     for enumeration in &mut all {
         let values = match enumeration.name.as_str() {
-            "DayOfWeek" => &DAYS[..],
-            "ErrorCode" => error_codes::CODES,
-            "ViolationCode" => violation_codes::CODES,
-            "WarningCode" => warning_codes::CODES,
+            "DayOfWeek" => DAYS.to_vec(),
+            "ErrorCode" => error_codes::CODES.to_vec(),
+            "ViolationCode" => codes(&VIOLATIONS),
+            "WarningCode" => codes(&WARNINGS),
             _ => continue,
         };
-        enumeration.values = values.iter().copied().map(str::to_owned).collect();
+        enumeration.values = values.into_iter().map(str::to_owned).collect();
     }
     all
 });

@@ -12,8 +12,7 @@ use crate::{
     gateway::HandlerResult,
     request::Request,
     resources::docs_page,
-    violation_codes::{self, ViolationCode},
-    warning_codes,
+    violation_codes::{self, VIOLATIONS, ViolationCode, WARNINGS},
 };
 
 /// `GET /errors`
@@ -27,10 +26,10 @@ pub(crate) fn get(request: &Request) -> HandlerResult {
     let platform_name = &request.gateway.platform_name;
     let html = if let Some(error) = error_codes::find(code) {
         error_page(error, platform_name, &request.gateway.public_url)
-    } else if let Some(violation) = violation_codes::find(code) {
+    } else if let Some(violation) = violation_codes::find(&VIOLATIONS, code) {
         let place = "a violation in a response with HTTP 400";
         violation_page(violation, place, platform_name)
-    } else if let Some(warning) = warning_codes::find(code) {
+    } else if let Some(warning) = violation_codes::find(&WARNINGS, code) {
         let place = "a warning in the response that creates or validates a delivery";
         violation_page(warning, place, platform_name)
     } else {
@@ -43,35 +42,25 @@ fn index(platform_name: &str) -> String {
     let entry = |code: &str, title: &str| {
         format!("<li><a href=\"errors/{code}\"><code>{code}</code></a>: {title}</li>\n")
     };
-    let errors: String = error_codes::ALL
-        .iter()
-        .map(|error| {
-            entry(
-                error.code,
-                &format!("{} (HTTP {})", error.title, error.status.as_u16()),
-            )
-        })
-        .collect();
-    let [violations, warnings] = [violation_codes::ALL, warning_codes::ALL].map(|codes| {
-        let entries = codes.iter().map(|code| entry(code.code, code.title));
-        entries.collect::<String>()
-    });
-    let body = format!(
-        "<h1>Errors</h1>\n\
-         <p>The <code>code</code> of an error response.</p>\n\
-         <ul>\n{errors}</ul>\n\
-         <h2>Violations</h2>\n\
-         <p>The <code>code</code> of an entry of <code>violations</code>, in a response with the error \
-         <a href=\"errors/validation_failed\"><code>validation_failed</code></a> or \
-         <a href=\"errors/price_mismatch\"><code>price_mismatch</code></a>.</p>\n\
-         <ul>\n{violations}</ul>\n\
-         <h2>Warnings</h2>\n\
-         <p>The <code>code</code> of an entry of <code>warnings</code>, in the response that creates or \
-         validates a delivery.</p>\n\
-         <ul>\n{warnings}</ul>\n\
-         <p><a href=\"api/docs\">API documentation</a></p>\n"
-    );
-    document("Errors", platform_name, "api/docs/page.css", &body)
+    let of_error = |error: &&ErrorCode| {
+        let title = format!("{} (HTTP {})", error.title, error.status.as_u16());
+        entry(error.code, &title)
+    };
+    let of_violation = |code: &ViolationCode| entry(&code.code, &code.title);
+    include_str!("error_pages/list.html")
+        .replace("<!-- platform -->", &escape(platform_name))
+        .replace(
+            "<!-- errors -->",
+            &error_codes::ALL.iter().map(of_error).collect::<String>(),
+        )
+        .replace(
+            "<!-- violations -->",
+            &VIOLATIONS.iter().map(of_violation).collect::<String>(),
+        )
+        .replace(
+            "<!-- warnings -->",
+            &WARNINGS.iter().map(of_violation).collect::<String>(),
+        )
 }
 
 fn error_page(error: &'static ErrorCode, platform_name: &str, public_url: &str) -> String {
@@ -99,10 +88,13 @@ fn error_page(error: &'static ErrorCode, platform_name: &str, public_url: &str) 
 /// The page of a violation or warning code; `place` says where it occurs.
 fn violation_page(violation: &ViolationCode, place: &str, platform_name: &str) -> String {
     let kind = format!("<code>{}</code>, the code of {place}", violation.code);
-    let entries = [("Cause", violation.cause), ("Solution", violation.solution)];
-    let example = violation_example(violation.code);
+    let entries = [
+        ("Cause", violation.cause.as_str()),
+        ("Solution", violation.solution.as_str()),
+    ];
+    let example = violation_example(&violation.code);
     page(
-        (violation.title, &kind),
+        (&violation.title, &kind),
         &entries,
         example.as_ref(),
         platform_name,
@@ -115,45 +107,19 @@ fn page(
     example: Option<&Value>,
     platform_name: &str,
 ) -> String {
-    let entries: Vec<_> = entries
+    let entries = entries
         .iter()
-        .map(|(name, text)| format!("<dt>{name}</dt><dd>{}</dd>\n", to_html(text)))
-        .collect();
-    let entries = entries.concat();
+        .map(|(name, text)| format!("<dt>{name}</dt><dd>{}</dd>\n", to_html(text)));
     let example = example.map_or_else(String::new, |example| {
-        format!(
-            "<h2>Example</h2>\n<pre><code>{}</code></pre>\n",
-            escape(&format!("{example:#}"))
-        )
+        let example = escape(&format!("{example:#}"));
+        format!("<h2>Example</h2>\n<pre><code>{example}</code></pre>\n")
     });
-    let body = format!(
-        "<h1>{title}</h1>\n\
-         <p>{kind}</p>\n\
-         <dl>\n{entries}</dl>\n\
-         {example}\
-         <p><a href=\"../errors\">All errors</a> · <a href=\"../api/docs\">API documentation</a></p>\n"
-    );
-    document(title, platform_name, "../api/docs/page.css", &body)
-}
-
-fn document(title: &str, platform_name: &str, style: &str, body: &str) -> String {
-    let platform_name = escape(platform_name);
-    format!(
-        "<!DOCTYPE html>\n\
-         <html lang=\"en\">\n\
-         <head>\n\
-         <meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title} · {platform_name} API</title>\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n\
-         <link rel=\"stylesheet\" href=\"{style}\">\n\
-         </head>\n\
-         <body class=\"narrow\">\n\
-         {body}\
-         </body>\n\
-         </html>\n"
-    )
+    include_str!("error_pages/code.html")
+        .replace("<!-- title -->", title)
+        .replace("<!-- platform -->", &escape(platform_name))
+        .replace("<!-- kind -->", kind)
+        .replace("<!-- entries -->", &entries.collect::<String>())
+        .replace("<!-- example -->", &example)
 }
 
 /// Converts a text with code in backquotes to HTML.

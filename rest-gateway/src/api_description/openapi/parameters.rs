@@ -9,7 +9,7 @@ use crate::{
     },
     error_codes,
     resources::docs_page::FILES,
-    violation_codes, warning_codes,
+    violation_codes::{VIOLATIONS, WARNINGS, codes},
 };
 
 /// The parameters of an operation.
@@ -55,12 +55,8 @@ fn path_values(name: &str) -> Option<Vec<&'static str>> {
             Some(classes.map(|class| class.name.as_str()).collect())
         }
         "code" => {
-            let mut codes = [
-                error_codes::CODES,
-                violation_codes::CODES,
-                warning_codes::CODES,
-            ]
-            .concat();
+            let violations = [codes(&VIOLATIONS), codes(&WARNINGS)].concat();
+            let mut codes = [error_codes::CODES, &violations].concat();
             codes.sort_unstable();
             codes.dedup();
             Some(codes)

@@ -4,7 +4,7 @@ mod details;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::{violation_codes, warning_codes};
+use crate::violation_codes::{VIOLATIONS, WARNINGS, codes};
 
 const PUBLIC_URL: &str = "https://delivery.example";
 
@@ -94,7 +94,7 @@ fn every_violation_and_warning_code_has_a_recorded_example() {
         .map(String::as_str)
         .collect();
 
-    let codes = [violation_codes::CODES, warning_codes::CODES].concat();
+    let codes = [codes(&VIOLATIONS), codes(&WARNINGS)].concat();
     assert_eq!(recorded, codes.into_iter().collect());
 }
 
