@@ -1,51 +1,22 @@
-//! The Hydra documentation of every class, field and operation.
+//! The Hydra documentation of every class, field and operation, in a frame of texts,
+//! `documentation.json`.
 
 use serde_json::{Value, json};
 
 use super::{
-    DOCUMENTATION, HYDRA, SCHEMA_ORG, XSD,
+    DOCUMENTATION,
     classes::{self, Access, Class, Field, Range},
     operations::{self, Expects, HydraTarget, Operation, Returns},
+    parse_json,
 };
 
 /// The document at `/api/docs.jsonld`.
 pub(crate) fn api_documentation(platform_name: &str, public_url: &str) -> Value {
-    let classes: Vec<_> = classes::ALL.iter().map(supported_class).collect();
-    json!({
-        "@context": context(public_url),
-        "@id": DOCUMENTATION,
-        "@type": "hydra:ApiDocumentation",
-        "hydra:title": format!("{platform_name} API"),
-        "hydra:description": "Deliveries with their prices, time slots, events and webhooks.",
-        "hydra:entrypoint": "/api",
-        "hydra:supportedClass": classes,
-    })
-}
-
-fn context(public_url: &str) -> Value {
-    let link = json!({ "@type": "@id" });
-    json!({
-        "@version": 1.1,
-        "hydra": HYDRA,
-        "owl": "http://www.w3.org/2002/07/owl#",
-        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-        "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-        "schema": SCHEMA_ORG,
-        "vocab": format!("{public_url}{DOCUMENTATION}#"),
-        "xsd": XSD,
-        "hydra:entrypoint": link,
-        "hydra:expects": link,
-        "hydra:possibleStatus": { "@container": "@set" },
-        "hydra:returns": link,
-        "hydra:supportedClass": { "@container": "@set" },
-        "hydra:supportedOperation": { "@container": "@set" },
-        "hydra:supportedProperty": { "@container": "@set" },
-        "owl:allValuesFrom": link,
-        "owl:onProperty": link,
-        "rdfs:domain": link,
-        "rdfs:range": link,
-        "rdfs:subClassOf": link,
-    })
+    let mut document: Value = parse_json(include_str!("documentation.json"));
+    document["@context"]["vocab"] = json!(format!("{public_url}{DOCUMENTATION}#"));
+    document["hydra:title"] = json!(format!("{platform_name} API"));
+    document["hydra:supportedClass"] = classes::ALL.iter().map(supported_class).collect();
+    document
 }
 
 fn supported_class(class: &Class) -> Value {

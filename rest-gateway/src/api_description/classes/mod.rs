@@ -1,5 +1,5 @@
-//! The table of classes and their members, `classes.json`. In it, IRIs are compact: `schema:` is
-//! schema.org, `hydra:` is Hydra, and `vocab:` is the API's own vocabulary.
+//! The table of classes and their members, in the JSON files of this folder. In them, IRIs are
+//! compact: `schema:` is schema.org, `hydra:` is Hydra, and `vocab:` is the API's own vocabulary.
 
 use std::sync::LazyLock;
 
@@ -9,8 +9,16 @@ use serde_json::Value;
 use super::{DOCUMENTATION, HYDRA, SCHEMA_ORG, parse_json};
 
 /// Every class, in the order of the documentation.
-pub(super) static ALL: LazyLock<Vec<Class>> =
-    LazyLock::new(|| parse_json(include_str!("classes.json")));
+pub(super) static ALL: LazyLock<Vec<Class>> = LazyLock::new(|| {
+    let tables = [
+        include_str!("deliveries.json"),
+        include_str!("prices.json"),
+        include_str!("stores.json"),
+        include_str!("webhooks.json"),
+        include_str!("api.json"),
+    ];
+    tables.into_iter().flat_map(parse_json::<Vec<_>>).collect()
+});
 
 /// The class with a name of the tables.
 pub(crate) fn find(name: &str) -> &'static Class {
