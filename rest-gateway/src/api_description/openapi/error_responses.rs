@@ -4,7 +4,7 @@ use http::StatusCode;
 use proto::RuleOutcome;
 use serde_json::{Map, Value, json};
 
-use super::{responses::header_references, schemas};
+use super::{references::named, responses::header_references};
 use crate::{
     api_description::parse_json,
     error::{Details, Error},
@@ -47,7 +47,7 @@ fn describe(codes: &[&'static ErrorCode], public_url: &str) -> Value {
             (code.code.to_owned(), example)
         })
         .collect();
-    let media_type = json!({"schema": schemas::named("Problem"), "examples": examples});
+    let media_type = json!({"schema": named("Problem"), "examples": examples});
     let status = codes.first().map_or(500, |code| code.status.as_u16());
     json!({
         "description": lines.join("\n\n"),

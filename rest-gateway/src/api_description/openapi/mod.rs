@@ -3,8 +3,9 @@
 
 mod error_responses;
 mod links;
+mod members;
 mod parameters;
-mod request_schemas;
+mod references;
 mod responses;
 mod schemas;
 mod webhooks;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::error_responses::{error_example, violation_example};
+use self::references::{Form, named, reference};
 use super::{
     Class,
     operations::{self, Auth, Expects, Operation, Returns},
@@ -38,7 +40,6 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
     }
     let mut schemas: Map<_, _> = parse_json(include_str!("schemas.json"));
     schemas.extend(schemas::all());
-    schemas.extend(request_schemas::all());
 
     let mut document: Value = parse_json(include_str!("document.json"));
     let title = format!("{platform_name} API");
@@ -111,22 +112,18 @@ fn request_body(expects: Expects) -> Option<Value> {
         json!({"required": is_required, "content": content})
     };
     let of_class = |is_required, class: &Class| {
-        json_body(
-            is_required,
-            &request_schemas::reference(class),
-            &class.example,
-        )
+        json_body(is_required, &reference(class, Form::Draft), &class.example)
     };
     match expects {
         Expects::Nothing => None,
         Expects::Resource(class) => Some(of_class(true, class)),
         Expects::Optional(class) => Some(of_class(false, class)),
-        Expects::EmptyObject => Some(json_body(false, &schemas::named("EmptyObject"), &json!({}))),
+        Expects::EmptyObject => Some(json_body(false, &named("EmptyObject"), &json!({}))),
         Expects::Form => Some(json!({
             "required": true,
             "content": {
                 "application/x-www-form-urlencoded": {
-                    "schema": schemas::named("TokenRequest"),
+                    "schema": named("TokenRequest"),
                     "example": {"grant_type": "client_credentials", "scope": "deliveries tasks"},
                 },
             },

@@ -1,4 +1,4 @@
-//! JSON Schemas of responses, generated from the table of classes.
+//! JSON Schemas of requests and responses, generated from the table of classes.
 //!
 //! The schemas are those that client generators read without losing a member: every schema has a
 //! name, a `$ref` has no siblings, and no two members of a schema have the same name once the
@@ -8,30 +8,25 @@
 
 use serde_json::{Map, Value, json};
 
+use super::{
+    members::{field_schema, with_description},
+    references::{Form, name, named, reference},
+};
 use crate::api_description::{
     SCHEMA_ORG,
-    classes::{self, Access, Cardinality, Class, Field, Presence, Range, TypeName},
-    context::BASIC_REPRESENTATION,
+    classes::{self, Class, Presence, TypeName},
     enumerations::{self, Enumeration},
     operations::{self, Returns},
 };
 
-/// The form of a class's objects in responses.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// With the ids that stored resources have.
-    Stored,
-    /// Without ids: a resource that is not stored.
-    Preview,
-}
-
-/// Every schema of responses that a table describes.
+/// Every schema that a table describes.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
-    for class in classes::ALL.iter().filter(|class| is_listed(class)) {
-        schemas.insert(name(class), class_schema(class, Form::Stored));
-        if class.id_presence == Presence::Optional {
-            schemas.insert(preview_name(class), class_schema(class, Form::Preview));
+    for class in classes::ALL.iter() {
+        for form in [Form::Stored, Form::Preview, Form::Draft] {
+            if is_listed(class, form) {
+                schemas.insert(name(class, form), class_schema(class, form));
+            }
         }
     }
     for operation in operations::all() {
@@ -43,48 +38,31 @@ pub(super) fn all() -> Map<String, Value> {
         schemas.insert(enumeration.name.clone(), enumeration_schema(enumeration));
     }
     schemas.insert("Problem".to_owned(), problem_schema());
+    schemas.insert("PickupDraft".to_owned(), pickup());
+    schemas.insert("DropoffDraft".to_owned(), dropoff());
     schemas
 }
 
-/// Whether a class has a schema of its own in responses: errors share `Problem`, and collections
-/// have a schema per class of their members.
-fn is_listed(class: &Class) -> bool {
-    let shared = ["Error", "ConstraintViolationList", "Collection"];
-    !shared.contains(&class.name.as_str())
-        && class
-            .fields
-            .iter()
-            .any(|field| field.access != Access::Write)
-}
-
-/// The name of a class's schema. Generators rename a `Package`, a keyword of some languages.
-pub(super) fn name(class: &Class) -> String {
-    match class.name.as_str() {
-        "Package" => "TaskPackage",
-        "PartialCollectionView" => "CollectionView",
-        name => name,
-    }
-    .to_owned()
-}
-
-fn preview_name(class: &Class) -> String {
-    format!("{}Preview", name(class))
+/// Whether a class has a schema of its own in a form: errors share `Problem`, collections have a
+/// schema per class of their members, and a pickup may lack members that a dropoff must have.
+fn is_listed(class: &Class, form: Form) -> bool {
+    let is_described_apart = match form {
+        Form::Stored => ["Error", "ConstraintViolationList", "Collection"].contains(&&*class.name),
+        Form::Preview => class.id_presence != Presence::Optional,
+        Form::Draft => class.name == "Task",
+    };
+    !is_described_apart && class.fields.iter().any(|field| form.has(field))
 }
 
 fn collection_name(class: &Class) -> String {
-    format!("{}Collection", name(class))
-}
-
-/// A reference to a schema.
-pub(super) fn named(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
+    format!("{}Collection", name(class, Form::Stored))
 }
 
 /// The schema of an operation's response; none without a body.
 pub(super) fn of_response(returns: &Returns) -> Option<Value> {
     match returns {
-        Returns::Resource(class) | Returns::Created(class) => Some(named(&name(class))),
-        Returns::Preview(class) => Some(named(&preview_name(class))),
+        Returns::Resource(class) | Returns::Created(class) => Some(reference(class, Form::Stored)),
+        Returns::Preview(class) => Some(reference(class, Form::Preview)),
         Returns::Collection(class) => Some(named(&collection_name(class))),
         Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
         Returns::Text(_) | Returns::Health => Some(json!({"type": "string"})),
@@ -94,8 +72,12 @@ pub(super) fn of_response(returns: &Returns) -> Option<Value> {
 
 fn class_schema(class: &Class, form: Form) -> Value {
     let mut schema = Schema::of(class, form);
-    let has_id = class.id_presence != Presence::Never && form == Form::Stored;
-    schema.add_json_ld_members(class, has_id);
+    if form == Form::Draft {
+        schema.description = format!("In requests. {}", class.description);
+    } else {
+        let has_id = class.id_presence != Presence::Never && form == Form::Stored;
+        schema.add_json_ld_members(class, has_id);
+    }
     schema.into_value()
 }
 
@@ -104,7 +86,7 @@ fn collection_schema(members: &Class) -> Value {
     let class = classes::find("Collection");
     let mut schema = Schema::of(class, Form::Stored);
     schema.description = format!("A page of a list of `{}`.", members.name);
-    schema.properties["hydra:member"]["items"] = named(&name(members));
+    schema.properties["hydra:member"]["items"] = reference(members, Form::Stored);
     schema.add_json_ld_members(class, true);
     schema.properties["@context"] = json!({"const": context_path(members)});
     schema.into_value()
@@ -138,6 +120,35 @@ fn problem_schema() -> Value {
     schema.into_value()
 }
 
+fn pickup() -> Value {
+    with_description(
+        class_schema(classes::find("Task"), Form::Draft),
+        "Where and when to pick up the parcel; by default, at the store's address.",
+    )
+}
+
+/// A task with a place and a time. `if` matches a task that lacks one, and `then` rejects it: of an
+/// `anyOf` of the accepted forms instead, code generators would make a union of types.
+fn dropoff() -> Value {
+    let blank = json!({"type": ["string", "null"], "pattern": r"^\s*$"});
+    let absent = json!({"enum": [null]});
+    let mut schema = with_description(
+        class_schema(classes::find("Task"), Form::Draft),
+        "Where and when to drop off the parcel. Requires an address, and `before` or `timeSlot`.",
+    );
+    schema["required"] = json!(["address"]);
+    schema["if"] = json!({"anyOf": [
+        {"properties": {"before": blank, "doneBefore": blank, "timeSlot": blank}},
+        {"properties": {"address": blank}},
+        {"properties": {"address": {
+            "type": "object",
+            "properties": {"streetAddress": blank, "latLng": absent, "geo": absent},
+        }}},
+    ]});
+    schema["then"] = json!({"not": {}});
+    schema
+}
+
 fn enumeration_schema(enumeration: &Enumeration) -> Value {
     json!({
         "type": "string",
@@ -163,14 +174,8 @@ impl Schema {
             required: Vec::new(),
             dependent: Value::Null,
         };
-        for field in &class.fields {
-            let is_id_of_preview = form == Form::Preview && field.name == "id";
-            if field.access == Access::Write || is_id_of_preview {
-                continue;
-            }
-            // The table has `id` as optional only because previews lack it.
-            let is_required = !field.optional || field.name == "id";
-            schema.add(&field.name, field_schema(field, form), is_required);
+        for field in class.fields.iter().filter(|field| form.has(field)) {
+            schema.add(&field.name, field_schema(field, form), form.requires(field));
         }
         schema
     }
@@ -247,69 +252,6 @@ fn iri() -> Value {
         "format": "uri-reference",
         "description": "The IRI of the resource.",
     })
-}
-
-fn field_schema(field: &Field, form: Form) -> Value {
-    let has_preview = |class| classes::find(class).id_presence == Presence::Optional;
-    let one = match &field.range {
-        Range::Object(class) if form == Form::Preview && has_preview(class) => {
-            named(&preview_name(classes::find(class)))
-        }
-        range => range_schema(range),
-    };
-    let schema = match field.cardinality {
-        Cardinality::One => one,
-        Cardinality::Set | Cardinality::List => json!({"type": "array", "items": one}),
-    };
-    let schema = if field.nullable {
-        or_null(schema)
-    } else {
-        schema
-    };
-    with_description(schema, &field.description)
-}
-
-pub(super) fn range_schema(range: &Range) -> Value {
-    match range {
-        Range::Text => json!({"type": "string"}),
-        Range::Enum(enumeration) => named(enumeration),
-        Range::Boolean => json!({"type": "boolean"}),
-        Range::Integer => json!({"type": "integer"}),
-        Range::Decimal => json!({"type": "number"}),
-        Range::Instant => json!({"type": "string", "format": "date-time"}),
-        Range::Url => json!({"type": "string", "format": "uri"}),
-        Range::Link(_) | Range::Collection(_) => {
-            json!({"type": "string", "format": "uri-reference"})
-        }
-        Range::Object(class) => named(&name(classes::find(class))),
-        Range::AnyOf(classes) => {
-            let classes = classes.iter().map(|class| classes::find(class));
-            let any: Vec<_> = classes.map(|class| named(&name(class))).collect();
-            json!({"anyOf": any})
-        }
-        Range::DayOfWeek => named("DayOfWeek"),
-        Range::VariableRepresentation => json!({"const": BASIC_REPRESENTATION}),
-        Range::Json => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-    }
-}
-
-/// Also permits null.
-pub(super) fn or_null(mut schema: Value) -> Value {
-    match schema.get("type") {
-        Some(Value::String(kind)) => {
-            schema["type"] = json!([kind, "null"]);
-            schema
-        }
-        _ => json!({"anyOf": [schema, {"type": "null"}]}),
-    }
-}
-
-/// Adds a description, but not to a `$ref`: the schema that it refers to has its own.
-pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
-    if !description.is_empty() && schema.get("$ref").is_none() {
-        schema["description"] = json!(description);
-    }
-    schema
 }
 
 fn context_path(class: &Class) -> String {
