@@ -183,3 +183,26 @@ impl<'de> Deserialize<'de> for &'static Class {
         class.ok_or_else(|| D::Error::custom(format!("no class is named {name}")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_that_a_member_names_exists() {
+        let mut found = 0;
+        for field in ALL.iter().flat_map(|class| &class.fields) {
+            let names = match &field.range {
+                Range::Link(name) => name.as_slice(),
+                Range::Collection(name) | Range::Object(name) => std::slice::from_ref(name),
+                Range::AnyOf(names) => names,
+                _ => &[],
+            };
+            for name in names {
+                assert_eq!(find(name).name, *name);
+                found += 1;
+            }
+        }
+        assert!(found > 30, "{found}");
+    }
+}

@@ -21,9 +21,6 @@ pub(crate) static DEMO: LazyLock<Operation> = LazyLock::new(|| {
             "method": "POST",
             "path": "/api/demo/deliveries/{id}/complete",
             "operationId": "completeDemoDelivery",
-            "summary": "",
-            "description": "",
-            "tag": "",
             "returns": {"JsonLd": ""}
         }"#,
     )

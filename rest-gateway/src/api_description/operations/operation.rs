@@ -23,10 +23,13 @@ pub(crate) struct Operation {
     /// A verb and its object; generated clients name their functions after it.
     pub(crate) operation_id: String,
     /// What it does, in one line.
+    #[serde(default)]
     pub(in crate::api_description) summary: String,
     /// Details.
+    #[serde(default)]
     pub(in crate::api_description) description: String,
     /// The heading it is listed under.
+    #[serde(default)]
     pub(in crate::api_description) tag: String,
     #[serde(default)]
     pub(in crate::api_description) auth: Auth,

@@ -19,6 +19,40 @@ fn every_tag_has_a_description_of_its_own() {
 
     assert_eq!(descriptions.len(), tags.len(), "{tags:#?}");
     assert!(!descriptions.contains(&None));
+    let mut used: Vec<_> = operations::all().map(|operation| &operation.tag).collect();
+    used.dedup();
+    let described: Vec<_> = tags.iter().map(|tag| &tag["name"]).collect();
+    assert_eq!(described, used, "in the order of the operations");
+}
+
+#[test]
+fn every_scope_of_an_operation_is_described_and_advertised() {
+    let document = document();
+    let flow = "/components/securitySchemes/accessToken/flows/clientCredentials/scopes";
+    let described = document.pointer(flow).unwrap().as_object().unwrap();
+
+    let used: BTreeSet<_> = operations::all()
+        .filter_map(|operation| match &operation.auth {
+            Auth::Scope(scope) => Some(scope.as_str()),
+            _ => None,
+        })
+        .collect();
+
+    assert_eq!(described.keys().collect::<Vec<_>>(), SCOPES);
+    assert_eq!(used, SCOPES.into_iter().collect());
+}
+
+#[test]
+fn every_event_has_the_request_that_a_webhook_gets() {
+    let document = document();
+    let events = &document["components"]["schemas"]["EventName"]["enum"];
+
+    let mut described: Vec<_> = document["webhooks"].as_object().unwrap().keys().collect();
+    let mut expected: Vec<_> = events.as_array().unwrap().iter().collect();
+
+    described.sort();
+    expected.sort_by_key(|event| event.as_str());
+    assert_eq!(expected, described);
 }
 
 #[test]
