@@ -59,16 +59,6 @@ pub struct ApiSecrets {
     pub retired: Vec<RetiredSecret>,
 }
 
-/// Another rotation would end the overlap of an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{MAX_RETIRED} replaced secrets of this client are still valid: rotate after {first_expiry}, \
-     when the first of them expires, or with an overlap of 0, which invalidates all of them at once"
-)]
-pub struct TooManySecrets {
-    first_expiry: Timestamp,
-}
-
 impl ApiSecrets {
     /// A single secret.
     pub fn new(current: SecretHash) -> Self {
@@ -112,7 +102,7 @@ impl ApiSecrets {
         new: SecretHash,
         overlap: SignedDuration,
         now: Timestamp,
-    ) -> Result<(), TooManySecrets> {
+    ) -> Result<(), String> {
         if overlap.is_zero() {
             self.retired.clear();
             self.current = new;
@@ -124,7 +114,11 @@ impl ApiSecrets {
         if let Some(first_expiry) = first_expiry
             && self.retired.len() >= MAX_RETIRED
         {
-            return Err(TooManySecrets { first_expiry });
+            return Err(format!(
+                "{MAX_RETIRED} replaced secrets of this client are still valid: rotate after \
+                 {first_expiry}, when the first of them expires, or with an overlap of 0, which \
+                 invalidates all of them at once"
+            ));
         }
         self.retired.push(RetiredSecret {
             hash: std::mem::replace(&mut self.current, new),
@@ -240,8 +234,12 @@ mod tests {
 
         let refused = secrets.rotate(SecretHash::of("g"), hours(1), at(13));
 
-        let first_expiry = at(14);
-        assert_eq!(refused, Err(TooManySecrets { first_expiry }));
+        assert_eq!(
+            refused.unwrap_err(),
+            "5 replaced secrets of this client are still valid: rotate after 1970-01-01T14:00:00Z, \
+             when the first of them expires, or with an overlap of 0, which invalidates all of them \
+             at once"
+        );
         assert_eq!(secrets, full);
         rotate(&mut secrets, "g", 1, 14);
         assert_eq!(valid(&secrets, 14), "abcdfg");

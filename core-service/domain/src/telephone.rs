@@ -7,12 +7,8 @@ use crate::store::Country;
 #[cfg(test)]
 mod tests;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TelephoneError {
-    // Existing clients compare this text: capital and full stop are part of it.
-    #[error("The string supplied did not seem to be a phone number.")]
-    NotATelephoneNumber,
-}
+/// The error for any other text. Existing clients compare it: capital and full stop are part of it.
+const NOT_A_NUMBER: &str = "The string supplied did not seem to be a phone number.";
 
 /// The country of numbers in national form: the store's, if it has telephone numbers of its own,
 /// otherwise the platform's.
@@ -27,13 +23,11 @@ pub fn national_country<'a>(store: Option<&'a Country>, platform: &'a Country) -
 ///
 /// Only characters and length are checked, not the number ranges assigned in the country: any copy
 /// of those is soon outdated.
-pub fn parse(text: &str, country: &str) -> Result<Option<String>, TelephoneError> {
+pub fn parse(text: &str, country: &str) -> Result<Option<String>, &'static str> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    to_e164(text, country)
-        .map(Some)
-        .ok_or(TelephoneError::NotATelephoneNumber)
+    to_e164(text, country).map(Some).ok_or(NOT_A_NUMBER)
 }
 
 /// In bytes: about twice the longest real spelling with brackets, spaces and an extension, in

@@ -126,7 +126,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
                 ));
             }
             let rotated = client.secrets.rotate(hash, overlap, now);
-            rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error.to_string()))
+            rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error))
         });
         Ok(rotated.await?)
     }

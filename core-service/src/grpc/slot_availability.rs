@@ -61,7 +61,6 @@ impl SlotAvailability {
                 .time_slot
                 .missing_slot(now, |window| self.booked(window))
         {
-            let missing = missing.to_string();
             violations.add("dropoff.time_slot", "TIME_SLOT_REQUIRED", missing);
         }
         self.check_window("dropoff", times, now, violations);
@@ -82,11 +81,7 @@ impl SlotAvailability {
             .time_slot
             .rejection(window, now, |window| self.booked(window));
         if let Some(rejection) = rejection {
-            violations.add(
-                format!("{task}.time_slot"),
-                "TIME_SLOT_REFUSED",
-                rejection.to_string(),
-            );
+            violations.add(format!("{task}.time_slot"), "TIME_SLOT_REFUSED", rejection);
         }
     }
 

@@ -59,7 +59,7 @@ impl proto::tokens_server::Tokens for Tokens {
             .ok_or_else(invalid)?;
         let scopes = client.grant(&request.scopes).map_err(|error| {
             refused("scope not permitted");
-            Error::InvalidScope(error.to_string())
+            Error::InvalidScope(error)
         })?;
 
         let token = self

@@ -18,7 +18,6 @@ use jiff::civil::{Date, Time};
 
 pub use calendar_duration::CalendarDuration;
 pub use opening_hours_specification::OpeningHoursSpecification;
-pub use rejection::{MissingSlot, Reason, Rejection};
 
 use calendar::Calendar;
 use opening_hours_entry::OpeningHoursEntry;

@@ -10,8 +10,9 @@ use jiff::{
 };
 
 use super::{
-    MissingSlot, Reason, Rejection, SlotPolicy, TimeSlot,
+    SlotPolicy, TimeSlot,
     opening_hours_entry::Hours,
+    rejection::Reason,
     window::{self, first_instant},
 };
 use crate::task::TimeWindow;
@@ -56,13 +57,14 @@ impl TimeSlot {
         .collect()
     }
 
-    /// Why a window can't be booked at `now`; `None` if it is one of the choices.
+    /// Why a window can't be booked at `now`, and the next one that can: the first choice that
+    /// starts when this window does or later, otherwise the first. `None` if it is a choice.
     pub fn rejection(
         &self,
         window: TimeWindow,
         now: &Zoned,
         booked: impl Fn(TimeWindow) -> u32,
-    ) -> Option<Rejection> {
+    ) -> Option<String> {
         let limits = BookingLimits::new(self, now);
         let day = window.after.to_zoned(limits.zone.clone()).date();
         // If clocks skip midnight, a slot's day differs from the day of its first instant.
@@ -80,27 +82,19 @@ impl TimeSlot {
         let next = offered
             .iter()
             .find(|choice| choice.after >= window.after)
-            .or(offered.first())
-            .copied();
-        Some(Rejection {
-            slot: window::text(window, &limits.zone),
-            reason,
-            next_text: next.map(|next| window::text(next, &limits.zone)),
-            next,
-        })
+            .or(offered.first());
+        Some(format!(
+            "the slot {} can't be booked: {reason}; {}",
+            window::text(window, &limits.zone),
+            next_slot(next, &limits.zone)
+        ))
     }
 
     /// Why a dropoff can't be booked without a window at `now`; `None` if none is required.
-    pub fn missing_slot(
-        &self,
-        now: &Zoned,
-        booked: impl Fn(TimeWindow) -> u32,
-    ) -> Option<MissingSlot> {
-        (self.slot_policy == SlotPolicy::Required).then(|| MissingSlot {
-            next_text: self
-                .choices(now, booked)
-                .first()
-                .map(|next| window::text(*next, now.time_zone())),
+    pub fn missing_slot(&self, now: &Zoned, booked: impl Fn(TimeWindow) -> u32) -> Option<String> {
+        (self.slot_policy == SlotPolicy::Required).then(|| {
+            let next = next_slot(self.choices(now, booked).first(), now.time_zone());
+            format!("is required: the store delivers in the slots that it offers; {next}")
         })
     }
 
@@ -233,6 +227,13 @@ impl BookingLimits {
             past_same_day_cutoff: time_slot.same_day_cutoff.filter(is_past),
             past_previous_day_cutoff: time_slot.previous_day_cutoff.filter(is_past),
         }
+    }
+}
+
+fn next_slot(next: Option<&TimeWindow>, zone: &TimeZone) -> String {
+    match next {
+        Some(next) => format!("the next available slot is {}", window::text(*next, zone)),
+        None => "no slot can be booked now".to_owned(),
     }
 }
 

@@ -15,48 +15,24 @@ use crate::task::TimeWindow;
 /// Upper limit of a `timeSlot`, in bytes.
 pub const MAX_BYTES: usize = 128;
 
-/// Why a text is not a time slot.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    #[error("a time slot has at most {MAX_BYTES} bytes, this one has {0}")]
-    TooLong(usize),
-    #[error(
-        "{0:?} is not a time slot: write 2026-11-25 10:00-11:00, \
-         or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
-    )]
-    Format(String),
-    #[error("{0:?} is not a date: write a calendar date such as 2026-11-25")]
-    Date(String),
-    #[error("{0:?} is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day")]
-    Time(String),
-    #[error("{0:?} is not an instant: write 2026-11-25T09:00:00Z")]
-    Instant(String),
-    #[error(
-        "{0:?} ends before it starts; a window past midnight is written as two instants, \
-         2026-11-25T22:00:00Z/2026-11-26T01:00:00Z"
-    )]
-    Reversed(String),
-    #[error("{0:?} is empty: it must end after it starts")]
-    Empty(String),
-    #[error("{0:?} does not exist: the clocks of {1} skip it that day")]
-    Skipped(String, String),
-}
-
 /// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval
 /// `<start>/<end>` with both instants in the time zone unless they have an offset.
 ///
 /// Across a clock change, a repeated local time means its first occurrence, and a skipped local
 /// time means the instant of the change. So windows adjacent in local time are adjacent in time
 /// and do not overlap; a window inside the skipped hour is an error.
-pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
+pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
     if text.len() > MAX_BYTES {
-        return Err(Error::TooLong(text.len()));
+        let length = text.len();
+        return Err(format!(
+            "a time slot has at most {MAX_BYTES} bytes, this one has {length}"
+        ));
     }
     let text = text.trim();
     match text.split_once('/') {
         // The IRI of a resource, for example.
         Some((start, end)) if Pieces::parse(start).is_err() && Pieces::parse(end).is_err() => {
-            Err(Error::Format(text.to_owned()))
+            Err(format_error(text))
         }
         Some((start, end)) => {
             let window = TimeWindow {
@@ -114,44 +90,55 @@ pub(super) fn first_instant(local: DateTime, zone: &TimeZone) -> Result<Timestam
     }
 }
 
-fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, Error> {
-    let format_error = || Error::Format(text.to_owned());
-    let (date, range) = text.split_once(' ').ok_or_else(format_error)?;
-    let (start, end) = range.split_once('-').ok_or_else(format_error)?;
+fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
+    let (date, range) = text.split_once(' ').ok_or_else(|| format_error(text))?;
+    let (start, end) = range.split_once('-').ok_or_else(|| format_error(text))?;
     if !matches_pattern(date, "0000-00-00")
         || !matches_pattern(start, "00:00")
         || !matches_pattern(end, "00:00")
     {
-        return Err(format_error());
+        return Err(format_error(text));
     }
 
-    let date: Date = date.parse().map_err(|_| Error::Date(date.to_owned()))?;
+    let date_error = || format!("{date:?} is not a date: write a calendar date such as 2026-11-25");
+    let date: Date = date.parse().map_err(|_| date_error())?;
     let start = date.to_datetime(time_of_day(start)?);
     let end = if end == "24:00" {
         date.tomorrow()
-            .map_err(|_| Error::Date(date.to_string()))?
+            .map_err(|_| date_error())?
             .to_datetime(Time::midnight())
     } else {
         date.to_datetime(time_of_day(end)?)
     };
     check_order(&start, &end, text)?;
 
-    let out_of_range = |_| Error::Date(date.to_string());
-    let after = first_instant(start, zone).map_err(out_of_range)?;
-    let before = first_instant(end, zone).map_err(out_of_range)?;
+    let after = first_instant(start, zone).map_err(|_| date_error())?;
+    let before = first_instant(end, zone).map_err(|_| date_error())?;
     if after >= before {
-        let zone = zone.iana_name().unwrap_or("the time zone").to_owned();
-        return Err(Error::Skipped(text.to_owned(), zone));
+        let zone = zone.iana_name().unwrap_or("the time zone");
+        return Err(format!(
+            "{text:?} does not exist: the clocks of {zone} skip it that day"
+        ));
     }
     Ok(TimeWindow { after, before })
 }
 
+fn format_error(text: &str) -> String {
+    format!(
+        "{text:?} is not a time slot: write 2026-11-25 10:00-11:00, \
+         or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
+    )
+}
+
 /// Fails unless a window starts before it ends.
-fn check_order<T: Ord>(start: &T, end: &T, text: &str) -> Result<(), Error> {
+fn check_order<T: Ord>(start: &T, end: &T, text: &str) -> Result<(), String> {
     match start.cmp(end) {
         Ordering::Less => Ok(()),
-        Ordering::Equal => Err(Error::Empty(text.to_owned())),
-        Ordering::Greater => Err(Error::Reversed(text.to_owned())),
+        Ordering::Equal => Err(format!("{text:?} is empty: it must end after it starts")),
+        Ordering::Greater => Err(format!(
+            "{text:?} ends before it starts; a window past midnight is written as two instants, \
+             2026-11-25T22:00:00Z/2026-11-26T01:00:00Z"
+        )),
     }
 }
 
@@ -167,12 +154,14 @@ fn matches_pattern(text: &str, pattern: &str) -> bool {
         })
 }
 
-fn time_of_day(text: &str) -> Result<Time, Error> {
-    text.parse().map_err(|_| Error::Time(text.to_owned()))
+fn time_of_day(text: &str) -> Result<Time, String> {
+    text.parse().map_err(|_| {
+        format!("{text:?} is not a time of day: write 00:00 to 23:59, or 24:00 to end with the day")
+    })
 }
 
-fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, Error> {
-    let error = || Error::Instant(text.to_owned());
+fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, String> {
+    let error = || format!("{text:?} is not an instant: write 2026-11-25T09:00:00Z");
     let pieces = Pieces::parse(text).map_err(|_| error())?;
     // Zone names are rejected: the slash in most of them separates start and end here.
     if pieces.time_zone_annotation().is_some() {
