@@ -148,7 +148,7 @@ impl<'t> Fields<'_, 't> {
             .any(|quotes| written.starts_with(quotes));
         let quotes = if is_triple { 3 } else { 1 };
         match written[quotes..].find(value) {
-            Some(start) => literal.start + quotes + start + offset..literal.end,
+            Some(start) => literal.start + quotes + start + offset.min(value.len())..literal.end,
             None => literal,
         }
     }

@@ -37,6 +37,22 @@ impl Mistake {
     }
 }
 
+/// A mistake at a byte offset of a string in a definition.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MistakeInString {
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+}
+
+impl MistakeInString {
+    pub(crate) fn at(offset: usize, message: impl Into<String>) -> Self {
+        Self {
+            offset,
+            message: message.into(),
+        }
+    }
+}
+
 /// Escapes the control characters that a parser's message quotes from the text, so that it is safe
 /// in a terminal and a log. Keeps line breaks.
 pub(crate) fn printable(message: &str) -> String {

@@ -4,7 +4,7 @@ use cel::Context;
 
 use super::{
     charge::{Charge, ChargeError},
-    condition::{Condition, EvaluationError},
+    condition::Condition,
     definition::{Strategy, Target},
     totals::Totals,
 };
@@ -133,7 +133,7 @@ impl Calculator<'_> {
     /// why; or why it does not match.
     fn evaluate(&self, rule: &Rule) -> Result<(usize, String), String> {
         let when = &rule.condition_text;
-        let failed = |error: EvaluationError| format!("can't evaluate {when}: {error}");
+        let failed = |error: String| format!("can't evaluate {when}: {error}");
         if rule.target == Target::Delivery {
             let matches = rule.condition.evaluate(&self.delivery).map_err(failed)?;
             return matches

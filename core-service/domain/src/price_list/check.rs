@@ -1,9 +1,7 @@
 //! Checks the names, fields and functions of a condition, and converts its numbers to doubles.
 
-use std::ops::Range;
-
 use cel::{
-    Context, ExecutionError, Value,
+    ExecutionError, Value,
     common::{
         ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, operators},
         types::CelDouble,
@@ -12,46 +10,25 @@ use cel::{
 
 use super::{
     definition::Target,
+    parse::RuleReader,
     variables::{
         ADDRESS_FIELDS, FUNCTIONS, TASK, TASK_FIELDS, TASKS, TEXT_METHODS, TIME_METHODS, VARIABLES,
         has,
     },
 };
+use crate::definition::MistakeInString;
 
-/// The names that a condition may refer to. The target decides whether `task` is one of them.
-#[derive(Clone, Copy)]
-pub(super) struct KnownNames<'a> {
-    pub(super) target: Target,
-    pub(super) is_package: &'a dyn Fn(&str) -> bool,
-    pub(super) is_zone: &'a dyn Fn(&str) -> bool,
-}
-
-/// An error at a byte range of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ConditionError {
-    pub(super) span: Range<usize>,
-    pub(super) message: String,
-}
-
-impl ConditionError {
-    /// An error of the whole condition.
-    pub(super) fn of_whole(text: &str, message: impl Into<String>) -> Self {
-        Self {
-            span: 0..text.len(),
-            message: message.into(),
-        }
-    }
-}
-
-/// Checks one condition and collects its errors.
-pub(super) struct Checker<'a> {
-    pub(super) text: &'a str,
+/// Checks one condition and collects its mistakes.
+pub(super) struct Checker<'a, 'r> {
     pub(super) source: &'a SourceInfo,
-    pub(super) names: KnownNames<'a>,
-    pub(super) errors: Vec<ConditionError>,
+    /// Knows the packages and the zones.
+    pub(super) reader: &'a RuleReader<'r>,
+    /// Decides whether `task` is one of the variables.
+    pub(super) target: Target,
+    pub(super) mistakes: Vec<MistakeInString>,
 }
 
-impl Checker<'_> {
+impl Checker<'_, '_> {
     /// Checks an expression and its parts, and converts their numbers to doubles.
     pub(super) fn check_expression(&mut self, expression: &mut IdedExpr) {
         let id = expression.id;
@@ -119,7 +96,7 @@ impl Checker<'_> {
                 id,
                 format!("unknown variable \"{name}\"; the variables are {known}"),
             );
-        } else if name == TASK && self.names.target == Target::Delivery {
+        } else if name == TASK && self.target == Target::Delivery {
             self.error(
                 id,
                 "\"task\" is available only in rules with for = \"task\"",
@@ -171,7 +148,7 @@ impl Checker<'_> {
                 None => self.error(id, "count needs the name of the package as a string"),
             },
             ("in_zone", None) if arguments == 2 => match string_literal(&call.args[1]) {
-                Some(zone) if (self.names.is_zone)(zone) => {}
+                Some(zone) if self.reader.zones.has(zone) => {}
                 Some(zone) => self.error(call.args[1].id, format!("unknown zone \"{zone}\"")),
                 None => self.error(id, "in_zone needs the name of the zone as a string"),
             },
@@ -213,13 +190,13 @@ impl Checker<'_> {
     }
 
     fn package_error(&self, kind: &str) -> Option<String> {
-        (!(self.names.is_package)(kind))
+        (!(self.reader.is_package)(kind))
             .then(|| format!("unknown package \"{kind}\": add it to [packages]"))
     }
 
     /// Checks by evaluation that an expression is boolean. Evaluates the operands of logical
     /// operators one by one: an error in `b` does not show in `a || b` if `a` is true.
-    pub(super) fn check_is_boolean(&mut self, expression: &IdedExpr, contexts: &[Context<'_, '_>]) {
+    pub(super) fn check_is_boolean(&mut self, expression: &IdedExpr) {
         if let Expr::Call(call) = &expression.expr {
             let logical = [
                 operators::LOGICAL_AND,
@@ -230,11 +207,11 @@ impl Checker<'_> {
             if logical.contains(&call.func_name.as_str()) {
                 call.args
                     .iter()
-                    .for_each(|part| self.check_is_boolean(part, contexts));
+                    .for_each(|part| self.check_is_boolean(part));
                 return;
             }
         }
-        for context in contexts {
+        for context in self.reader.sample_contexts {
             let message = match context.resolve(expression) {
                 // Either boolean, or a value that the sample delivery lacks.
                 Ok(Value::Bool(_))
@@ -252,12 +229,9 @@ impl Checker<'_> {
     }
 
     fn error(&mut self, id: u64, message: impl Into<String>) {
-        let (start, end) = self.source.offset_for(id).unwrap_or_default();
-        let (start, end) = (start as usize, end as usize);
-        self.errors.push(ConditionError {
-            span: start.min(self.text.len())..end.clamp(start, self.text.len().max(start)),
-            message: message.into(),
-        });
+        let (start, _) = self.source.offset_for(id).unwrap_or_default();
+        self.mistakes
+            .push(MistakeInString::at(start as usize, message));
     }
 
     fn error_if(&mut self, id: u64, message: Option<String>) {

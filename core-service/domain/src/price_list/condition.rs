@@ -1,25 +1,17 @@
 //! The condition of a rule, in CEL. Parsing checks it with sample deliveries.
 
 use cel::{
-    Context, Env, ExecutionError, Value,
+    Context, ExecutionError, Value,
     common::ast::{Expr, IdedExpr},
 };
 
-use super::check::{Checker, ConditionError, KnownNames};
+use super::{check::Checker, definition::Target, parse::RuleReader};
+use crate::definition::MistakeInString;
 
 /// A checked condition: all names are known, and its value for the sample deliveries is
 /// boolean.
 #[derive(Clone, Debug)]
 pub(super) struct Condition(IdedExpr);
-
-/// Why a condition has no value for a delivery.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(super) enum EvaluationError {
-    #[error("no {0} is given")]
-    Missing(String),
-    #[error("{0}")]
-    Failed(ExecutionError),
-}
 
 /// Maximum length of a condition in bytes.
 const MAX_LENGTH: usize = 4096;
@@ -41,48 +33,49 @@ impl Condition {
     /// Parses and checks a condition. Needs a stack of `parse::STACK_BYTES`.
     pub(super) fn parse(
         text: &str,
-        env: &Env,
-        names: KnownNames<'_>,
-        sample_contexts: &[Context<'_, '_>],
-    ) -> Result<Self, Vec<ConditionError>> {
+        target: Target,
+        reader: &RuleReader<'_>,
+    ) -> Result<Self, Vec<MistakeInString>> {
         check_text(text).map_err(|error| vec![error])?;
-        let parser = env.parser().max_recursion_depth(MAX_RECURSION);
+        let parser = reader.env.parser().max_recursion_depth(MAX_RECURSION);
         let (mut expression, source) = parser
             .parse_with_source_info(text)
             .map_err(|errors| vec![syntax_error(text, &errors)])?;
         if depth(&expression) > MAX_DEPTH {
-            return Err(vec![ConditionError::of_whole(text, TOO_DEEP)]);
+            return Err(vec![MistakeInString::at(0, TOO_DEEP)]);
         }
 
         let mut checker = Checker {
-            text,
             source: &source,
-            names,
-            errors: Vec::new(),
+            reader,
+            target,
+            mistakes: Vec::new(),
         };
         checker.check_expression(&mut expression);
-        if checker.errors.is_empty() {
-            checker.check_is_boolean(&expression, sample_contexts);
+        if checker.mistakes.is_empty() {
+            checker.check_is_boolean(&expression);
         }
-        if checker.errors.is_empty() {
+        if checker.mistakes.is_empty() {
             Ok(Self(expression))
         } else {
-            Err(checker.errors)
+            Err(checker.mistakes)
         }
     }
 
-    pub(super) fn evaluate(&self, context: &Context<'_, '_>) -> Result<bool, EvaluationError> {
-        match context.resolve(&self.0) {
-            Ok(Value::Bool(value)) => Ok(value),
-            Ok(other) => Err(EvaluationError::Failed(ExecutionError::UnexpectedType {
+    /// The value for a delivery, or why it has none.
+    pub(super) fn evaluate(&self, context: &Context<'_, '_>) -> Result<bool, String> {
+        let error = match context.resolve(&self.0) {
+            Ok(Value::Bool(value)) => return Ok(value),
+            Ok(other) => ExecutionError::UnexpectedType {
                 got: format!("{:?}", other.type_of()),
                 want: "bool".into(),
-            })),
+            },
             Err(ExecutionError::UndeclaredReference(name) | ExecutionError::NoSuchKey(name)) => {
-                Err(EvaluationError::Missing(name.to_string()))
+                return Err(format!("no {name} is given"));
             }
-            Err(error) => Err(EvaluationError::Failed(error)),
-        }
+            Err(error) => error,
+        };
+        Err(error.to_string())
     }
 
     pub(super) fn expression(&self) -> &Expr {
@@ -92,10 +85,10 @@ impl Condition {
 
 /// Checks a condition before it is parsed: its length and strings, and its nesting, so that it
 /// doesn't exhaust the parser's stack.
-fn check_text(text: &str) -> Result<(), ConditionError> {
+fn check_text(text: &str) -> Result<(), MistakeInString> {
     if text.trim().is_empty() {
-        return Err(ConditionError::of_whole(
-            text,
+        return Err(MistakeInString::at(
+            0,
             "the condition is empty; write \"true\" for a rule that always matches",
         ));
     }
@@ -104,17 +97,17 @@ fn check_text(text: &str) -> Result<(), ConditionError> {
             "a condition is at most {MAX_LENGTH} bytes long, this one {}",
             text.len()
         );
-        return Err(ConditionError::of_whole(text, message));
+        return Err(MistakeInString::at(0, message));
     }
     if text.contains(['\\']) || text.contains("\'\'\'") || text.contains("\"\"\"") {
         let message = "write strings in single or double quotes, without backslashes";
-        return Err(ConditionError::of_whole(text, message));
+        return Err(MistakeInString::at(0, message));
     }
     let (mut nesting, mut chain, mut quote) = (0_usize, 0_usize, None);
     for (position, c) in text.char_indices() {
         match (quote, c) {
             (Some((open, _)), c) if c == open => quote = None,
-            (Some((_, start)), '\n' | '\r') => return Err(unclosed(text, start)),
+            (Some((_, start)), '\n' | '\r') => return Err(unclosed(start)),
             (Some(_), _) => continue,
             (None, '"' | '\'') => quote = Some((c, position)),
             (None, '(' | '[' | '{' | '?') => {
@@ -127,29 +120,26 @@ fn check_text(text: &str) -> Result<(), ConditionError> {
             (None, _) => {}
         }
         if nesting > MAX_NESTING || chain > MAX_CHAIN {
-            return Err(ConditionError {
-                span: position..text.len(),
-                message: TOO_DEEP.into(),
-            });
+            return Err(MistakeInString::at(position, TOO_DEEP));
         }
     }
-    quote.map_or(Ok(()), |(_, start)| Err(unclosed(text, start)))
+    quote.map_or(Ok(()), |(_, start)| Err(unclosed(start)))
 }
 
-fn unclosed(text: &str, start: usize) -> ConditionError {
-    ConditionError {
-        span: start..text.len(),
-        message: "the string that starts here is not closed on the same line".into(),
-    }
+fn unclosed(start: usize) -> MistakeInString {
+    MistakeInString::at(
+        start,
+        "the string that starts here is not closed on the same line",
+    )
 }
 
 /// The first error of the parser, shortened.
-fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
+fn syntax_error(text: &str, errors: &cel::ParseErrors) -> MistakeInString {
     // Other errors, even at earlier positions, are consequences of a syntax error.
     let is_syntax_error = |error: &&cel::ParseError| error.msg.starts_with(SYNTAX_ERROR);
     let first_syntax_error = errors.errors.iter().find(is_syntax_error);
     let Some(error) = first_syntax_error.or(errors.errors.first()) else {
-        return ConditionError::of_whole(text, "this is not a condition");
+        return MistakeInString::at(0, "this is not a condition");
     };
     let message = error.msg.trim_start_matches(SYNTAX_ERROR);
     let message = message.split(" expecting {").next().unwrap_or(message);
@@ -170,10 +160,7 @@ fn syntax_error(text: &str, errors: &cel::ParseErrors) -> ConditionError {
             .replace("'<EOF>'", "the end")
             .replace("<EOF>", "the end"),
     };
-    ConditionError {
-        span: start..start,
-        message: format!("this is not a condition: {message}"),
-    }
+    MistakeInString::at(start, format!("this is not a condition: {message}"))
 }
 
 fn depth(expression: &IdedExpr) -> usize {

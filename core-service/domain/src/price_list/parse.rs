@@ -13,7 +13,6 @@ use toml::{Spanned, de::DeValue};
 use super::{
     calculation::Rule,
     charge::Charge,
-    check::KnownNames,
     condition::Condition,
     definition::{Strategy, Target},
     functions,
@@ -219,13 +218,13 @@ fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<S
 }
 
 /// What rules are checked with.
-struct RuleReader<'a> {
-    env: &'a Env,
-    zones: &'a Zones,
+pub(super) struct RuleReader<'a> {
+    pub(super) env: &'a Env,
+    pub(super) zones: &'a Zones,
     strategy: Strategy,
-    is_package: &'a dyn Fn(&str) -> bool,
+    pub(super) is_package: &'a dyn Fn(&str) -> bool,
     /// The variables of the sample deliveries with which each condition is evaluated, to check it.
-    sample_contexts: &'a [Context<'a, 'a>],
+    pub(super) sample_contexts: &'a [Context<'a, 'a>],
 }
 
 impl RuleReader<'_> {
@@ -280,18 +279,13 @@ impl RuleReader<'_> {
         when: &Spanned<String>,
         target: Target,
     ) -> Option<Condition> {
-        let names = KnownNames {
-            target,
-            is_package: self.is_package,
-            is_zone: &|zone| self.zones.has(zone),
-        };
-        let errors = match Condition::parse(when.get_ref(), self.env, names, self.sample_contexts) {
+        let mistakes = match Condition::parse(when.get_ref(), target, self) {
             Ok(condition) => return Some(condition),
-            Err(errors) => errors,
+            Err(mistakes) => mistakes,
         };
-        for error in errors {
-            let span = fields.span_in_string(when.span(), when.get_ref(), error.span.start);
-            fields.mistake(span, error.message);
+        for mistake in mistakes {
+            let span = fields.span_in_string(when.span(), when.get_ref(), mistake.offset);
+            fields.mistake(span, mistake.message);
         }
         None
     }

@@ -13,6 +13,7 @@ use opening_hours_syntax::{Error as SyntaxError, ExtendedTime};
 use pest::error::InputLocation;
 
 use super::calendar::{Calendar, chrono_date};
+use crate::definition::MistakeInString;
 use rule::{Effect, effect};
 
 /// Upper limit of an entry, in bytes.
@@ -40,17 +41,10 @@ pub(super) enum Hours {
     RegularWeek,
 }
 
-/// An error at a byte offset of an entry.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ParseError {
-    pub(super) offset: usize,
-    pub(super) message: String,
-}
-
 impl OpeningHoursEntry {
-    pub(super) fn parse(entry: &str, calendar: &Calendar) -> Result<Self, ParseError> {
+    pub(super) fn parse(entry: &str, calendar: &Calendar) -> Result<Self, MistakeInString> {
         if entry.len() > MAX_BYTES {
-            return Err(parse_error(
+            return Err(MistakeInString::at(
                 0,
                 format!("an entry has at most {MAX_BYTES} bytes"),
             ));
@@ -63,7 +57,7 @@ impl OpeningHoursEntry {
         let mut uses_holidays = false;
         let mut weekly_rules = Vec::new();
         for rule in &expression.rules {
-            match effect(rule).map_err(|message| parse_error(0, message))? {
+            match effect(rule).map_err(|message| MistakeInString::at(0, message))? {
                 Effect::Weekly => weekly_rules.push(rule.clone()),
                 Effect::ClosesDays { holidays } => uses_holidays |= holidays,
             }
@@ -72,7 +66,7 @@ impl OpeningHoursEntry {
         let regular_week = expression
             .to_string()
             .parse()
-            .map_err(|_| parse_error(0, "it opens on no day of the week"))?;
+            .map_err(|_| MistakeInString::at(0, "it opens on no day of the week"))?;
 
         let context = Context::default().with_holidays(calendar.holidays());
         Ok(Self {
@@ -172,9 +166,9 @@ fn add_minutes(time: DateTime, minutes: i64) -> DateTime {
     time.saturating_add(jiff::SignedDuration::from_secs(minutes * 60))
 }
 
-fn syntax_error(entry: &str, error: &SyntaxError) -> ParseError {
+fn syntax_error(entry: &str, error: &SyntaxError) -> MistakeInString {
     let SyntaxError::Syntax(syntax) = error else {
-        return parse_error(0, format!("{entry:?} cannot be parsed: {error}"));
+        return MistakeInString::at(0, format!("{entry:?} cannot be parsed: {error}"));
     };
     let offset = match syntax.location {
         InputLocation::Pos(start) | InputLocation::Span((start, _)) => start,
@@ -185,19 +179,12 @@ fn syntax_error(entry: &str, error: &SyntaxError) -> ParseError {
     } else {
         format!("unexpected text from {rest:?}")
     };
-    parse_error(
+    MistakeInString::at(
         offset,
         format!(
             "not opening hours in OpenStreetMap's syntax, {problem}: write \"Mo-Fr 09:00-12:00\""
         ),
     )
-}
-
-fn parse_error(offset: usize, message: impl Into<String>) -> ParseError {
-    ParseError {
-        offset,
-        message: message.into(),
-    }
 }
 
 #[cfg(test)]

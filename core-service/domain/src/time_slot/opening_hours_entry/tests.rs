@@ -168,7 +168,7 @@ fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
             "\"Mo 10:00-12:00 unknown\" is undecided: write \"open\" or \"off\"",
         ),
     ] {
-        let expected = parse_error(offset, message);
+        let expected = MistakeInString::at(offset, message);
         assert_eq!(
             OpeningHoursEntry::parse(entry, &Calendar::of("FR")),
             Err(expected),
@@ -176,5 +176,8 @@ fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
         );
     }
     let long = OpeningHoursEntry::parse(&"a".repeat(257), &Calendar::of("FR"));
-    assert_eq!(long, Err(parse_error(0, "an entry has at most 256 bytes")));
+    assert_eq!(
+        long,
+        Err(MistakeInString::at(0, "an entry has at most 256 bytes"))
+    );
 }
