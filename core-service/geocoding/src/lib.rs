@@ -16,5 +16,5 @@ pub use config::GeocodingConfig;
 pub use gazetteer::Gazetteer;
 pub use geocoder::{Error, Geocoder, Query};
 pub use http::HttpGeocoder;
-pub use result::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason, Role};
+pub use result::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision};
 pub use spec::{GeocoderSpec, HttpGeocoderSpec, Options, Protocol};

@@ -46,78 +46,26 @@ pub struct GeocodeMatch {
     pub precision: Precision,
     /// From 0 to 1; 1 if every word matches the data exactly.
     pub confidence: f64,
-    /// How the parts of the query were matched.
-    pub reasons: Vec<Reason>,
+    /// How the parts of the query were matched, for people.
+    pub reasons: Vec<String>,
 }
 
-/// How a part of a query was matched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Words of the query with their role.
-    Recognized { words: String, role: Role },
-    /// A corrected spelling.
-    Spelling { written: String, known: String },
-    /// A corrected postcode.
-    Postcode { written: String, known: String },
-    /// Words without a match.
-    Ignored(String),
-    /// The query has no town: the one near [`Query::near`](crate::Query::near) was chosen.
-    NearestTown,
-    /// Interpolated between these known house numbers.
-    Between(String, String),
-    /// Estimated from the house with this number and another suffix.
-    SameNumber(String),
-}
-
-/// The role of words in an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    HouseNumber,
-    Street,
-    Postcode,
-    Locality,
-}
+/// The reason of a match of a query without a town, chosen near [`Query::near`](crate::Query::near).
+pub(crate) const NEAREST_TOWN: &str = "no town is given: the town nearest to the store was chosen";
 
 impl GeocodeMatch {
     /// Why the address may be another than the query means, although it is accepted.
-    pub fn ambiguity(&self) -> Option<String> {
+    pub fn ambiguity(&self) -> Option<&'static str> {
         match self.precision {
-            Precision::Locality => Some("only the town was found, not the street".to_owned()),
-            Precision::Street => Some("only the street was found, not the house number".to_owned()),
-            Precision::House | Precision::Interpolated => self
-                .reasons
-                .contains(&Reason::NearestTown)
-                .then(|| Reason::NearestTown.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Recognized { words, role } => write!(f, "{role}: {words}"),
-            Self::Spelling { written, known } => write!(f, "corrected {written:?} to {known:?}"),
-            Self::Postcode { written, known } => {
-                write!(f, "the postcode is {known}, not {written}")
+            Precision::Locality => Some("only the town was found, not the street"),
+            Precision::Street => Some("only the street was found, not the house number"),
+            Precision::House | Precision::Interpolated => {
+                let mut reasons = self.reasons.iter();
+                reasons
+                    .any(|reason| reason == NEAREST_TOWN)
+                    .then_some(NEAREST_TOWN)
             }
-            Self::Ignored(words) => write!(f, "ignored {words:?}"),
-            Self::NearestTown => {
-                f.write_str("no town is given: the town nearest to the store was chosen")
-            }
-            Self::Between(lower, upper) => write!(f, "between {lower} and {upper}"),
-            Self::SameNumber(house) => write!(f, "estimated from {house}"),
         }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HouseNumber => "house number",
-            Self::Street => "street",
-            Self::Postcode => "postcode",
-            Self::Locality => "town",
-        })
     }
 }
 

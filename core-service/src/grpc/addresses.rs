@@ -129,6 +129,6 @@ fn found(found: GeocodeMatch) -> proto::FoundAddress {
         lat_lng: Some(messages::lat_lng(found.lat_lng)),
         precision: found.precision.to_string(),
         confidence: found.confidence,
-        reasons: found.reasons.iter().map(ToString::to_string).collect(),
+        reasons: found.reasons,
     }
 }

@@ -3,7 +3,7 @@
 use domain::address::LatLng;
 
 use crate::{
-    Precision, Reason,
+    Precision,
     gazetteer::{
         house_number::HouseNumber,
         index::{KnownHouse, Lookup, Street},
@@ -18,7 +18,7 @@ pub(super) struct HouseMatch {
     pub(super) postcode: String,
     pub(super) point: LatLng,
     pub(super) precision: Precision,
-    pub(super) reason: Option<Reason>,
+    pub(super) reason: Option<String>,
 }
 
 /// Interpolates only between neighbours within this distance.
@@ -44,7 +44,7 @@ pub(super) fn find(
     }
     if let Some(similar) = same_number.first() {
         return Ok(vec![HouseMatch {
-            reason: Some(Reason::SameNumber(similar.house.to_string())),
+            reason: Some(format!("estimated from {}", similar.house)),
             precision: Precision::Interpolated,
             ..house_match(street, house, similar)
         }]);
@@ -118,9 +118,6 @@ fn interpolate(
         postcode: postcode_of(street, lower).to_owned(),
         point: point.ok()?,
         precision: Precision::Interpolated,
-        reason: Some(Reason::Between(
-            lower.house.to_string(),
-            upper.house.to_string(),
-        )),
+        reason: Some(format!("between {} and {}", lower.house, upper.house)),
     })
 }

@@ -7,7 +7,7 @@ use super::{
     parsed_query::{ParsedPostcode, ParsedQuery, ParsedTown},
 };
 use crate::{
-    Mismatch, Reason, Role,
+    Mismatch,
     gazetteer::{
         house_number::{HouseNumber, HouseNumberInQuery},
         index::{Locality, Lookup, Street},
@@ -31,7 +31,7 @@ pub(super) struct StreetCandidate<'a> {
     /// Why the place of the query does not match the street.
     pub(super) mismatch: Option<Mismatch>,
     pub(super) confidence: f64,
-    pub(super) reasons: Vec<Reason>,
+    pub(super) reasons: Vec<String>,
 }
 
 // Factors that reduce the confidence.
@@ -59,13 +59,12 @@ impl<'a> StreetCandidate<'a> {
         let houses = houses(parsed, &name.words);
         let mut reasons: Vec<_> = houses
             .iter()
-            .map(|house| recognized(parsed, &house.words, Role::HouseNumber))
-            .chain([recognized(parsed, &name.words, Role::Street)])
+            .map(|house| recognized(parsed, "house number", &house.words))
+            .chain([recognized(parsed, "street", &name.words)])
             .collect();
-        reasons.extend(name.spellings.iter().map(|(word, known)| Reason::Spelling {
-            written: parsed.words[*word].written.clone(),
-            known: known.clone(),
-        }));
+        let spellings = name.spellings.iter();
+        reasons
+            .extend(spellings.map(|(word, known)| corrected(&parsed.words[*word].written, known)));
         let mut candidate = Self {
             houses: houses.iter().map(|house| house.house.clone()).collect(),
             postcode: None,
@@ -109,14 +108,11 @@ impl<'a> StreetCandidate<'a> {
         let town = same.first().map(|town| &town.words);
         let other_town = other.iter().find(|town| town.edits == 0);
         if let Some(town) = same.first() {
-            self.reasons
-                .push(recognized(parsed, &town.words, Role::Locality));
+            self.reasons.push(recognized(parsed, "town", &town.words));
             if town.edits > 0 {
                 self.confidence *= TOWN_EDIT.powi(i32::from(town.edits));
-                self.reasons.push(Reason::Spelling {
-                    written: parsed.original(&town.words),
-                    known: self.locality.name.clone(),
-                });
+                let written = parsed.original(&town.words);
+                self.reasons.push(corrected(&written, &self.locality.name));
             }
         }
         let wrong_postcode = self.match_postcodes(parsed, lookup, used)?;
@@ -136,10 +132,9 @@ impl<'a> StreetCandidate<'a> {
                     // Common errors: 75000, or the code of another district.
                     self.confidence *= OTHER_POSTCODE;
                     self.other_postcode = Some(wrong.code.clone());
-                    self.reasons.push(Reason::Postcode {
-                        written,
-                        known: self.street.postcode.clone(),
-                    });
+                    let known = &self.street.postcode;
+                    self.reasons
+                        .push(format!("the postcode is {known}, not {written}"));
                 } else {
                     self.mismatch = Some(contradiction(wrong, town));
                 }
@@ -162,7 +157,7 @@ impl<'a> StreetCandidate<'a> {
                 None => self.short_name(parsed, used),
             };
             if let Some(name) = &short_name {
-                self.reasons.push(recognized(parsed, name, Role::Locality));
+                self.reasons.push(recognized(parsed, "town", name));
             }
             // An address's own fields repeat what its text has: `75002 Paris, France, Paris`.
             let repeated: Vec<_> = same.iter().skip(1).map(|town| &town.words).collect();
@@ -186,7 +181,7 @@ impl<'a> StreetCandidate<'a> {
                     && lookup.has_house_with_postcode(self.street.id, &postcode.code)?)
             {
                 self.reasons
-                    .push(recognized(parsed, &postcode.words, Role::Postcode));
+                    .push(recognized(parsed, "postcode", &postcode.words));
                 self.postcode = Some(postcode);
             } else {
                 wrong = Some(postcode);
@@ -276,7 +271,7 @@ impl<'a> StreetCandidate<'a> {
         for (words, factor) in [(before, WORDS_BEFORE), (between, WORDS_BETWEEN)] {
             if !words.is_empty() {
                 self.confidence *= factor;
-                self.reasons.push(Reason::Ignored(words.join(" ")));
+                self.reasons.push(format!("ignored {:?}", words.join(" ")));
             }
         }
     }
@@ -316,9 +311,11 @@ fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery
     houses
 }
 
-pub(super) fn recognized(parsed: &ParsedQuery, range: &Range<usize>, role: Role) -> Reason {
-    Reason::Recognized {
-        words: parsed.original(range),
-        role,
-    }
+/// The reason that words of the query have a role in the address.
+pub(super) fn recognized(parsed: &ParsedQuery, role: &str, range: &Range<usize>) -> String {
+    format!("{role}: {}", parsed.original(range))
+}
+
+fn corrected(written: &str, known: &str) -> String {
+    format!("corrected {written:?} to {known:?}")
 }

@@ -4,11 +4,11 @@ use domain::address::LatLng;
 
 use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::StreetCandidate};
 
-use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Reason};
+use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, result::NEAREST_TOWN};
 
 // Factors that reduce the confidence.
 /// For a street found with [`Scope::Area`], if the query has neither its town nor its postcode.
-const NEAREST_TOWN: f64 = 0.9;
+const NEAREST: f64 = 0.9;
 /// The same for a street found with another scope.
 const OUTSIDE_AREA: f64 = 0.7;
 /// For an interpolated house number.
@@ -117,8 +117,8 @@ impl Search<'_> {
         let mut reasons = candidate.reasons.clone();
         if !candidate.has_given_place && self.query.near.is_some() {
             if scope == Scope::Area {
-                confidence *= NEAREST_TOWN;
-                reasons.push(Reason::NearestTown);
+                confidence *= NEAREST;
+                reasons.push(NEAREST_TOWN.to_owned());
             } else {
                 confidence *= OUTSIDE_AREA;
             }

@@ -6,7 +6,7 @@ use super::{
     parsed_query::{ParsedPostcode, ParsedTown},
 };
 use crate::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Role,
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision,
     gazetteer::index::{Locality, Street},
     tokenizer::is_same_name,
 };
@@ -42,7 +42,7 @@ impl Search<'_> {
         let Some(locality) = locality else {
             return Ok(GeocodeResult::NotFound);
         };
-        let reason = town.map(|town| recognized(&self.parsed, &town.words, Role::Locality));
+        let reason = town.map(|town| recognized(&self.parsed, "town", &town.words));
         let found = GeocodeMatch {
             formatted: locality.name.clone(),
             postal_code: postcode
