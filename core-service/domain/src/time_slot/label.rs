@@ -1,16 +1,7 @@
-//! Labels of windows in the client's language: days and times by ICU, the phrases around them
-//! by a table.
-
-use std::cell::OnceCell;
+//! Labels of windows in the client's language: days by ICU, the phrases around them by a table.
 
 use icu_calendar::{Date, Gregorian};
-use icu_datetime::{
-    DateTimeFormatterLoadError, DateTimeFormatterPreferences, FixedCalendarDateTimeFormatter,
-    NoCalendarFormatter,
-    fieldsets::{MDE, T},
-    input::Time,
-    preferences::HourCycle,
-};
+use icu_datetime::{FixedCalendarDateTimeFormatter, fieldsets::MDE};
 use icu_locale_core::Locale;
 use jiff::Zoned;
 
@@ -88,40 +79,6 @@ impl Language {
     }
 }
 
-/// ICU's formatters of one language.
-struct Formatters {
-    weekday_and_date: FixedCalendarDateTimeFormatter<Gregorian, MDE>,
-    time: NoCalendarFormatter<T>,
-}
-
-thread_local! {
-    /// In the order of [`LANGUAGES`]. To make formatters takes most of the time of a label.
-    static FORMATTERS: [OnceCell<Option<Formatters>>; LANGUAGES.len()] =
-        const { [const { OnceCell::new() }; LANGUAGES.len()] };
-}
-
-impl Formatters {
-    fn new(language: Language) -> Result<Self, DateTimeFormatterLoadError> {
-        let locale = language.tag.parse().unwrap_or(Locale::UNKNOWN);
-        let mut preferences = DateTimeFormatterPreferences::from(&locale);
-        preferences.hour_cycle = Some(HourCycle::H23);
-        Ok(Self {
-            weekday_and_date: FixedCalendarDateTimeFormatter::try_new(preferences, MDE::long())?,
-            time: NoCalendarFormatter::try_new(preferences, T::hm())?,
-        })
-    }
-
-    /// Formats with a language's formatters. `None` is not reached: ICU has data for every row of the
-    /// table.
-    fn format(language: Language, format: impl FnOnce(&Self) -> String) -> Option<String> {
-        FORMATTERS.with(|formatters| {
-            let position = LANGUAGES.iter().position(|row| *row == language)?;
-            let of_language = formatters[position].get_or_init(|| Self::new(language).ok());
-            of_language.as_ref().map(format)
-        })
-    }
-}
-
 /// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; days other than
 /// today and tomorrow have weekday and date.
 pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
@@ -135,11 +92,12 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
         weekday_and_date(&start, language)
     };
 
+    let time = |at: &Zoned| at.strftime("%H:%M").to_string();
     let label = language
         .template
         .replace("{day}", &day)
-        .replace("{start}", &time(&start, language))
-        .replace("{end}", &time(&end, language));
+        .replace("{start}", &time(&start))
+        .replace("{end}", &time(&end));
     let mut letters = label.chars();
     letters
         .next()
@@ -149,24 +107,15 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
 
 fn weekday_and_date(day: &Zoned, language: Language) -> String {
     let part = |part: i8| u8::try_from(part).unwrap_or_default();
-    let date = Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
-    let formatted = date.and_then(|date| {
-        Formatters::format(language, |formatters| {
-            formatters.weekday_and_date.format(&date).to_string()
-        })
-    });
-    formatted.unwrap_or_else(|| day.date().to_string())
-}
-
-fn time(at: &Zoned, language: Language) -> String {
-    let part = |part: i8| u8::try_from(part).unwrap_or_default();
-    let time = Time::try_new(part(at.hour()), part(at.minute()), 0, 0).ok();
-    let formatted = time.and_then(|time| {
-        Formatters::format(language, |formatters| {
-            formatters.time.format(&time).to_string()
-        })
-    });
-    formatted.unwrap_or_else(|| at.strftime("%H:%M").to_string())
+    let date: Option<Date<Gregorian>> =
+        Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
+    let locale = language.tag.parse().unwrap_or(Locale::UNKNOWN);
+    let formatter = FixedCalendarDateTimeFormatter::try_new((&locale).into(), MDE::long());
+    match (date, formatter) {
+        (Some(date), Ok(formatter)) => formatter.format(&date).to_string(),
+        // Not reached: ICU has data for every row of the table, and for every day.
+        _ => day.date().to_string(),
+    }
 }
 
 #[cfg(test)]
