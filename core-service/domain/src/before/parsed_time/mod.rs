@@ -10,7 +10,6 @@ use super::lexer::Token;
 use super::relative::RelativeOffset;
 use super::time_zone::TimeZoneDesignator;
 use named_days::NamedDays;
-use std::ops::Range;
 
 /// A time of day. Fields may overflow: 24:00 is the next day, second 60 the next minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,25 +43,6 @@ enum TimeState {
     GivenWithYear,
 }
 
-/// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
-#[derive(Debug)]
-struct ShortTime {
-    span: Range<usize>,
-    /// The time follows a `T`, so that a UTC offset may follow.
-    is_after_t: bool,
-    has_colon: bool,
-}
-
-impl ShortTime {
-    fn of(token: &Token<'_>) -> Self {
-        Self {
-            span: token.start..token.end(),
-            is_after_t: token.text.starts_with(['t', 'T']),
-            has_colon: token.text.contains(':'),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct ParsedTime<'a> {
     context: Context<'a>,
@@ -81,7 +61,8 @@ pub(super) struct ParsedTime<'a> {
     zone_count: u8,
     /// The previous token is a time of day, so that a UTC offset may follow.
     is_after_time: bool,
-    last_short_time: Option<ShortTime>,
+    /// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
+    last_short_time: Option<Token<'a>>,
     /// The position of an `ago` after hours, minutes or seconds.
     clock_units_ago: Option<usize>,
 }

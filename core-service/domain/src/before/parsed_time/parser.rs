@@ -7,11 +7,11 @@ use super::super::lexer::{self, Cursor, Token};
 use super::super::slash_dates;
 use super::super::time_zone::TimeZoneDesignator;
 use super::super::word_tables;
-use super::{ParsedTime, ShortTime, TimeOfDay, TimeState};
+use super::{ParsedTime, TimeOfDay, TimeState};
 
 impl<'a> ParsedTime<'a> {
     /// Parses a whole text of the strict grammar.
-    pub(in crate::before) fn parse(text: &str, context: Context<'a>) -> Result<Self, Error> {
+    pub(in crate::before) fn parse(text: &'a str, context: Context<'a>) -> Result<Self, Error> {
         if let Some(position) = text.find('\0') {
             return Err(context.unrecognized(position));
         }
@@ -59,7 +59,7 @@ impl<'a> ParsedTime<'a> {
         Ok(parsed)
     }
 
-    fn apply(&mut self, token: &Token<'_>) -> Result<(), Error> {
+    fn apply(&mut self, token: &Token<'a>) -> Result<(), Error> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
             TokenKind::Yesterday => self.set_day_word(-1, token)?,
@@ -185,14 +185,14 @@ impl<'a> ParsedTime<'a> {
         Ok(())
     }
 
-    fn set_time_or_year(&mut self, token: &Token<'_>) -> Result<(), Error> {
+    fn set_time_or_year(&mut self, token: &Token<'a>) -> Result<(), Error> {
         let mut cursor = Cursor::new(token.text);
         match self.time_state {
             TimeState::Implied | TimeState::Replaceable => {
                 let hour = cursor.number(2).unwrap_or_default();
                 let minute = cursor.number(2).unwrap_or_default();
                 self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
-                self.last_short_time = Some(ShortTime::of(token));
+                self.last_short_time = Some(*token);
             }
             TimeState::Given => {
                 self.year = cursor.number(4);
@@ -203,7 +203,7 @@ impl<'a> ParsedTime<'a> {
         Ok(())
     }
 
-    fn set_fields(&mut self, fields: &[Field], token: &Token<'_>) -> Result<(), Error> {
+    fn set_fields(&mut self, fields: &[Field], token: &Token<'a>) -> Result<(), Error> {
         if fields.contains(&Field::Hour) {
             self.mark_time(token)?;
         }
@@ -269,7 +269,7 @@ impl<'a> ParsedTime<'a> {
         if fields.contains(&Field::Hour) {
             self.time = Some(time);
             if !has_second && !fields.contains(&Field::Meridiem) {
-                self.last_short_time = Some(ShortTime::of(token));
+                self.last_short_time = Some(*token);
             }
         }
         if fields.contains(&Field::Week) {

@@ -71,12 +71,12 @@ impl ParsedTime<'_> {
         };
         let is_rfc_5322 = self.has_date
             && self.year.is_some()
-            && time.has_colon
-            && time.span.end < start
+            && time.text.contains(':')
+            && time.end() < start
             && name.len() == "-0300".len();
-        let is_range = !time.is_after_t && !is_rfc_5322;
+        let is_range = !time.text.starts_with(['t', 'T']) && !is_rfc_5322;
         (name.starts_with('-') && (is_range || seconds < time_zone::UTC_OFFSETS.start()))
-            .then(|| time.span.start..start + name.len())
+            .then(|| time.start..start + name.len())
     }
 }
 
