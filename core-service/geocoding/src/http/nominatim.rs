@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    place::{Parameters, Place, format_line, given, valid_members},
+    place::{Parameters, Place, given, valid_members},
     request::GeocodeRequest,
 };
-use crate::Precision;
+use crate::{Precision, tokenizer::address_line};
 
 /// Members of an address that are areas within a town.
 const AREAS: &str = "allotments borough city_block city_district croft district farm hamlet \
@@ -101,15 +101,13 @@ fn place(result: SearchResult) -> Option<Place> {
     } else {
         return None;
     };
-    let formatted = format_line(
-        &[house_number.as_deref(), road.as_deref()],
-        &[
-            postcode
-                .as_deref()
-                // Only of a house: a street or town may have several.
-                .filter(|_| precision < Precision::Street),
-            locality.as_deref(),
-        ],
+    // Only of a house: a street or town may have several.
+    let own_postcode = postcode
+        .as_deref()
+        .filter(|_| precision < Precision::Street);
+    let formatted = address_line(
+        [house_number.as_deref(), road.as_deref()].map(Option::unwrap_or_default),
+        [own_postcode, locality.as_deref()].map(Option::unwrap_or_default),
     );
     Some(Place {
         formatted: if formatted.is_empty() {

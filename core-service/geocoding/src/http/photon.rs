@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::{
-    place::{Parameters, Place, format_line, geo_json_places, given},
+    place::{Parameters, Place, geo_json_places, given},
     request::GeocodeRequest,
 };
-use crate::Precision;
+use crate::{Precision, tokenizer::address_line};
 
 /// Photon rejects any other language with status 400.
 const LANGUAGES: [&str; 3] = ["de", "en", "fr"];
@@ -71,9 +71,9 @@ fn place(properties: Properties, [longitude, latitude]: [f64; 2]) -> Place {
         .as_deref()
         .filter(|_| precision == Some(Precision::House));
     Place {
-        formatted: format_line(
-            &[properties.housenumber.as_deref(), street],
-            &[postcode, town],
+        formatted: address_line(
+            [properties.housenumber.as_deref(), street].map(Option::unwrap_or_default),
+            [postcode, town].map(Option::unwrap_or_default),
         ),
         locality: town.map(str::to_owned),
         street: street.map(str::to_owned),

@@ -40,22 +40,6 @@ pub(super) fn given<const N: usize>(names: [Option<String>; N]) -> Vec<String> {
     names.into_iter().flatten().collect()
 }
 
-/// Formats the known parts as `24 Rue de la Paix, 75002 Paris`.
-pub(super) fn format_line(house: &[Option<&str>], town: &[Option<&str>]) -> String {
-    let join = |parts: &[Option<&str>]| {
-        let parts: Vec<_> = parts
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|part| !part.is_empty())
-            .collect();
-        parts.join(" ")
-    };
-    let parts = [join(house), join(town)];
-    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(", ")
-}
-
 /// Deserializes the valid members of a list and skips the others.
 pub(super) fn valid_members<T: DeserializeOwned>(
     list: Vec<serde_json::Value>,

@@ -75,6 +75,15 @@ static DEFAULT: Country = Country {
     max_number_digits: 5,
 };
 
+/// Formats the known parts in one line: `24 Rue de la Paix, 75002 Paris`.
+pub(crate) fn address_line(house: [&str; 2], place: [&str; 2]) -> String {
+    let join = |[first, second]: [&str; 2], separator: &str| match (first, second) {
+        ("", only) | (only, "") => only.to_owned(),
+        (first, second) => format!("{first}{separator}{second}"),
+    };
+    join([&join(house, " "), &join(place, " ")], ", ")
+}
+
 impl Country {
     /// Looks up an ISO 3166-1 alpha-2 code.
     pub(crate) fn of(code: &str) -> &'static Self {
@@ -86,21 +95,17 @@ impl Country {
 
     /// Formats an address in one line.
     pub(crate) fn format(&self, number: &str, street: &str, postcode: &str, town: &str) -> String {
-        let join = |first: &str, separator: &str, second: &str| match (first, second) {
-            ("", only) | (only, "") => only.to_owned(),
-            (first, second) => format!("{first}{separator}{second}"),
-        };
         let house = if self.number_first {
-            join(number, " ", street)
+            [number, street]
         } else {
-            join(street, " ", number)
+            [street, number]
         };
         let place = if self.postcode_first {
-            join(postcode, " ", town)
+            [postcode, town]
         } else {
-            join(town, " ", postcode)
+            [town, postcode]
         };
-        join(&house, ", ", &place)
+        address_line(house, place)
     }
 
     /// Whether the postcode is before the town.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-pub(crate) use country::Country;
+pub(crate) use country::{Country, address_line};
 
 /// Further words are ignored; the longest real addresses have about twenty.
 const MAX_WORDS: usize = 40;
