@@ -63,14 +63,11 @@ pub(super) struct Calculator<'a> {
     pub(super) tasks: [Context<'a, 'a>; 2],
     pub(super) subtotal: Option<i64>,
     /// Why the remaining rules are skipped; `None` while rules are applied.
-    pub(super) skip_reason: Option<SkipReason>,
+    pub(super) skip_reason: Option<&'static str>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SkipReason {
-    Priced,
-    Failed,
-}
+const PRICED: &str = "an earlier rule gave the price";
+const FAILED: &str = "an earlier rule failed";
 
 impl Calculator<'_> {
     /// Applies all rules. Returns the price including tax, or `None`, and the outcomes.
@@ -87,12 +84,8 @@ impl Calculator<'_> {
             reason,
             amount,
         };
-        match self.skip_reason {
-            Some(SkipReason::Priced) => {
-                return outcome(false, "an earlier rule gave the price".into(), 0);
-            }
-            Some(SkipReason::Failed) => return outcome(false, "an earlier rule failed".into(), 0),
-            None => {}
+        if let Some(reason) = self.skip_reason {
+            return outcome(false, reason.to_owned(), 0);
         }
         let (times, reason) = match self.evaluate(rule) {
             Ok(evaluated) => evaluated,
@@ -101,26 +94,16 @@ impl Calculator<'_> {
 
         let before = self.subtotal;
         for _ in 0..times {
-            match self.add(&rule.charge) {
-                Ok(true) => {}
-                Ok(false) => {
-                    return outcome(
-                        true,
-                        format!("{reason}, but there is no amount yet to take a percentage of"),
-                        0,
-                    );
+            if let Err(error) = self.add(&rule.charge) {
+                if error == ChargeError::Overflow {
+                    self.skip_reason = Some(FAILED);
                 }
-                Err(error @ ChargeError::Missing(_)) => {
-                    return outcome(false, format!("{reason}, but {error}"), 0);
-                }
-                Err(error @ ChargeError::Overflow) => {
-                    self.skip_reason = Some(SkipReason::Failed);
-                    return outcome(true, format!("{reason}, but {error}"), 0);
-                }
+                let matched = !matches!(error, ChargeError::Missing(_));
+                return outcome(matched, format!("{reason}, but {error}"), 0);
             }
         }
         if self.strategy == Strategy::First {
-            self.skip_reason = Some(SkipReason::Priced);
+            self.skip_reason = Some(PRICED);
         }
         let added = self
             .subtotal
@@ -158,20 +141,18 @@ impl Calculator<'_> {
         ))
     }
 
-    /// Adds a charge once. Returns false for a percentage without a subtotal.
-    fn add(&mut self, charge: &Charge) -> Result<bool, ChargeError> {
-        let Some(amount) = charge.amount(self.totals, self.subtotal)? else {
-            return Ok(false);
-        };
+    /// Adds a charge once.
+    fn add(&mut self, charge: &Charge) -> Result<(), ChargeError> {
+        let amount = charge.amount(self.totals, self.subtotal)?;
         let sum = self.subtotal.unwrap_or(0).checked_add(amount);
         self.subtotal = Some(sum.ok_or(ChargeError::Overflow)?);
-        Ok(true)
+        Ok(())
     }
 
     /// The price including tax. A negative sum is no price; the reason of the last matching rule
     /// says so.
     fn gross(&self, outcomes: &mut [RuleOutcome]) -> Option<i64> {
-        if self.skip_reason == Some(SkipReason::Failed) {
+        if self.skip_reason == Some(FAILED) {
             return None;
         }
         let sum = self.subtotal?;

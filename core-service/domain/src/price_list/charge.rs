@@ -40,6 +40,9 @@ pub(super) struct Discount {
 pub(super) enum ChargeError {
     #[error("no {0} is given")]
     Missing(&'static str),
+    /// Of a percentage.
+    #[error("there is no amount yet to take a percentage of")]
+    NoSubtotal,
     #[error("the amount is too large")]
     Overflow,
 }
@@ -142,12 +145,12 @@ impl Charge {
         }
     }
 
-    /// The amount to add to a subtotal. `None` for a percentage without a subtotal.
+    /// The amount to add to a subtotal.
     pub(super) fn amount(
         &self,
         totals: &Totals,
         subtotal: Option<i64>,
-    ) -> Result<Option<i64>, ChargeError> {
+    ) -> Result<i64, ChargeError> {
         let amount = match self {
             Self::Fixed(amount) => i128::from(*amount),
             Self::Step {
@@ -178,18 +181,14 @@ impl Charge {
                 i128::from(full) * i128::from(*amount) + i128::from(count - full) * i128::from(then)
             }
             Self::Percent(percent) => {
-                let Some(subtotal) = subtotal else {
-                    return Ok(None);
-                };
+                let subtotal = subtotal.ok_or(ChargeError::NoSubtotal)?;
                 let product = i128::from(subtotal) * i128::from(*percent);
                 let rounded = (product.abs() + ONE_HUNDRED_PERCENT / 2) / ONE_HUNDRED_PERCENT
                     * product.signum();
                 rounded - i128::from(subtotal)
             }
         };
-        i64::try_from(amount)
-            .map(Some)
-            .map_err(|_| ChargeError::Overflow)
+        i64::try_from(amount).map_err(|_| ChargeError::Overflow)
     }
 }
 
@@ -239,11 +238,7 @@ mod tests {
                 meters,
                 ..Totals::default()
             };
-            assert_eq!(
-                charge.amount(&totals, None),
-                Ok(Some(expected)),
-                "{meters} m"
-            );
+            assert_eq!(charge.amount(&totals, None), Ok(expected), "{meters} m");
         }
     }
 
@@ -255,11 +250,7 @@ mod tests {
                 weight: Some(kilograms * 1000),
                 ..Totals::default()
             };
-            assert_eq!(
-                charge.amount(&totals, None),
-                Ok(Some(expected)),
-                "{kilograms} kg"
-            );
+            assert_eq!(charge.amount(&totals, None), Ok(expected), "{kilograms} kg");
         }
         assert_eq!(
             charge.amount(&Totals::default(), None),
@@ -281,7 +272,7 @@ mod tests {
             };
             assert_eq!(
                 charge.amount(&totals, None),
-                Ok(Some(expected)),
+                Ok(expected),
                 "{count} packages"
             );
         }
@@ -306,13 +297,13 @@ mod tests {
         ] {
             assert_eq!(
                 Charge::Percent(percent).amount(&Totals::default(), Some(subtotal)),
-                Ok(Some(expected)),
+                Ok(expected),
                 "{percent} of {subtotal}"
             );
         }
         assert_eq!(
             Charge::Percent(11_500).amount(&Totals::default(), None),
-            Ok(None)
+            Err(ChargeError::NoSubtotal)
         );
     }
 
