@@ -18,7 +18,7 @@ type MakeSpan = fn(Span, i64) -> Span;
 
 /// The units: name, minutes, and how a span is made of them. A day has 24 hours and a month 31
 /// days.
-const UNITS: [(&str, u64, MakeSpan); 5] = [
+const UNITS: [(&str, i64, MakeSpan); 5] = [
     ("minute", 1, Span::minutes),
     ("hour", 60, Span::hours),
     ("day", 24 * 60, Span::days),
@@ -41,9 +41,9 @@ impl CalendarDuration {
     }
 
     /// In minutes: an upper bound unless clocks change.
-    pub(super) fn minutes(self) -> u64 {
+    pub(super) fn minutes(self) -> i64 {
         let (_, minutes, _) = UNITS[self.unit];
-        u64::from(self.count) * minutes
+        i64::from(self.count) * minutes
     }
 
     /// The instant this long after `now`.

@@ -36,7 +36,8 @@ pub struct TimeSlot {
     same_day_cutoff: Option<Time>,
     previous_day_cutoff: Option<Time>,
     pub working_days_only: bool,
-    slot_length: Option<CalendarDuration>,
+    /// The length of a slot; a whole range of the opening hours if absent.
+    slot_minutes: Option<i64>,
     closed: Vec<RangeInclusive<Date>>,
     /// Deliveries per slot, at least 1; unlimited if absent.
     pub capacity: Option<u32>,

@@ -39,7 +39,7 @@ impl TimeSlot {
         let mut days_by_hours: BTreeMap<(Time, Time), Vec<Weekday>> = BTreeMap::new();
         for entry in &self.opening_hours {
             let week = monday..monday.saturating_add(Span::new().weeks(1));
-            for slot in entry.slots(Hours::RegularWeek, week, self.slot_minutes()) {
+            for slot in entry.slots(Hours::RegularWeek, week, self.slot_minutes) {
                 let day = slot.start.weekday();
                 if self.working_days_only && self.calendar.is_weekend(day) {
                     continue;

@@ -103,7 +103,7 @@ impl TimeSlot {
         let mut slots: Vec<_> = self
             .opening_hours
             .iter()
-            .flat_map(|entry| entry.slots(hours, days.clone(), self.slot_minutes()))
+            .flat_map(|entry| entry.slots(hours, days.clone(), self.slot_minutes))
             .filter_map(|range| {
                 let window = TimeWindow {
                     after: first_instant(range.start, zone).ok()?,
@@ -196,16 +196,11 @@ impl TimeSlot {
             let days = day..day_after(day);
             self.opening_hours.iter().any(|entry| {
                 !entry
-                    .slots(hours, days.clone(), self.slot_minutes())
+                    .slots(hours, days.clone(), self.slot_minutes)
                     .is_empty()
             })
         };
         any(Hours::RegularWeek) && (self.reason_closed(day).is_some() || !any(Hours::AsWritten))
-    }
-
-    pub(super) fn slot_minutes(&self) -> Option<i64> {
-        self.slot_length
-            .and_then(|length| length.minutes().try_into().ok())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::time_slot::TimeSlot;
 
 /// The maximum number of slots that start within the interval, calculated from the regular week.
-const MAX_SLOTS: u64 = 1000;
+const MAX_SLOTS: i64 = 1000;
 
 /// The key and the message of each inconsistency.
 pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<(&'static str, String)> {
@@ -43,14 +43,15 @@ fn check_prior_notice(time_slot: &TimeSlot) -> Option<String> {
 }
 
 fn check_slot_count(time_slot: &TimeSlot) -> Option<String> {
-    const WEEK: u64 = 7 * 24 * 60;
+    const WEEK: i64 = 7 * 24 * 60;
     let interval = time_slot.interval;
     let rows = time_slot.regular_week();
     let per_week: usize = rows.iter().map(|row| row.days.len()).sum();
-    let slots = u64::try_from(per_week)
-        .unwrap_or(u64::MAX)
+    let slots = i64::try_from(per_week)
+        .unwrap_or(i64::MAX)
         .saturating_mul(interval.minutes())
-        .div_ceil(WEEK);
+        .saturating_add(WEEK - 1)
+        / WEEK;
     (slots > MAX_SLOTS).then(|| {
         format!(
             "{slots} slots would start within {interval}, at most {MAX_SLOTS} are allowed: \

@@ -39,8 +39,9 @@ pub(super) fn interval(text: &str) -> Result<CalendarDuration, String> {
     duration_within(text, MIN_INTERVAL, MAX_INTERVAL)
 }
 
-pub(super) fn slot_length(text: &str) -> Result<CalendarDuration, String> {
-    duration_within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH)
+/// In minutes.
+pub(super) fn slot_length(text: &str) -> Result<i64, String> {
+    duration_within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH).map(CalendarDuration::minutes)
 }
 
 fn duration_within(text: &str, min: &str, max: &str) -> Result<CalendarDuration, String> {

@@ -60,8 +60,7 @@ impl<'t> Fields<'_, 't> {
     fn time_slot(&mut self, country: &str) -> Option<TimeSlot> {
         let calendar = Calendar::of(country);
         let name = self.string("name", fields::name);
-        let slot_length = self.string("slot_length", fields::slot_length);
-        let slot_minutes = slot_length.and_then(|length| length.minutes().try_into().ok());
+        let slot_minutes = self.string("slot_length", fields::slot_length);
         let opening_hours = self.opening_hours(&calendar, slot_minutes);
         let interval = self.string("interval", fields::interval);
         let prior_notice = self.string("prior_notice", fields::duration);
@@ -82,7 +81,7 @@ impl<'t> Fields<'_, 't> {
             same_day_cutoff,
             previous_day_cutoff,
             working_days_only,
-            slot_length,
+            slot_minutes,
             closed,
             capacity,
             slot_policy,

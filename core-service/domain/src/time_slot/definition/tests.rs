@@ -34,7 +34,7 @@ fn every_key_is_read() {
         same_day_cutoff: Some(jiff::civil::time(11, 0, 0, 0)),
         previous_day_cutoff: Some(jiff::civil::time(18, 0, 0, 0)),
         working_days_only: false,
-        slot_length: CalendarDuration::parse("1 hour"),
+        slot_minutes: Some(60),
         closed: vec![
             date(2026, 12, 24)..=date(2026, 12, 28),
             date(2027, 1, 2)..=date(2027, 1, 2),
