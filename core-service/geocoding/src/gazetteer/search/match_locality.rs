@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{
+    Search,
     match_street::StreetMatch,
     parsed_query::{ParsedPostcode, ParsedQuery, ParsedTown},
 };
@@ -10,7 +11,7 @@ use crate::{
     Mismatch,
     gazetteer::{
         house_number::{HouseNumber, HouseNumberInQuery},
-        index::{Locality, Lookup, Street},
+        index::{Locality, Street},
         place_token::normalize_postcode,
     },
     tokenizer::{is_same_name, is_translation},
@@ -20,8 +21,10 @@ use crate::{
 pub(super) struct StreetCandidate<'a> {
     pub(super) street: Street,
     pub(super) locality: Locality,
+    /// The words of the query that are the street's name.
+    name: Range<usize>,
     /// House numbers of the query, nearest to the street's name first; the first known one is used.
-    pub(super) houses: Vec<HouseNumber>,
+    pub(super) houses: Vec<HouseNumberInQuery>,
     /// The postcode of the query, if the street has it.
     pub(super) postcode: Option<&'a ParsedPostcode>,
     /// A postcode of the query in the street's region, which the street does not have.
@@ -48,12 +51,12 @@ const REGION_PREFIX: usize = 2;
 
 impl<'a> StreetCandidate<'a> {
     pub(super) fn new(
-        parsed: &'a ParsedQuery,
-        lookup: &Lookup<'_>,
+        search: &'a Search<'_>,
         street: Street,
         name: StreetMatch,
     ) -> rusqlite::Result<Option<Self>> {
-        let Some(locality) = lookup.locality(street.locality)? else {
+        let parsed = &search.parsed;
+        let Some(locality) = search.lookup.locality(street.locality)? else {
             return Ok(None);
         };
         let houses = houses(parsed, &name.words);
@@ -66,7 +69,8 @@ impl<'a> StreetCandidate<'a> {
         reasons
             .extend(spellings.map(|(word, known)| corrected(&parsed.words[*word].written, known)));
         let mut candidate = Self {
-            houses: houses.iter().map(|house| house.house.clone()).collect(),
+            name: name.words,
+            houses,
             postcode: None,
             other_postcode: None,
             has_given_place: false,
@@ -76,20 +80,12 @@ impl<'a> StreetCandidate<'a> {
             locality,
             street,
         };
-        let used = UsedWords {
-            street: name.words,
-            houses,
-        };
-        candidate.match_place(parsed, lookup, &used)?;
+        candidate.match_place(search)?;
         Ok(Some(candidate))
     }
 
-    fn match_place(
-        &mut self,
-        parsed: &'a ParsedQuery,
-        lookup: &Lookup<'_>,
-        used: &UsedWords,
-    ) -> rusqlite::Result<()> {
+    fn match_place(&mut self, search: &'a Search<'_>) -> rusqlite::Result<()> {
+        let parsed = &search.parsed;
         // The index may have a town twice, under its names in two languages.
         let is_same_town = |town: &ParsedTown| {
             let mut localities = town.localities.iter();
@@ -103,7 +99,7 @@ impl<'a> StreetCandidate<'a> {
         let (same, other): (Vec<_>, Vec<_>) = parsed
             .towns
             .iter()
-            .filter(|town| used.contains_none(&town.words))
+            .filter(|town| self.uses_none(&town.words))
             .partition(|town| is_same_town(town));
         let town = same.first().map(|town| &town.words);
         let other_town = other.iter().find(|town| town.edits == 0);
@@ -115,7 +111,7 @@ impl<'a> StreetCandidate<'a> {
                 self.reasons.push(corrected(&written, &self.locality.name));
             }
         }
-        let wrong_postcode = self.match_postcodes(parsed, lookup, used)?;
+        let wrong_postcode = self.match_postcodes(search)?;
         self.has_given_place = town.is_some() || self.postcode.is_some();
 
         let contradiction = |postcode: &ParsedPostcode, town: &Range<usize>| {
@@ -128,7 +124,7 @@ impl<'a> StreetCandidate<'a> {
                 let written = parsed.original(&wrong.words);
                 let is_of_other_town =
                     !wrong.localities.is_empty() && !wrong.localities.contains(&self.locality.id);
-                if !is_of_other_town && self.is_in_region(lookup, &wrong.code)? {
+                if !is_of_other_town && self.is_in_region(search, &wrong.code)? {
                     // Common errors: 75000, or the code of another district.
                     self.confidence *= OTHER_POSTCODE;
                     self.other_postcode = Some(wrong.code.clone());
@@ -154,14 +150,14 @@ impl<'a> StreetCandidate<'a> {
         if self.mismatch.is_none() {
             let short_name = match town {
                 Some(_) => None,
-                None => self.short_name(parsed, used),
+                None => self.short_name(parsed),
             };
             if let Some(name) = &short_name {
                 self.reasons.push(recognized(parsed, "town", name));
             }
             // An address's own fields repeat what its text has: `75002 Paris, France, Paris`.
             let repeated: Vec<_> = same.iter().skip(1).map(|town| &town.words).collect();
-            self.match_rest(parsed, used, town.or(short_name.as_ref()), &repeated);
+            self.match_rest(parsed, town.or(short_name.as_ref()), &repeated);
         }
         Ok(())
     }
@@ -169,16 +165,19 @@ impl<'a> StreetCandidate<'a> {
     /// Records a postcode of the query that the street has; returns one that it does not have.
     fn match_postcodes(
         &mut self,
-        parsed: &'a ParsedQuery,
-        lookup: &Lookup<'_>,
-        used: &UsedWords,
+        search: &'a Search<'_>,
     ) -> rusqlite::Result<Option<&'a ParsedPostcode>> {
+        let parsed = &search.parsed;
         let mut wrong = None;
-        let postcodes = parsed.postcodes.iter();
-        for postcode in postcodes.filter(|postcode| used.contains_none(&postcode.words)) {
+        for postcode in &parsed.postcodes {
+            if !self.uses_none(&postcode.words) {
+                continue;
+            }
             if normalize_postcode(&self.street.postcode) == postcode.code
                 || (postcode.localities.contains(&self.locality.id)
-                    && lookup.has_house_with_postcode(self.street.id, &postcode.code)?)
+                    && search
+                        .lookup
+                        .has_house_with_postcode(self.street.id, &postcode.code)?)
             {
                 self.reasons
                     .push(recognized(parsed, "postcode", &postcode.words));
@@ -192,23 +191,32 @@ impl<'a> StreetCandidate<'a> {
 
     /// The words next to the postcode that are a part of the town's name: `92100 Boulogne` is
     /// Boulogne-Billancourt.
-    fn short_name(&self, parsed: &ParsedQuery, used: &UsedWords) -> Option<Range<usize>> {
+    fn short_name(&self, parsed: &ParsedQuery) -> Option<Range<usize>> {
         let postcode = &self.postcode?.words;
         let names = [parsed.name_after(postcode), parsed.name_before(postcode)];
         names.into_iter().find(|name| {
             !name.is_empty()
-                && used.contains_none(name)
+                && self.uses_none(name)
                 && is_same_name(&parsed.original(name), &self.locality.name, parsed.country)
         })
     }
 
-    fn is_in_region(&self, lookup: &Lookup<'_>, postcode: &str) -> rusqlite::Result<bool> {
-        let codes = lookup.postcodes(self.locality.id)?;
+    fn is_in_region(&self, search: &Search<'_>, postcode: &str) -> rusqlite::Result<bool> {
+        let codes = search.lookup.postcodes(self.locality.id)?;
         // A town without postcodes in the index accepts any.
         Ok(codes.is_empty()
             || codes
                 .iter()
                 .any(|known| known.get(..REGION_PREFIX) == postcode.get(..REGION_PREFIX)))
+    }
+
+    /// Whether a word of the query is one of the street or of its house number.
+    fn uses(&self, word: usize) -> bool {
+        self.name.contains(&word) || self.houses.iter().any(|house| house.words.contains(&word))
+    }
+
+    fn uses_none(&self, words: &Range<usize>) -> bool {
+        !words.clone().any(|word| self.uses(word))
     }
 
     /// Classifies the remaining words. Words before the street, such as a name, only reduce the
@@ -217,16 +225,15 @@ impl<'a> StreetCandidate<'a> {
     fn match_rest(
         &mut self,
         parsed: &ParsedQuery,
-        used: &UsedWords,
         town: Option<&Range<usize>>,
         repeated: &[&Range<usize>],
     ) {
         let (mut before, mut between, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_indoors = false;
         for (position, word) in parsed.words.iter().enumerate() {
-            let is_used = used.contains(position);
+            let is_used = self.uses(position);
             let is_indoor_word = parsed.country.is_indoor_word(&word.text);
-            let is_before = position < used.street.start;
+            let is_before = position < self.name.start;
             let is_own = |postcode: &ParsedPostcode| {
                 let own = self.postcode.map(|own| &own.code);
                 postcode.words.contains(&position) && own == Some(&postcode.code)
@@ -249,8 +256,7 @@ impl<'a> StreetCandidate<'a> {
                 before.push(word.written.as_str());
                 // Ends a floor or door before the street, so that words after the street are checked.
                 is_indoors = false;
-            } else if town.is_some_and(|town| position >= town.end && town.start >= used.street.end)
-            {
+            } else if town.is_some_and(|town| position >= town.end && town.start >= self.name.end) {
                 after.push(word.written.as_str());
             } else {
                 between.push(word.written.as_str());
@@ -274,22 +280,6 @@ impl<'a> StreetCandidate<'a> {
                 self.reasons.push(format!("ignored {:?}", words.join(" ")));
             }
         }
-    }
-}
-
-/// The words of the street and its house number.
-struct UsedWords {
-    street: Range<usize>,
-    houses: Vec<HouseNumberInQuery>,
-}
-
-impl UsedWords {
-    fn contains(&self, word: usize) -> bool {
-        self.street.contains(&word) || self.houses.iter().any(|house| house.words.contains(&word))
-    }
-
-    fn contains_none(&self, range: &Range<usize>) -> bool {
-        !range.clone().any(|word| self.contains(word))
     }
 }
 

@@ -57,7 +57,7 @@ impl Search<'_> {
             }
             [_] => {
                 let number = first.and_then(|candidate| candidate.houses.first());
-                Mismatch::HouseNumber(number.map(ToString::to_string))
+                Mismatch::HouseNumber(number.map(|found| found.house.to_string()))
             }
             _ => Mismatch::AmbiguousTown,
         };
@@ -140,9 +140,9 @@ impl Search<'_> {
         };
         // `24-26` has two numbers: an exact one takes precedence.
         let mut interpolated = None;
-        for house in &candidate.houses {
+        for written in &candidate.houses {
             let postcode = candidate.postcode.map(|postcode| postcode.code.as_str());
-            let matches = match_house::find(&self.lookup, street, house, postcode)?;
+            let matches = match_house::find(&self.lookup, street, &written.house, postcode)?;
             let Some(first) = matches.first() else {
                 continue;
             };

@@ -59,7 +59,7 @@ impl Search<'_> {
             if is_part {
                 continue;
             }
-            match StreetCandidate::new(&self.parsed, &self.lookup, street, found)? {
+            match StreetCandidate::new(self, street, found)? {
                 Some(candidate) if candidate.mismatch.is_none() => streets.matching.push(candidate),
                 Some(candidate) => streets.elsewhere.push(candidate),
                 None => {}
