@@ -27,7 +27,7 @@ use url::Url;
 
 use super::{
     Error, GeocodeMatch, GeocodeResult, Geocoder, HttpGeocoderSpec, Mismatch, Options,
-    PartialMatch, Precision, Protocol, Query,
+    PartialMatch, Protocol, Query,
 };
 use place::Place;
 use queues::{Queue, Queues};
@@ -117,7 +117,7 @@ impl HttpGeocoder {
                 postcode,
                 towns,
             } => {
-                let other_town = self.other_town(&found, towns, (query, request), queue, deadline);
+                let other_town = self.other_town(&found, towns, request, queue, deadline);
                 let Some(town) = other_town.await? else {
                     return Ok(GeocodeResult::Found(found));
                 };
@@ -137,23 +137,15 @@ impl HttpGeocoder {
         &self,
         found: &GeocodeMatch,
         towns: Vec<String>,
-        (query, mut request): (&Query, GeocodeRequest),
+        mut request: GeocodeRequest,
         queue: &Queue,
         deadline: Instant,
     ) -> Result<Option<String>, Failure> {
-        let near = Some(found.lat_lng);
-        request.near = request.near.and(near);
-        let mut query = Query {
-            near,
-            required: Precision::Locality,
-            ..query.clone()
-        };
+        request.near = request.near.and(Some(found.lat_lng));
         for town in towns {
-            query.text.clone_from(&town);
             request.text.clone_from(&town);
             let places = self.places(&request, queue, deadline).await?;
-            let has_town = selection::has_town_of(found, places, &query, &request.countries);
-            if let Some(is_same) = has_town {
+            if let Some(is_same) = selection::has_town_of(found, places, &request) {
                 return Ok((!is_same).then_some(town));
             }
         }

@@ -5,6 +5,7 @@ use domain::address::LatLng;
 use super::{
     agreement::{self, Agreement},
     place::Place,
+    request::GeocodeRequest,
 };
 
 use crate::{
@@ -36,7 +37,7 @@ pub(super) enum Selection {
 /// exact ones, the first. Otherwise a place that is less exact than required, or elsewhere, is a
 /// partial match.
 pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) -> Selection {
-    let candidates = candidates(places, query, countries);
+    let candidates = candidates(places, &query.text, countries);
     let mut mismatch = None;
     let mut unknown_town = None;
     let is_exact = |(found, _): &&(GeocodeMatch, Place)| found.precision.meets(query.required);
@@ -74,17 +75,16 @@ pub(super) fn select(places: Vec<Place>, query: &Query, countries: &[String]) ->
     Selection::Result(GeocodeResult::Partial(PartialMatch::new(mismatch, found)))
 }
 
-/// Whether a response to the name of a town has the town of a place; `None` if it has no town of
-/// the place's country.
+/// Whether a response to a request for the name of a town has the town of a place; `None` if it has
+/// no town of the place's country.
 pub(super) fn has_town_of(
     found: &GeocodeMatch,
     places: Vec<Place>,
-    query: &Query,
-    countries: &[String],
+    request: &GeocodeRequest,
 ) -> Option<bool> {
     let country = Country::of(found.country.as_deref().unwrap_or_default());
     let locality = found.locality.as_deref()?;
-    let candidates = candidates(places, query, countries);
+    let candidates = candidates(places, &request.text, &request.countries);
     let mut towns = candidates
         .iter()
         .map(|(town, _)| town)
@@ -97,20 +97,16 @@ pub(super) fn has_town_of(
 }
 
 /// The valid places of a response, the most exact first.
-fn candidates(
-    places: Vec<Place>,
-    query: &Query,
-    countries: &[String],
-) -> Vec<(GeocodeMatch, Place)> {
+fn candidates(places: Vec<Place>, text: &str, countries: &[String]) -> Vec<(GeocodeMatch, Place)> {
     let places = places.into_iter().take(MAX_PLACES);
     let mut candidates: Vec<_> = places
-        .filter_map(|place| Some((validate(&place, query, countries)?, place)))
+        .filter_map(|place| Some((validate(&place, text, countries)?, place)))
         .collect();
     candidates.sort_by_key(|(found, _)| found.precision);
     candidates
 }
 
-fn validate(place: &Place, query: &Query, countries: &[String]) -> Option<GeocodeMatch> {
+fn validate(place: &Place, text: &str, countries: &[String]) -> Option<GeocodeMatch> {
     let country = place
         .country
         .as_ref()
@@ -140,7 +136,7 @@ fn validate(place: &Place, query: &Query, countries: &[String]) -> Option<Geocod
     }
     let mut precision = place.precision?;
     // Without the house number of the query, only the street matches.
-    if precision <= Precision::Interpolated && !contains_number(place.number(), &query.text) {
+    if precision <= Precision::Interpolated && !contains_number(place.number(), text) {
         precision = Precision::Street;
     }
     Some(GeocodeMatch {
