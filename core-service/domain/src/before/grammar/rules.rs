@@ -16,12 +16,12 @@ const MONTH_NAME_DAY_YEAR: TokenKind = Fields(&[MonthName, Day, Year]);
 
 /// The kind of token, and the regular expression of its text; `{NAME}` is one of the fragments.
 pub(super) const RULES: &[(TokenKind, &str)] = table! {
-    TokenKind::Yesterday => r"(?i:yesterday)";
+    TokenKind::Day(-1) => r"(?i:yesterday)";
     TokenKind::Now => r"(?i:now)";
     TokenKind::Noon => r"(?i:noon)";
     TokenKind::Midnight => r"(?i:midnight)";
-    TokenKind::Today => r"(?i:today)";
-    TokenKind::Tomorrow => r"(?i:tomorrow)";
+    TokenKind::Day(0) => r"(?i:today)";
+    TokenKind::Day(1) => r"(?i:tomorrow)";
     TokenKind::Timestamp => r"@-?{DIGITS}(\.[0-9]{0,6})?";
     TokenKind::MonthBoundary => r"(?i:(first|last) day of)";
     TokenKind::WeekdayOfMonth => r"{ORDINAL}{SPACES}{WEEKDAYS}{SPACES}(?i:of)";

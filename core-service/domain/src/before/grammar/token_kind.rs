@@ -5,9 +5,8 @@
 pub(in crate::before) enum TokenKind {
     Separator,
     Now,
-    Yesterday,
-    Today,
-    Tomorrow,
+    /// `yesterday`, `today` or `tomorrow`: its days from today.
+    Day(i64),
     Noon,
     Midnight,
     Timestamp,

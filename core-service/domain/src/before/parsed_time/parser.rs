@@ -62,9 +62,7 @@ impl<'a> ParsedTime<'a> {
     fn apply(&mut self, token: &Token<'a>) -> Result<(), Error> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
-            TokenKind::Yesterday => self.set_day_word(-1, token)?,
-            TokenKind::Today => self.set_day_word(0, token)?,
-            TokenKind::Tomorrow => self.set_day_word(1, token)?,
+            TokenKind::Day(days) => self.set_day_word(days, token)?,
             TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
             TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), TimeState::Given),
             TokenKind::QuarterHour => self.set_quarter_hour(token),
