@@ -85,11 +85,8 @@ pub enum CompleteTaskError {
     Cancelled,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CancelError {
-    #[error("a task of the delivery is done, so it can no longer be cancelled")]
-    TaskDone,
-}
+/// Why a delivery cannot be cancelled.
+const TASK_DONE: &str = "a task of the delivery is done, so it can no longer be cancelled";
 
 impl Delivery {
     /// A new delivery with both tasks to do.
@@ -154,13 +151,13 @@ impl Delivery {
 
     /// Cancels the delivery with both tasks and returns the resulting event: none if it was already
     /// cancelled. Fails if a task is done. Tasks keep their state.
-    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<EventName>, CancelError> {
+    pub fn cancel(&mut self, now: Timestamp) -> Result<Option<EventName>, &'static str> {
         if self.cancelled_at.is_some() {
             return Ok(None);
         }
         let tasks = [&mut self.pickup, &mut self.dropoff];
         if tasks.iter().any(|task| task.state != TaskState::Todo) {
-            return Err(CancelError::TaskDone);
+            return Err(TASK_DONE);
         }
 
         for task in tasks {
@@ -282,7 +279,7 @@ mod tests {
             started.complete_task(task_id, at(1)).unwrap();
             let before = started.clone();
 
-            assert_eq!(started.cancel(at(2)), Err(CancelError::TaskDone));
+            assert_eq!(started.cancel(at(2)), Err(TASK_DONE));
             assert_eq!(started, before);
         }
     }
