@@ -9,7 +9,11 @@ use std::{
 };
 
 use jiff::civil::Date;
-use toml::{Spanned, de::DeValue};
+use serde::de::DeserializeOwned;
+use toml::{
+    Spanned,
+    de::{DeValue, ValueDeserializer},
+};
 
 use super::{
     TimeSlot,
@@ -64,11 +68,17 @@ impl<'t> Fields<'_, 't> {
         let opening_hours = self.opening_hours(&calendar, slot_minutes);
         let interval = self.string("interval", fields::interval);
         let prior_notice = self.string("prior_notice", fields::duration);
-        let working_days_only = self.boolean("working_days_only");
+        let working_days_only = self
+            .typed("working_days_only", |_| true, "write true or false")
+            .unwrap_or_default();
         let same_day_cutoff = self.string("same_day_cutoff", fields::time_of_day);
         let previous_day_cutoff = self.string("previous_day_cutoff", fields::time_of_day);
         let closed = self.closed();
-        let capacity = self.capacity();
+        let capacity = self.typed(
+            "capacity",
+            |capacity| (1..=MAX_CAPACITY).contains(capacity),
+            &format!("write a whole number from 1 to {MAX_CAPACITY}"),
+        );
         let slot_policy = self
             .string("slots", fields::slot_policy)
             .unwrap_or_default();
@@ -190,28 +200,19 @@ impl<'t> Fields<'_, 't> {
         closed
     }
 
-    fn capacity(&mut self) -> Option<u32> {
-        let value = self.table.remove("capacity")?;
-        let capacity = value
-            .get_ref()
-            .as_integer()
-            .and_then(|integer| u32::from_str_radix(integer.as_str(), integer.radix()).ok())
-            .filter(|capacity| (1..=MAX_CAPACITY).contains(capacity));
-        if capacity.is_none() {
-            let message = format!("capacity: write a whole number from 1 to {MAX_CAPACITY}");
-            self.mistake(value.span(), message);
-        }
-        capacity
-    }
-
-    fn boolean(&mut self, key: &str) -> bool {
-        let Some(value) = self.table.remove(key) else {
-            return false;
-        };
-        value.get_ref().as_bool().unwrap_or_else(|| {
-            self.mistake(value.span(), format!("{key}: write true or false"));
-            false
-        })
+    /// A value of a TOML type that is not text; `message` says what is valid.
+    fn typed<T: DeserializeOwned>(
+        &mut self,
+        key: &str,
+        is_valid: impl Fn(&T) -> bool,
+        message: &str,
+    ) -> Option<T> {
+        let value = self.table.remove(key)?;
+        let span = value.span();
+        let typed = T::deserialize(ValueDeserializer::from(value)).ok();
+        typed
+            .filter(is_valid)
+            .or_else(|| self.reject(span, format!("{key}: {message}")))
     }
 
     fn string<T>(&mut self, key: &str, read: fn(&str) -> Result<T, String>) -> Option<T> {
