@@ -45,13 +45,17 @@ pub(super) fn check(text: &str, found: &GeocodeMatch, place: &Place) -> Agreemen
     let postcode = known.and_then(|known| query.postcode(known, place.number()));
     let names = query.names(postcode.as_ref(), found, place);
     let (same_town, towns) = query.towns(postcode.as_ref(), known.unwrap_or_default(), &names);
-    let (Some(known), Some(range)) = (known, postcode) else {
-        if same_town.is_some() || towns.is_empty() || found.locality.is_none() {
-            return Agreement::Yes;
+    let unknown_town = |postcode, towns: Vec<String>| {
+        if towns.is_empty() || found.locality.is_none() {
+            Agreement::Yes
+        } else {
+            Agreement::UnknownTown { postcode, towns }
         }
-        return Agreement::UnknownTown {
-            postcode: None,
-            towns,
+    };
+    let (Some(known), Some(range)) = (known, postcode) else {
+        return match same_town {
+            Some(_) => Agreement::Yes,
+            None => unknown_town(None, towns),
         };
     };
     let postcode = query.original(&range);
@@ -69,11 +73,7 @@ pub(super) fn check(text: &str, found: &GeocodeMatch, place: &Place) -> Agreemen
             let elsewhere = format!("{postcode} {town}");
             Agreement::No(Mismatch::OtherPlace(elsewhere.trim_end().to_owned()))
         }
-        None if towns.is_empty() || found.locality.is_none() => Agreement::Yes,
-        None => Agreement::UnknownTown {
-            postcode: Some(postcode),
-            towns,
-        },
+        None => unknown_town(Some(postcode), towns),
     }
 }
 
