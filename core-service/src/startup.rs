@@ -90,8 +90,8 @@ fn geocoder(
                 let protocol = spec.protocol;
                 protocols.push(protocol);
                 let name = match protocols.iter().filter(|other| **other == protocol).count() {
-                    1 => protocol.name().to_owned(),
-                    number => format!("{}-{number}", protocol.name()),
+                    1 => protocol.to_string(),
+                    number => format!("{protocol}-{number}"),
                 };
                 let http =
                     HttpGeocoder::new(spec, language, &name).map_err(StartError::GeocoderTls)?;

@@ -31,7 +31,7 @@ async fn geocoder(config: &'static Config, spec: &'static GeocoderSpec) -> Check
             Check::run("geocoder", none).await
         }
         GeocoderSpec::Http(spec) => {
-            let name = format!("geocoder {}", spec.protocol.name());
+            let name = format!("geocoder {}", spec.protocol);
             let respond = async {
                 let language = &config.platform.locale;
                 let geocoder = match HttpGeocoder::new(spec, language, "doctor") {

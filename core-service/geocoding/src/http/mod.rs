@@ -221,7 +221,7 @@ impl Geocoder for HttpGeocoder {
                 Error::Unavailable(
                     format!(
                         "{} ({}): {}",
-                        self.spec.protocol.name(),
+                        self.spec.protocol,
                         self.spec.base_url.host_str().unwrap_or_default(),
                         error_chain(&*failure)
                     )

@@ -1,7 +1,6 @@
 //! The value of `--geocoder`: `gazetteer`, `nominatim=https://…`, or `none`.
 
 mod options;
-mod protocol;
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +8,23 @@ use clap::ValueEnum;
 use url::Url;
 
 pub use options::Options;
-pub use protocol::Protocol;
+
+/// The API of a geocoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Protocol {
+    Nominatim,
+    Photon,
+    /// Also the API of the French address database (BAN).
+    Addok,
+    Pelias,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
 
 /// A configured geocoder.
 #[derive(Clone, Debug, PartialEq, Eq)]

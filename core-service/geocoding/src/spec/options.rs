@@ -9,7 +9,7 @@ use std::{
 use domain::store::Country;
 use url::form_urlencoded;
 
-use super::protocol::Protocol;
+use super::Protocol;
 
 /// The options of an HTTP geocoder; their defaults are in [`Options::default_for`].
 #[derive(Clone, Debug, PartialEq, Eq)]
