@@ -179,8 +179,8 @@ const STATEMENTS: &[&str] = &[
         retained_after bigint NOT NULL,
         PRIMARY KEY (store_id)
     )",
-    // One row: the lease of the core that assigns numbers, which expires by the lease clock, and the
-    // newest position that retention has removed (0 if none).
+    // One row, which is locked while numbers are assigned: the last position, and the newest one that
+    // retention has removed (0 if none). The columns of a lease are not used any more.
     "CREATE TABLE event_sequencers (
         id bigint NOT NULL,
         lease_owner uuid,

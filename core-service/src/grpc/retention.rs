@@ -159,7 +159,7 @@ fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
 mod tests {
     use domain::id::{ApiClientId, StoreId};
     use jiff::SignedDuration;
-    use storage::{events::SequencerRun, fixture, idempotency_keys::Key};
+    use storage::{fixture, idempotency_keys::Key};
     use uuid::Uuid;
 
     use super::*;
@@ -183,11 +183,9 @@ mod tests {
         let lease = Duration::from_mins(1);
         // Each has an event. Only numbered ones are removed.
         fixture::leased_notifications(&storage, &webhook, 3, lease).await;
-        let numbered = storage.write(move |transaction| {
-            let lease = (Uuid::nil(), lease);
-            Box::pin(events::assign_numbers(transaction, lease, 3))
-        });
-        assert_eq!(numbered.await.unwrap(), SequencerRun::Numbered(3));
+        let numbered =
+            storage.write(move |transaction| Box::pin(events::assign_numbers(transaction, 3)));
+        assert_eq!(numbered.await.unwrap(), Some(3));
         for (after, is_left) in [(0, true), (1, false)] {
             let now = webhook.created_at + RETENTION + SignedDuration::from_micros(after);
 

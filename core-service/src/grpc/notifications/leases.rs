@@ -36,7 +36,6 @@ pub(crate) async fn recover_orphaned_leases(
                     storage::notifications::renew_all(transaction, LEASE_DURATION).await?;
                 }
                 storage::webhooks::release_all_hosts(transaction).await?;
-                storage::events::release_sequencer_lease(transaction, None).await?;
                 Ok(())
             })
         })

@@ -24,13 +24,9 @@ table! {
 }
 
 table! {
-    /// The only row of `event_sequencers`: the lease of the sequencer, and the bounds of the log over
-    /// all stores.
+    /// The only row of `event_sequencers`: the bounds of the log over all stores.
     mod event_sequencer = "event_sequencers";
     key(id: i64);
-    lease_owner: Option<Uuid>,
-    /// Microseconds since 1970, by the lease clock.
-    lease_expires_at: i64,
     last_position: i64,
     /// The newest position that retention has removed; 0 if none.
     retained_after: i64,

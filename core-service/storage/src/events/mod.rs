@@ -14,7 +14,7 @@ use domain::{
 
 pub use self::{
     retention::{is_any_older, remove_oldest},
-    sequencer::{SequencerRun, assign_numbers, is_any_unnumbered, release_sequencer_lease},
+    sequencer::{assign_numbers, is_any_unnumbered},
 };
 use sea_orm::InsertMany;
 

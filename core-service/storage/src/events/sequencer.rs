@@ -1,35 +1,22 @@
-//! The sequencer: assigns numbers to committed events, one core at a time.
+//! The sequencer: assigns numbers to committed events, in one transaction at a time.
 //!
 //! An event gets two numbers: `number` counts the events of its store, `position` those of all
-//! stores. The active core holds a lease, so that the others do not try; it expires by the lease
-//! clock. Correctness does not depend on the lease: the sequencer's row is locked while a batch is
-//! numbered, and the counters change in the same transaction. If a core crashes before the commit,
-//! nothing is numbered. An event that is committed late gets a later number than events that were
-//! committed before it, even if it was created earlier.
+//! stores. The sequencer's row is locked while a batch is numbered, and the counters change in the
+//! same transaction. If a core crashes before the commit, nothing is numbered. An event that is
+//! committed late gets a later number than events that were committed before it, even if it was
+//! created earlier.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use sea_orm::{Statement, sea_query::ExprTrait as _};
 
-use crate::prelude::*;
-use crate::{
-    entity::{
-        event, event_counter,
-        event_sequencer::{Column, Entity},
-    },
-    lease_clock,
+use crate::entity::{
+    event, event_counter,
+    event_sequencer::{Column, Entity},
 };
+use crate::prelude::*;
 
 use super::SEQUENCER_ROW;
-
-/// The result of one run of the sequencer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SequencerRun {
-    /// Another core holds the lease, or is assigning numbers.
-    LeaseHeldElsewhere,
-    /// How many events were numbered.
-    Numbered(usize),
-}
 
 /// Whether any event has no number yet.
 pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
@@ -37,25 +24,18 @@ pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool
     rows::exist(connection, unnumbered).await
 }
 
-/// Assigns numbers to committed events, oldest first, if the lease is free, expired, or held by
-/// `lease_owner`. Begins or extends its lease.
+/// Assigns numbers to committed events, oldest first. Returns how many; `None` if another core is
+/// assigning numbers, which may not see the newest events.
 pub async fn assign_numbers(
     transaction: &impl ConnectionTrait,
-    (lease_owner, lease): (Uuid, Duration),
     limit: usize,
-) -> Result<SequencerRun, Error> {
-    let is_available = Condition::any()
-        .add(Column::LeaseOwner.is_null())
-        .add(Column::LeaseOwner.eq(lease_owner))
-        .add(Expr::col(Column::LeaseExpiresAt).lte(lease_clock::now(transaction)));
-    // Another transaction that has locked the row is assigning numbers.
+) -> Result<Option<usize>, Error> {
     let sequencer = Entity::find_by_id(SEQUENCER_ROW)
-        .filter(is_available)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .one(transaction)
         .await?;
     let Some(sequencer) = sequencer else {
-        return Ok(SequencerRun::LeaseHeldElsewhere);
+        return Ok(None);
     };
 
     let numbered = assign_batch(transaction, sequencer.last_position, limit).await?;
@@ -66,37 +46,16 @@ pub async fn assign_numbers(
         *last = std::cmp::max(*last, *number);
     }
     save_counters(transaction, last_numbers).await?;
-    let last_position = sequencer
-        .last_position
-        .saturating_add(i64::try_from(numbered.len()).unwrap_or(i64::MAX));
+    let count = i64::try_from(numbered.len()).unwrap_or(i64::MAX);
     Entity::update_many()
-        .col_expr(Column::LeaseOwner, Expr::value(lease_owner))
         .col_expr(
-            Column::LeaseExpiresAt,
-            lease_clock::expiry(transaction, lease),
+            Column::LastPosition,
+            Expr::col(Column::LastPosition).add(count),
         )
-        .col_expr(Column::LastPosition, Expr::value(last_position))
         .filter(Column::Id.eq(SEQUENCER_ROW))
         .exec(transaction)
         .await?;
-    Ok(SequencerRun::Numbered(numbered.len()))
-}
-
-/// Releases the sequencer's lease if `lease_owner` holds it, or, with `None`, if any core does.
-pub async fn release_sequencer_lease(
-    transaction: &impl ConnectionTrait,
-    lease_owner: Option<Uuid>,
-) -> Result<(), Error> {
-    let condition = Condition::all()
-        .add(Column::Id.eq(SEQUENCER_ROW))
-        .add_option(lease_owner.map(|owner| Column::LeaseOwner.eq(owner)));
-    Entity::update_many()
-        .col_expr(Column::LeaseOwner, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeaseExpiresAt, Expr::value(0_i64))
-        .filter(condition)
-        .exec(transaction)
-        .await?;
-    Ok(())
+    Ok(Some(numbered.len()))
 }
 
 /// Assigns numbers and positions in one statement. Returns the store and number of each event.

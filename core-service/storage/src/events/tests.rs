@@ -10,13 +10,11 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::Semaphore, task::JoinHandle};
-use uuid::Uuid;
 
 use super::*;
 use crate::{Storage, fixture};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
-const LONG: Duration = Duration::from_hours(1);
 
 /// Longer than any statement takes that does not wait for a lock.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -67,30 +65,19 @@ impl Log {
         id
     }
 
-    async fn assign_numbers(
-        &self,
-        lease_owner: Uuid,
-        lease: Duration,
-        limit: usize,
-    ) -> SequencerRun {
+    async fn assign_numbers(&self, limit: usize) -> Option<usize> {
         let runs = Arc::clone(&self.runs);
         self.storage
             .write(move |transaction| {
                 runs.fetch_add(1, Ordering::SeqCst);
-                Box::pin(
-                    async move { assign_numbers(transaction, (lease_owner, lease), limit).await },
-                )
+                Box::pin(async move { assign_numbers(transaction, limit).await })
             })
             .await
             .unwrap()
     }
 
     /// Numbers events in a transaction that commits once the semaphore has a permit.
-    async fn begin_numbering(
-        &self,
-        lease_owner: Uuid,
-        lease: Duration,
-    ) -> (Arc<Semaphore>, JoinHandle<SequencerRun>) {
+    async fn begin_numbering(&self) -> (Arc<Semaphore>, JoinHandle<Option<usize>>) {
         let (numbered, commit) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (storage, signals) = (
             Arc::clone(&self.storage),
@@ -100,7 +87,7 @@ impl Log {
             let written = storage.write(move |transaction| {
                 let (numbered, commit) = signals.clone();
                 Box::pin(async move {
-                    let run = assign_numbers(transaction, (lease_owner, lease), 10).await?;
+                    let run = assign_numbers(transaction, 10).await?;
                     numbered.add_permits(1);
                     let _permit = commit.acquire().await;
                     Ok::<_, Error>(run)
@@ -139,22 +126,12 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
     let log = Log::open().await;
     let (a, b) = (log.insert_event(0, 1).await, log.insert_event(1, 2).await);
     let c = log.insert_event(0, 3).await;
-    let lease_owner = Uuid::now_v7();
 
-    assert_eq!(
-        log.assign_numbers(lease_owner, LONG, 2).await,
-        SequencerRun::Numbered(2)
-    );
+    assert_eq!(log.assign_numbers(2).await, Some(2));
     // Created before the others, committed after them.
     let late = log.insert_event(0, 0).await;
-    assert_eq!(
-        log.assign_numbers(lease_owner, LONG, 10).await,
-        SequencerRun::Numbered(2)
-    );
-    assert_eq!(
-        log.assign_numbers(lease_owner, LONG, 10).await,
-        SequencerRun::Numbered(0)
-    );
+    assert_eq!(log.assign_numbers(10).await, Some(2));
+    assert_eq!(log.assign_numbers(10).await, Some(0));
 
     assert_eq!(log.numbers(0).await, [(a, 1), (late, 2), (c, 3)]);
     assert_eq!(log.numbers(1).await, [(b, 1)]);
@@ -167,58 +144,18 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
 }
 
 #[tokio::test]
-async fn only_the_lease_owner_assigns_numbers_until_its_lease_expires_or_is_released() {
-    let log = Log::open().await;
-    let (first, second, third) = (Uuid::now_v7(), Uuid::now_v7(), Uuid::now_v7());
-    log.insert_event(0, 0).await;
-
-    assert_eq!(
-        log.assign_numbers(first, LONG, 10).await,
-        SequencerRun::Numbered(1)
-    );
-    assert_eq!(
-        log.assign_numbers(second, LONG, 10).await,
-        SequencerRun::LeaseHeldElsewhere
-    );
-    assert_eq!(
-        log.assign_numbers(first, Duration::ZERO, 10).await,
-        SequencerRun::Numbered(0)
-    );
-    assert_eq!(
-        log.assign_numbers(second, LONG, 10).await,
-        SequencerRun::Numbered(0)
-    );
-    for (lease_owner, expected) in [
-        (first, SequencerRun::LeaseHeldElsewhere),
-        (second, SequencerRun::Numbered(2)),
-    ] {
-        log.storage
-            .write(move |transaction| {
-                Box::pin(
-                    async move { release_sequencer_lease(transaction, Some(lease_owner)).await },
-                )
-            })
-            .await
-            .unwrap();
-        log.insert_event(0, 0).await;
-        assert_eq!(log.assign_numbers(third, LONG, 10).await, expected);
-    }
-}
-
-#[tokio::test]
 async fn numbering_continues_after_old_events_are_removed() {
     let log = Log::open().await;
-    let lease_owner = Uuid::now_v7();
     for hours in 0..4 {
         log.insert_event(0, hours).await;
     }
     log.insert_event(1, 10).await;
-    log.assign_numbers(lease_owner, LONG, 10).await;
+    log.assign_numbers(10).await;
 
     assert_eq!(log.remove_oldest(0).await, 0);
     assert_eq!(log.remove_oldest(3).await, 3);
     let newest = log.insert_event(0, 11).await;
-    log.assign_numbers(lease_owner, LONG, 10).await;
+    log.assign_numbers(10).await;
 
     let reader = log.storage.reader();
     let bounds = bounds(reader, log.stores[0]).await.unwrap();
@@ -231,7 +168,7 @@ async fn numbering_continues_after_old_events_are_removed() {
     assert_eq!(log.remove_oldest(100).await, 3);
     assert_eq!(log.numbers(0).await, []);
     log.insert_event(0, 200).await;
-    log.assign_numbers(lease_owner, LONG, 10).await;
+    log.assign_numbers(10).await;
     assert_eq!(log.numbers(0).await.len(), 1);
     let bounds = super::bounds(reader, log.stores[0]).await.unwrap();
     assert_eq!((bounds.first(), bounds.last), (6, 6), "numbering continues");
@@ -243,24 +180,21 @@ async fn a_core_does_not_number_while_another_has_numbered_without_a_commit() {
     let Some(log) = Log::on_postgres().await else {
         return;
     };
-    let (first, second) = (Uuid::now_v7(), Uuid::now_v7());
     let (a, b) = (log.insert_event(0, 1).await, log.insert_event(0, 2).await);
 
-    // The lease of the first core has expired once it commits.
-    let (commit, numbering) = log.begin_numbering(first, Duration::ZERO).await;
+    let (commit, numbering) = log.begin_numbering().await;
     let c = log.insert_event(0, 0).await;
-    let skipped = tokio::time::timeout(TIMEOUT, log.assign_numbers(second, LONG, 10)).await;
+    let skipped = tokio::time::timeout(TIMEOUT, log.assign_numbers(10)).await;
     commit.add_permits(1);
     let numbered = numbering.await.unwrap();
 
-    assert_eq!(skipped.ok(), Some(SequencerRun::LeaseHeldElsewhere));
-    assert_eq!(numbered, SequencerRun::Numbered(2));
-    let later = log.assign_numbers(second, LONG, 10).await;
-    assert_eq!(later, SequencerRun::Numbered(1));
+    assert_eq!(skipped.ok(), Some(None));
+    assert_eq!(numbered, Some(2));
+    let later = log.assign_numbers(10).await;
+    assert_eq!(later, Some(1));
     assert_eq!(log.numbers(0).await, [(a, 1), (b, 2), (c, 3)]);
 }
 
-/// Their leases expire at once: only the locked row keeps them apart.
 #[tokio::test]
 async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_twice() {
     const EVENTS: usize = 200;
@@ -270,14 +204,10 @@ async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_
     };
     let calls = AtomicUsize::new(0);
     let core = async || {
-        let (lease_owner, mut total) = (Uuid::now_v7(), 0);
+        let mut total = 0;
         while log.last_position().await < 2 * EVENTS {
             calls.fetch_add(1, Ordering::SeqCst);
-            if let SequencerRun::Numbered(count) =
-                log.assign_numbers(lease_owner, Duration::ZERO, 3).await
-            {
-                total += count;
-            }
+            total += log.assign_numbers(3).await.unwrap_or_default();
         }
         total
     };

@@ -36,7 +36,7 @@ impl TestStore {
         self.storage
             .write(|transaction| {
                 Box::pin(async move {
-                    events::assign_numbers(transaction, (Uuid::nil(), LONG_LEASE), 1000).await?;
+                    events::assign_numbers(transaction, 1000).await?;
                     Ok::<_, Error>(())
                 })
             })
