@@ -102,9 +102,6 @@ impl Retention {
 
     async fn remove_events(&self, now: Timestamp) -> Result<bool, Error> {
         let before = cutoff(now, self.events);
-        if !events::is_any_older(self.storage.reader(), before).await? {
-            return Ok(false);
-        }
         let removed = self
             .storage
             .write(move |transaction| Box::pin(events::remove_oldest(transaction, before, BATCH)));
@@ -114,9 +111,6 @@ impl Retention {
     /// Deletes the stored responses to requests with idempotency keys.
     async fn delete_responses(&self, now: Timestamp) -> Result<bool, Error> {
         let before = idempotency::expired_before(now);
-        if !idempotency_keys::is_any_expired(self.storage.reader(), before).await? {
-            return Ok(false);
-        }
         let deleted = self.storage.write(move |transaction| {
             Box::pin(idempotency_keys::delete_expired(
                 transaction,
@@ -191,8 +185,8 @@ mod tests {
 
             retention(&storage, now).remove_batches().await;
 
-            let is_any_left = events::is_any_older(storage.reader(), Timestamp::MAX).await;
-            assert_eq!(is_any_left.unwrap(), is_left, "{after}");
+            let left = events::list_of_all_stores(storage.reader(), 0, 3).await;
+            assert_eq!(!left.unwrap().is_empty(), is_left, "{after}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! is written in the transaction that executes the request, so that both exist or neither.
 
 use domain::id::{ApiClientId, StoreId};
-use sea_orm::{DbBackend, Value, sea_query::ExprTrait as _};
+use sea_orm::Value;
 
 use super::entity::{
     idempotency_key::{Column, Entity},
@@ -122,21 +122,12 @@ pub async fn list(
     (since, after): (Timestamp, Option<Key>),
     limit: u64,
 ) -> Result<Vec<(Key, Vec<u8>)>, Error> {
-    let position = [Column::ApiClientId, Column::KeyHash];
-    let mut query = Entity::find()
+    let query = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::CreatedAt.gte(Instant::from(since)))
-        .order_by_asc(Column::ApiClientId)
-        .order_by_asc(Column::KeyHash)
-        .limit(limit);
-    if let Some(after) = after {
-        let after = [
-            Expr::value(after.api_client_id.0),
-            Expr::value(after.hash.to_vec()),
-        ];
-        query = query.filter(Expr::tuple(position.map(Expr::col)).gt(Expr::tuple(after)));
-    }
-    let rows = query.all(connection).await?.into_iter();
+        .filter(Column::CreatedAt.gte(Instant::from(since)));
+    let after = after.map(|key| [key.api_client_id.0.into(), key.hash.to_vec().into()]);
+    let query = rows::after(query, [Column::ApiClientId, Column::KeyHash], after);
+    let rows = query.limit(limit).all(connection).await?.into_iter();
     rows.map(|row| {
         let key = key(row.store_id, row.api_client_id, row.key_hash)?;
         Ok((key, row.encrypted_response))
@@ -152,23 +143,12 @@ pub async fn list_prefixes(
     (length, limit): (usize, u64),
 ) -> Result<Vec<(Key, Vec<u8>)>, Error> {
     let position = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
-    let mut query = Entity::find().select_only().columns(position).column_as(
+    let query = Entity::find().select_only().columns(position).column_as(
         Expr::cust(format!("substr(encrypted_response, 1, {length})")),
         "prefix",
     );
-    for column in position {
-        query = query.order_by_asc(column);
-    }
-    if let Some(after) = after {
-        let after = [
-            Expr::value(after.store_id.0),
-            Expr::value(after.api_client_id.0),
-            Expr::value(after.hash.to_vec()),
-        ];
-        query = query.filter(Expr::tuple(position.map(Expr::col)).gt(Expr::tuple(after)));
-    }
-    let rows: Vec<(Uuid, Uuid, Vec<u8>, Vec<u8>)> =
-        query.limit(limit).into_tuple().all(connection).await?;
+    let query = rows::after(query, position, after.map(columns)).limit(limit);
+    let rows: Vec<(Uuid, Uuid, Vec<u8>, Vec<u8>)> = query.into_tuple().all(connection).await?;
     rows.into_iter()
         .map(|(store_id, api_client_id, hash, prefix)| {
             Ok((key(store_id, api_client_id, hash)?, prefix))
@@ -186,15 +166,6 @@ pub async fn find_and_lock(
         .one(transaction)
         .await?;
     Ok(row.map(|row| row.encrypted_response))
-}
-
-/// Whether any key was acquired at or before `cutoff`.
-pub async fn is_any_expired(
-    connection: &impl ConnectionTrait,
-    cutoff: Timestamp,
-) -> Result<bool, Error> {
-    let expired = Entity::find().filter(Column::CreatedAt.lte(Instant::from(cutoff)));
-    rows::exist(connection, expired).await
 }
 
 /// Deletes keys of all stores that were acquired at or before `cutoff`, oldest first. Returns

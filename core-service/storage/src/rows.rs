@@ -1,8 +1,9 @@
 //! Statements that many files run, with the types of this crate.
 
 use sea_orm::{
-    ActiveModelTrait, ConnectionTrait, EntityTrait, QuerySelect as _, QueryTrait as _, Select,
-    Statement, TryGetable, Value, sea_query::Expr,
+    ActiveModelTrait, ConnectionTrait, EntityTrait, QueryFilter as _, QueryOrder as _,
+    QuerySelect as _, QueryTrait as _, Select, Statement, TryGetable, Value,
+    sea_query::{Expr, ExprTrait as _},
 };
 
 use super::Error;
@@ -39,6 +40,22 @@ pub(super) async fn exist<E: EntityTrait>(
 ) -> Result<bool, Error> {
     let query = query.select_only().expr(Expr::cust("1")).limit(1);
     Ok(connection.query_one(&query.into_query()).await?.is_some())
+}
+
+/// Orders a query by the columns of a key, and restricts it to the rows after a value of the key, if
+/// there is one.
+pub(super) fn after<E: EntityTrait, const N: usize>(
+    query: Select<E>,
+    key: [E::Column; N],
+    after: Option<[Value; N]>,
+) -> Select<E> {
+    let query = key
+        .iter()
+        .fold(query, |query, column| query.order_by_asc(*column));
+    query.apply_if(after, |query, after| {
+        let after = Expr::tuple(after.map(Expr::value));
+        query.filter(Expr::tuple(key.map(Expr::col)).gt(after))
+    })
 }
 
 pub(super) async fn insert<A: ActiveModelTrait>(

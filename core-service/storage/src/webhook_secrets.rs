@@ -4,7 +4,6 @@ use domain::{
     id::{StoreId, WebhookId},
     webhook_secrets::Secrets,
 };
-use sea_orm::sea_query::ExprTrait as _;
 
 use super::entity::{
     instant,
@@ -30,16 +29,9 @@ pub async fn list(
     after: Option<(StoreId, WebhookId)>,
     limit: u64,
 ) -> Result<Vec<((StoreId, WebhookId), Secrets)>, Error> {
-    let mut query = Entity::find()
-        .order_by_asc(Column::StoreId)
-        .order_by_asc(Column::Id)
-        .limit(limit);
-    if let Some((store_id, id)) = after {
-        let key = [Column::StoreId, Column::Id].map(Expr::col);
-        let after = [store_id.0, id.0].map(Expr::value);
-        query = query.filter(Expr::tuple(key).gt(Expr::tuple(after)));
-    }
-    let rows = query.all(connection).await?.into_iter();
+    let after = after.map(|(store_id, id)| [store_id.0.into(), id.0.into()]);
+    let query = rows::after(Entity::find(), [Column::StoreId, Column::Id], after);
+    let rows = query.limit(limit).all(connection).await?.into_iter();
     rows.map(|row| Ok(((StoreId(row.store_id), WebhookId(row.id)), from_row(row)?)))
         .collect()
 }

@@ -109,10 +109,6 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
                 &["DELETE"],
                 r#"DELETE FROM "receiver_hosts" WHERE "receiver_hosts"."failed_at" < $"#,
             ),
-            (
-                &["SELECT"],
-                r#"FROM "idempotency_keys" WHERE "idempotency_keys"."created_at" <= $"#,
-            ),
             (&["SELECT"], "FROM idempotency_keys WHERE created_at <= $"),
         ],
     ),

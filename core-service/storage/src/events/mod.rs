@@ -13,7 +13,7 @@ use domain::{
 };
 
 pub use self::{
-    retention::{is_any_older, remove_oldest},
+    retention::remove_oldest,
     sequencer::{assign_numbers, is_any_unnumbered},
 };
 use sea_orm::InsertMany;

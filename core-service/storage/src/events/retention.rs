@@ -11,17 +11,6 @@ use crate::entity::{
 };
 use crate::prelude::*;
 
-/// Whether the oldest event was created before an instant. Writes nothing.
-pub async fn is_any_older(
-    connection: &impl ConnectionTrait,
-    before: Timestamp,
-) -> Result<bool, Error> {
-    let oldest = oldest(connection, 1).await?;
-    Ok(oldest
-        .first()
-        .is_some_and(|(_, created_at)| *created_at < Instant::from(before)))
-}
-
 /// Removes the oldest events that were created before an instant. Returns how many.
 pub async fn remove_oldest(
     transaction: &impl ConnectionTrait,
@@ -29,14 +18,26 @@ pub async fn remove_oldest(
     limit: u64,
 ) -> Result<usize, Error> {
     let before = Instant::from(before);
-    let last = oldest(transaction, limit)
-        .await?
-        .into_iter()
-        .take_while(|(_, created_at)| *created_at < before)
-        .last();
-    let Some((last, _)) = last else {
+    let oldest: Vec<(i64, Instant)> = Entity::find()
+        .select_only()
+        .column(Column::Position)
+        .column(Column::CreatedAt)
+        .filter(Column::Position.is_not_null())
+        .order_by_asc(Column::Position)
+        .limit(limit)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let is_older = |(_, created_at): &(_, Instant)| *created_at < before;
+    let Some((last, _)) = oldest.into_iter().take_while(is_older).last() else {
         return Ok(0);
     };
+    // First: the sequencer, too, locks this row before those of the stores.
+    event_sequencer::Entity::update_many()
+        .col_expr(event_sequencer::Column::RetainedAfter, Expr::value(last))
+        .filter(Expr::col(event_sequencer::Column::RetainedAfter).lt(last))
+        .exec(transaction)
+        .await?;
     let removed = Entity::delete_many()
         .filter(Column::Position.lte(last))
         .exec_with_returning(transaction)
@@ -57,28 +58,5 @@ pub async fn remove_oldest(
             .exec(transaction)
             .await?;
     }
-    event_sequencer::Entity::update_many()
-        .col_expr(event_sequencer::Column::RetainedAfter, Expr::value(last))
-        .filter(Expr::col(event_sequencer::Column::RetainedAfter).lt(last))
-        .exec(transaction)
-        .await?;
     Ok(removed.len())
-}
-
-/// The positions and creation instants of the oldest events.
-async fn oldest(
-    connection: &impl ConnectionTrait,
-    limit: u64,
-) -> Result<Vec<(i64, Instant)>, Error> {
-    let found = Entity::find()
-        .select_only()
-        .column(Column::Position)
-        .column(Column::CreatedAt)
-        .filter(Column::Position.is_not_null())
-        .order_by_asc(Column::Position)
-        .limit(limit)
-        .into_tuple()
-        .all(connection)
-        .await?;
-    Ok(found)
 }

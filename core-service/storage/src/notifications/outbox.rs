@@ -119,21 +119,7 @@ pub async fn insert(
     };
     let now = Instant::from(now);
     let mut insert = Query::insert();
-    insert.into_table(Entity).columns([
-        Column::StoreId,
-        Column::Id,
-        Column::EventId,
-        Column::WebhookId,
-        Column::Event,
-        Column::DeliveryId,
-        Column::State,
-        Column::Attempts,
-        Column::DueAt,
-        Column::LeaseToken,
-        Column::LeaseExpiresAt,
-        Column::CreatedAt,
-        Column::Traceparent,
-    ]);
+    insert.into_table(Entity);
     let mut is_empty = true;
     for (notification, lease_token) in notifications {
         let webhook_id = notification.target.webhook_id;
@@ -151,21 +137,25 @@ pub async fn insert(
             )
             .finally(Expr::value(None::<i64>));
         is_empty = false;
-        insert.values_panic([
-            Expr::value(notification.store_id.0),
-            Expr::value(notification.id.0),
-            Expr::value(notification.event_id.0),
-            Expr::value(webhook_id.0),
-            Expr::value(notification.event.as_str()),
-            Expr::value(notification.delivery_id.0),
-            Expr::value(state),
-            Expr::value(0_i64),
-            Expr::value(now),
-            Expr::value(*lease_token),
-            lease_expires_at.into(),
-            Expr::value(now),
-            Expr::value(notification.traceparent.clone()),
-        ]);
+        let traceparent = notification.traceparent.clone();
+        let row = [
+            (Column::StoreId, Expr::value(notification.store_id.0)),
+            (Column::Id, Expr::value(notification.id.0)),
+            (Column::EventId, Expr::value(notification.event_id.0)),
+            (Column::WebhookId, Expr::value(webhook_id.0)),
+            (Column::Event, Expr::value(notification.event.as_str())),
+            (Column::DeliveryId, Expr::value(notification.delivery_id.0)),
+            (Column::State, Expr::value(state)),
+            (Column::Attempts, Expr::value(0_i64)),
+            (Column::DueAt, Expr::value(now)),
+            (Column::LeaseToken, Expr::value(*lease_token)),
+            (Column::LeaseExpiresAt, lease_expires_at.into()),
+            (Column::CreatedAt, Expr::value(now)),
+            (Column::Traceparent, Expr::value(traceparent)),
+        ];
+        insert
+            .columns(row.iter().map(|(column, _)| *column))
+            .values_panic(row.map(|(_, value)| value));
     }
     if !is_empty {
         transaction.execute(&insert).await?;

@@ -8,7 +8,7 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use sea_orm::{DerivePartialModel, sea_query::ExprTrait as _};
+use sea_orm::DerivePartialModel;
 
 use crate::entity::{
     delivery,
@@ -119,15 +119,9 @@ pub async fn search_telephone(
     after: Option<Position>,
     limit: u64,
 ) -> Result<(Vec<(Position, DeliveryId)>, Option<Position>), Error> {
-    let key = || [task::Column::StoreId, task::Column::Id].map(Expr::col);
-    let mut query = task::Entity::find()
-        .order_by_asc(task::Column::StoreId)
-        .order_by_asc(task::Column::Id)
-        .limit(limit);
-    if let Some(after) = after {
-        let position = [after.store_id.0, after.task_id.0].map(Expr::value);
-        query = query.filter(Expr::tuple(key()).gt(Expr::tuple(position)));
-    }
+    let key = [task::Column::StoreId, task::Column::Id];
+    let after = after.map(|after| [after.store_id.0.into(), after.task_id.0.into()]);
+    let query = rows::after(task::Entity::find(), key, after).limit(limit);
     let tasks: Vec<SearchedTask> = query.into_partial_model().all(connection).await?;
     let position = |task: &SearchedTask| Position {
         store_id: StoreId(task.store_id),
