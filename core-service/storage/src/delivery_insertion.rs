@@ -15,6 +15,7 @@ use super::{
     ConnectionTrait, Error,
     delivery_rows::{delivery_row, task_row},
     entity::{delivery, task},
+    rows,
     time_slots::StoredTimeSlot,
 };
 
@@ -155,16 +156,9 @@ static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> = LazyLock::new(|| {
 fn insert_if_current(count: usize) -> String {
     let deliveries = names::<delivery::Entity>();
     let tasks = names::<task::Entity>();
-    let mut parameters = (1..).map(|number| format!("${number}"));
-    let mut rows = |count: usize, columns: usize| {
-        let rows = (0..count).map(|_| {
-            let row: Vec<_> = parameters.by_ref().take(columns).collect();
-            format!("({})", row.join(", "))
-        });
-        rows.collect::<Vec<_>>().join(", ")
-    };
-    let delivery_rows = rows(count, 4 + deliveries.len());
-    let task_rows = rows(2 * count, tasks.len());
+    let mut parameters = 1..;
+    let delivery_rows = rows::placeholders(&mut parameters, count, 4 + deliveries.len());
+    let task_rows = rows::placeholders(&mut parameters, 2 * count, tasks.len());
     let (deliveries, tasks) = (deliveries.join(", "), tasks.join(", "));
     format!(
         "WITH planned (price_list, time_slot, needs_no_zones, zones, {deliveries}) AS (

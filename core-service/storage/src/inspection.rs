@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sea_orm::{ConnectionTrait as _, DbBackend, Statement, sqlx::sqlite::SqliteConnectOptions};
+use sea_orm::{ConnectionTrait as _, DbBackend, sqlx::sqlite::SqliteConnectOptions};
 
 use super::{
     Error, HealthCheck, Session, backup::open_file, connect::Target, connections::Connections,
@@ -85,8 +85,8 @@ impl Inspection {
             ),
             NOT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
                 AND coalesce(NOT inet_server_addr() <<= ANY ('{127.0.0.0/8,::1/128}'::inet[]), false)";
-        let statement = Statement::from_string(DbBackend::Postgres, select);
-        let Some(row) = self.reader.query_one_raw(statement).await? else {
+        let rows = rows::query(&self.reader, select, []).await?;
+        let Some(row) = rows.first() else {
             return Ok(None);
         };
         Ok(Some(Server {
@@ -129,8 +129,7 @@ async fn check_file(file: &Path) -> Result<(), Error> {
     // Virtual tables have no pages.
     let select = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
         UNION ALL SELECT 'sqlite_schema'";
-    let select = Statement::from_string(DbBackend::Sqlite, select);
-    for row in connection.query_all_raw(select).await? {
+    for row in rows::query(&connection, select, []).await? {
         let table: String = row.try_get_by_index(0)?;
         let quick_check = format!("PRAGMA quick_check('{}')", table.replace('\'', "''"));
         let found: String = rows::value(&connection, &quick_check).await?;

@@ -1,9 +1,8 @@
 //! The state of the platform for its metrics: three bounded queries that use indexes.
 
 use jiff::{SignedDuration, Timestamp};
-use sea_orm::{ConnectionTrait, QueryResult, Statement};
 
-use super::{Connections, Error};
+use super::{Connections, Error, rows};
 
 /// How long after the end of its dropoff window a delivery is current.
 const CURRENT: SignedDuration = SignedDuration::from_hours(24);
@@ -47,7 +46,7 @@ pub struct TaskCount {
 /// Reads the state of the platform.
 pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState, Error> {
     let mut state = PlatformState::default();
-    for row in query(reader, deliveries(now)).await? {
+    for row in rows::query(reader, &deliveries(now), []).await? {
         state.tasks.push(TaskCount {
             kind: row.try_get_by_index(0)?,
             delivery_state: row.try_get_by_index(1)?,
@@ -56,23 +55,19 @@ pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState,
         });
         state.late_deliveries += row.try_get_by_index::<i64>(4)?;
     }
-    for row in query(reader, notifications(now)).await? {
+    for row in rows::query(reader, &notifications(now), []).await? {
         state.due_notifications = row.try_get_by_index(0)?;
         state.leased_notifications = row.try_get_by_index(1)?;
         state.oldest_due_at = instant(row.try_get_by_index(2)?);
     }
-    for row in query(reader, events()).await? {
+    for row in rows::query(reader, &events(), []).await? {
         state.unsequenced_events = row.try_get_by_index(0)?;
         state.oldest_unsequenced_at = instant(row.try_get_by_index(1)?);
     }
     Ok(state)
 }
 
-/// Only integers are interpolated, no external text. The conditions are those of partial indexes.
-async fn query(reader: &Connections, sql: String) -> Result<Vec<QueryResult>, Error> {
-    let statement = Statement::from_string(reader.get_database_backend(), sql);
-    Ok(reader.query_all_raw(statement).await?)
-}
+// Only integers are interpolated, no external text. The conditions are those of partial indexes.
 
 fn deliveries(now: Timestamp) -> String {
     let from = now.saturating_sub(CURRENT).unwrap_or(now).as_microsecond();

@@ -1,7 +1,7 @@
 //! Statements that many files run, with the types of this crate.
 
 use sea_orm::{
-    ActiveModelTrait, ConnectionTrait, EntityTrait, QueryFilter as _, QueryOrder as _,
+    ActiveModelTrait, ConnectionTrait, EntityTrait, QueryFilter as _, QueryOrder as _, QueryResult,
     QuerySelect as _, QueryTrait as _, Select, Statement, TryGetable, Value,
     sea_query::{Expr, ExprTrait as _},
 };
@@ -40,6 +40,20 @@ pub(super) async fn exist<E: EntityTrait>(
 ) -> Result<bool, Error> {
     let query = query.select_only().expr(Expr::cust("1")).limit(1);
     Ok(connection.query_one(&query.into_query()).await?.is_some())
+}
+
+/// The rows of a `VALUES` list, with the next parameters: `($1, $2), ($3, $4)`.
+pub(super) fn placeholders(
+    parameters: &mut impl Iterator<Item = usize>,
+    rows: usize,
+    columns: usize,
+) -> String {
+    let rows = (0..rows).map(|_| {
+        let row = parameters.by_ref().take(columns);
+        let row: Vec<_> = row.map(|number| format!("${number}")).collect();
+        format!("({})", row.join(", "))
+    });
+    rows.collect::<Vec<_>>().join(", ")
 }
 
 /// Orders a query by the columns of a key, and restricts it to the rows after a value of the key, if
@@ -87,6 +101,17 @@ pub(super) async fn execute(
     let backend = connection.get_database_backend();
     let statement = Statement::from_sql_and_values(backend, sql, parameters);
     Ok(connection.execute_raw(statement).await?.rows_affected())
+}
+
+/// The rows that a statement with parameters (`$1` …) returns.
+pub(super) async fn query(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+    parameters: impl IntoIterator<Item = Value>,
+) -> Result<Vec<QueryResult>, Error> {
+    let backend = connection.get_database_backend();
+    let statement = Statement::from_sql_and_values(backend, sql, parameters);
+    Ok(connection.query_all_raw(statement).await?)
 }
 
 /// The first column of the first row that a statement returns, or the default if there is none.

@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use sea_orm::{Statement, sea_query::ExprTrait as _};
+use sea_orm::sea_query::ExprTrait as _;
 
 use crate::entity::{
-    event, event_counter,
+    event,
     event_sequencer::{Column, Entity},
 };
 use crate::prelude::*;
@@ -38,14 +38,27 @@ pub async fn assign_numbers(
         return Ok(None);
     };
 
-    let numbered = assign_batch(transaction, sequencer.last_position, limit).await?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let parameters = [sequencer.last_position.into(), limit.into()];
+    let numbered = rows::query(transaction, ASSIGN_NUMBERS, parameters).await?;
 
-    let mut last_numbers = BTreeMap::new();
-    for (store_id, number) in &numbered {
-        let last = last_numbers.entry(*store_id).or_insert(*number);
-        *last = std::cmp::max(*last, *number);
+    let mut last_numbers: BTreeMap<Uuid, i64> = BTreeMap::new();
+    for row in &numbered {
+        let (store_id, number) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+        let last = last_numbers.entry(store_id).or_insert(number);
+        *last = std::cmp::max(*last, number);
     }
-    save_counters(transaction, last_numbers).await?;
+    if !last_numbers.is_empty() {
+        let save = format!(
+            "INSERT INTO event_counters (store_id, last_number, retained_after) VALUES {}
+                ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number",
+            rows::placeholders(&mut (1..), last_numbers.len(), 3)
+        );
+        let values = last_numbers
+            .into_iter()
+            .flat_map(|(store_id, number)| [store_id.into(), number.into(), 0_i64.into()]);
+        rows::execute(transaction, &save, values).await?;
+    }
     let count = i64::try_from(numbered.len()).unwrap_or(i64::MAX);
     Entity::update_many()
         .col_expr(
@@ -58,60 +71,21 @@ pub async fn assign_numbers(
     Ok(Some(numbered.len()))
 }
 
-/// Assigns numbers and positions in one statement. Returns the store and number of each event.
-async fn assign_batch(
-    transaction: &impl ConnectionTrait,
-    last_position: i64,
-    limit: usize,
-) -> Result<Vec<(Uuid, i64)>, Error> {
-    // Only integers are interpolated, no external text.
-    let sql = format!(
-        "UPDATE events SET number = numbered.number, position = numbered.position \
-         FROM ( \
-             SELECT batch.store_id, batch.id, \
-                 COALESCE(event_counters.last_number, 0) + ROW_NUMBER() OVER ( \
-                     PARTITION BY batch.store_id ORDER BY batch.created_at, batch.id \
-                 ) AS number, \
-                 {last_position} + ROW_NUMBER() OVER ( \
-                     ORDER BY batch.created_at, batch.id \
-                 ) AS position \
-             FROM ( \
-                 SELECT store_id, id, created_at FROM events \
-                 WHERE number IS NULL ORDER BY created_at, id LIMIT {limit} \
-             ) AS batch \
-             LEFT JOIN event_counters ON event_counters.store_id = batch.store_id \
-         ) AS numbered \
-         WHERE events.store_id = numbered.store_id AND events.id = numbered.id \
-         RETURNING events.store_id, events.number"
-    );
-    let statement = Statement::from_string(transaction.get_database_backend(), sql);
-    let rows = transaction.query_all_raw(statement).await?;
-    rows.into_iter()
-        .map(|row| Ok((row.try_get_by_index(0)?, row.try_get_by_index(1)?)))
-        .collect()
-}
-
-/// Saves the last number of each store.
-async fn save_counters(
-    transaction: &impl ConnectionTrait,
-    last_numbers: BTreeMap<Uuid, i64>,
-) -> Result<(), Error> {
-    use event_counter::{ActiveModel, Column, Entity};
-
-    let rows = last_numbers
-        .into_iter()
-        .map(|(store_id, last_number)| ActiveModel {
-            store_id: Set(store_id),
-            last_number: Set(last_number),
-            retained_after: Set(0),
-        });
-    Entity::insert_many(rows)
-        .on_conflict(
-            OnConflict::column(Column::StoreId)
-                .update_column(Column::LastNumber)
-                .to_owned(),
-        )
-        .exec_without_returning(transaction)
-        .await?;
-    Ok(())
-}
+/// Numbers the oldest events. The parameters are the last position and the limit. Returns the store
+/// and number of each event.
+const ASSIGN_NUMBERS: &str = "\
+    UPDATE events SET number = numbered.number, position = numbered.position
+    FROM (
+        SELECT batch.store_id, batch.id,
+            COALESCE(event_counters.last_number, 0) + ROW_NUMBER() OVER (
+                PARTITION BY batch.store_id ORDER BY batch.created_at, batch.id
+            ) AS number,
+            $1 + ROW_NUMBER() OVER (ORDER BY batch.created_at, batch.id) AS position
+        FROM (
+            SELECT store_id, id, created_at FROM events
+            WHERE number IS NULL ORDER BY created_at, id LIMIT $2
+        ) AS batch
+        LEFT JOIN event_counters ON event_counters.store_id = batch.store_id
+    ) AS numbered
+    WHERE events.store_id = numbered.store_id AND events.id = numbered.id
+    RETURNING events.store_id, events.number";

@@ -8,7 +8,7 @@ use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
     cancellation::{cancel_notifications, cancel_pending},
-    queue::{earliest_pending, subquery},
+    queue::earliest_pending,
 };
 use crate::prelude::*;
 use crate::{
@@ -50,16 +50,27 @@ pub async fn cancel_whole_backlog(
     Ok(())
 }
 
+/// Cancels a batch of a webhook's backlog, if it is disabled. Returns how many notifications: fewer
+/// than [`BATCH`] if none remain.
 async fn cancel_batch(
     storage: &Storage,
     webhook: WebhookKey,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    storage
-        .write(move |transaction| {
-            Box::pin(async move { cancel_if_disabled(transaction, webhook, now).await })
+    let cancelled = storage.write(move |transaction| {
+        Box::pin(async move {
+            // The lock prevents the webhook from being enabled in the meantime.
+            let disabled = Condition::all()
+                .add(any_of([webhook]))
+                .add(Column::DisabledAt.is_not_null());
+            let locked = webhooks::lock(transaction, disabled, LockType::NoKeyUpdate).await?;
+            if locked.is_empty() {
+                return Ok(0);
+            }
+            cancel_pending(transaction, webhook, Some(BATCH), now).await
         })
-        .await
+    });
+    cancelled.await
 }
 
 /// A disabled webhook with pending notifications, if there is one. Writes nothing.
@@ -69,25 +80,7 @@ async fn find_disabled_with_backlog(
     let query = Entity::find()
         .filter(Column::DisabledAt.is_not_null())
         // One index lookup per disabled webhook, independent of the length of its backlog.
-        .filter(subquery(earliest_pending()).is_not_null())
+        .filter(earliest_pending().is_not_null())
         .limit(1);
     Ok(webhooks::keys(connection, query).await?.pop())
-}
-
-/// Cancels a batch of a webhook's backlog, if it is disabled. Returns how many notifications: fewer
-/// than [`BATCH`] if none remain.
-async fn cancel_if_disabled(
-    transaction: &impl ConnectionTrait,
-    webhook: WebhookKey,
-    now: Timestamp,
-) -> Result<u64, Error> {
-    // The lock prevents the webhook from being enabled in the meantime.
-    let disabled = Condition::all()
-        .add(any_of([webhook]))
-        .add(Column::DisabledAt.is_not_null());
-    let locked = webhooks::lock(transaction, disabled, LockType::NoKeyUpdate).await?;
-    if locked.is_empty() {
-        return Ok(0);
-    }
-    cancel_pending(transaction, webhook, Some(BATCH), now).await
 }

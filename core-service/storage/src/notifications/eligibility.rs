@@ -9,7 +9,7 @@ use domain::scheduling::{
 use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
 use super::{
-    queue::{notifications_of_outer_webhook, subquery},
+    queue::{OF_OUTER_WEBHOOK, subquery},
     state::is_leased,
 };
 use crate::prelude::*;
@@ -184,9 +184,11 @@ fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
         .add(Column::ReceiverHealth.is_null())
         .add(Column::ReceiverHealth.ne("healthy"))
         .add(is_within_in_flight_window(connection));
-    let mut count = notifications_of_outer_webhook();
+    let mut count = Query::select();
     count
         .expr(Expr::cust("COUNT(*)"))
+        .from(notification::Entity)
+        .and_where(Expr::cust(OF_OUTER_WEBHOOK))
         .cond_where(is_leased())
         .cond_where(is_counted);
     subquery(count)

@@ -9,16 +9,16 @@ use domain::{
     webhook::DisabledReason,
 };
 use jiff::SignedDuration;
-use sea_orm::{UpdateMany, sea_query::ExprTrait as _};
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
     attempts::{AttemptReport, RecordedAttempt},
     backlog_cleanup,
     cancellation::cancel_notifications,
     leases::under_leases,
-    outcome_plan::OutcomePlan,
+    outcome_plan::{self, OutcomePlan, Undelivered},
     receiver_health::{self, SavedHealth},
-    state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING, is_cancelled, is_leased},
+    state::{CANCELLED, DELIVERED, is_cancelled, is_leased},
 };
 use crate::prelude::*;
 use crate::{
@@ -50,12 +50,15 @@ pub async fn apply_outcomes(
     disable_after: SignedDuration,
     now: Timestamp,
 ) -> Result<AppliedOutcomes, Error> {
-    let reports = one_per_notification(transaction, reports).await?;
+    // One lease has one outcome: later reports of it are stale.
+    let mut leases = HashSet::new();
+    let is_first = |report: &&AttemptReport| leases.insert((report.id, report.lease_token));
+    let reports: Vec<_> = reports.iter().filter(is_first).collect();
     let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
     // Some may have been cancelled during the attempt. They are read without a lock, because the
     // lock order puts their webhooks first.
     let remaining = unmatched(&reports, &rows);
-    let cancelled = find(transaction, &remaining, is_cancelled()).await?;
+    let cancelled = select(transaction, &remaining, is_cancelled(), None).await?;
     let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
     rows.extend(by_id(cancelled));
 
@@ -64,21 +67,19 @@ pub async fn apply_outcomes(
     let mut plan = OutcomePlan::new(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
     let to_disable = (&plan.gone, since);
-    let locked = receiver_health::lock(transaction, &plan.summary, &disabled, to_disable).await?;
+    let locked = receiver_health::lock(transaction, &plan.summaries, &disabled, to_disable).await?;
     if !disabled.is_empty() {
         rows.retain(|_, row| row.state != CANCELLED);
         rows.extend(mark_delivered_or_lock(transaction, &remaining, is_cancelled, now).await?);
         plan = OutcomePlan::new(&reports, &rows, now);
     }
     for report in unmatched(&reports, &rows) {
-        log_stale_lease(report);
+        tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
     }
 
-    let mut saved = receiver_health::save(transaction, &plan.summary, &locked, now).await?;
+    let mut saved = receiver_health::save(transaction, &plan.summaries, &locked, now).await?;
     plan.cancel_retries_except(&saved.enabled);
-    schedule_retries(transaction, &plan.retried).await?;
-    finish(transaction, plan.exhausted, EXHAUSTED, now).await?;
-    finish(transaction, plan.cancelled, CANCELLED, now).await?;
+    save_undelivered(transaction, &plan.undelivered, now).await?;
     let mut applied = AppliedOutcomes {
         attempts: plan.attempts,
         hosts: std::mem::take(&mut saved.hosts),
@@ -90,47 +91,6 @@ pub async fn apply_outcomes(
         applied.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
     }
     Ok(applied)
-}
-
-/// Reduces reports to one per notification. One lease has one outcome: later reports of it are
-/// stale. If a notification is reported under several leases (rare), only the lease in its row
-/// is current.
-async fn one_per_notification<'a>(
-    connection: &impl ConnectionTrait,
-    reports: &'a [AttemptReport],
-) -> Result<Vec<&'a AttemptReport>, Error> {
-    let mut leases = HashSet::new();
-    let mut reports: Vec<_> = reports
-        .iter()
-        .filter(|report| leases.insert((report.id, report.lease_token)))
-        .collect();
-    let mut ids = HashSet::new();
-    let repeated: HashSet<_> = reports
-        .iter()
-        .map(|report| report.id)
-        .filter(|id| !ids.insert(*id))
-        .collect();
-    if repeated.is_empty() {
-        return Ok(reports);
-    }
-    let mut repeated_reports = reports.clone();
-    repeated_reports.retain(|report| repeated.contains(&report.id));
-    let is_leased_or_cancelled = Condition::any().add(is_leased()).add(is_cancelled());
-    let rows = find(connection, &repeated_reports, is_leased_or_cancelled).await?;
-    let current: HashSet<_> = rows.iter().map(|row| (row.id, row.lease_token)).collect();
-    reports.retain(|report| {
-        let is_stale = repeated.contains(&report.id)
-            && !current.contains(&(report.id.0, Some(report.lease_token)));
-        if is_stale {
-            log_stale_lease(report);
-        }
-        !is_stale
-    });
-    Ok(reports)
-}
-
-fn log_stale_lease(report: &AttemptReport) {
-    tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
 }
 
 /// Marks the reported notifications in a state as delivered if their attempt succeeded, and locks
@@ -146,7 +106,7 @@ async fn mark_delivered_or_lock(
         .copied()
         .partition(|report| report.outcome == Outcome::Delivered);
     let delivered = mark_delivered(transaction, &delivered, state(), now).await?;
-    let failed = lock(transaction, &failed, state()).await?;
+    let failed = select(transaction, &failed, state(), Some(LockType::Update)).await?;
     Ok(by_id(delivered).chain(by_id(failed)).collect())
 }
 
@@ -154,7 +114,7 @@ fn unmatched<'a>(
     reports: &[&'a AttemptReport],
     rows: &HashMap<Uuid, Model>,
 ) -> Vec<&'a AttemptReport> {
-    let is_unmatched = |report: &&AttemptReport| !rows.contains_key(&report.id.0);
+    let is_unmatched = |report: &&AttemptReport| outcome_plan::row_of(report, rows).is_none();
     reports.iter().copied().filter(is_unmatched).collect()
 }
 
@@ -166,15 +126,6 @@ fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
     rows.into_iter().map(|row| (row.id, row))
 }
 
-/// An update to a state that counts an attempt and ends its lease.
-fn after_attempt(state: &str) -> UpdateMany<Entity> {
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(state))
-        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
-        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
-        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
-}
-
 async fn mark_delivered(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
@@ -184,7 +135,11 @@ async fn mark_delivered(
     if reports.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = after_attempt(DELIVERED)
+    let rows = Entity::update_many()
+        .col_expr(Column::State, Expr::value(DELIVERED))
+        .col_expr(Column::Attempts, Expr::col(Column::Attempts).add(1))
+        .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
+        .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
         .filter(leases_of(reports).add(state))
         .exec_with_returning(transaction)
@@ -192,10 +147,12 @@ async fn mark_delivered(
     Ok(rows)
 }
 
-async fn lock(
+/// The reported notifications in a state, locked if a lock is given.
+async fn select(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
     state: SimpleExpr,
+    lock: Option<LockType>,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
         return Ok(Vec::new());
@@ -203,23 +160,8 @@ async fn lock(
     let rows = Entity::find()
         .filter(leases_of(reports).add(state))
         .order_by_asc(Column::Id)
-        .lock_exclusive()
+        .apply_if(lock, Select::lock)
         .all(transaction)
-        .await?;
-    Ok(rows)
-}
-
-async fn find(
-    connection: &impl ConnectionTrait,
-    reports: &[&AttemptReport],
-    states: impl Into<Condition>,
-) -> Result<Vec<Model>, Error> {
-    if reports.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = Entity::find()
-        .filter(leases_of(reports).add(states.into()))
-        .all(connection)
         .await?;
     Ok(rows)
 }
@@ -228,42 +170,39 @@ fn leases_of(reports: &[&AttemptReport]) -> Condition {
     under_leases(reports.iter().map(|report| (report.id, report.lease_token)))
 }
 
-async fn schedule_retries(
+/// Counts the attempts of notifications that were not delivered, and saves their new states.
+async fn save_undelivered(
     transaction: &impl ConnectionTrait,
-    retried: &BTreeMap<Uuid, (WebhookKey, Timestamp)>,
-) -> Result<(), Error> {
-    if retried.is_empty() {
-        return Ok(());
-    }
-    let due_at = retried
-        .iter()
-        .fold(CaseStatement::new(), |due_at, (id, (_, instant))| {
-            due_at.case(Column::Id.eq(*id), Expr::value(Instant::from(*instant)))
-        })
-        .finally(Expr::col(Column::DueAt));
-    after_attempt(PENDING)
-        .col_expr(Column::DueAt, due_at.into())
-        .filter(Column::Id.is_in(padded(retried.keys().copied())))
-        .exec(transaction)
-        .await?;
-    Ok(())
-}
-
-/// Finishes notifications that were not delivered.
-async fn finish(
-    transaction: &impl ConnectionTrait,
-    ids: Vec<Uuid>,
-    state: &str,
+    undelivered: &BTreeMap<Uuid, Undelivered>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if ids.is_empty() {
+    if undelivered.is_empty() {
         return Ok(());
     }
-    after_attempt(state)
-        .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .filter(Column::Id.is_in(padded(ids)))
-        .exec(transaction)
-        .await?;
+    let undelivered = padded(undelivered);
+    let update = format!(
+        "UPDATE notifications SET
+            state = outcome.column3,
+            attempts = attempts + 1,
+            lease_token = NULL,
+            lease_expires_at = NULL,
+            due_at = COALESCE(outcome.column4, due_at),
+            finished_at = CASE WHEN outcome.column4 IS NULL THEN $1 END
+        FROM (VALUES {}) AS outcome
+        WHERE notifications.store_id = outcome.column1 AND notifications.id = outcome.column2",
+        rows::placeholders(&mut (2..), undelivered.len(), 4)
+    );
+    let values = undelivered.into_iter().flat_map(|(id, undelivered)| {
+        let (store_id, _) = undelivered.webhook;
+        [
+            store_id.0.into(),
+            (*id).into(),
+            undelivered.state.into(),
+            undelivered.due_at.map(Instant::from).into(),
+        ]
+    });
+    let now = std::iter::once(Instant::from(now).into());
+    rows::execute(transaction, &update, now.chain(values)).await?;
     Ok(())
 }
 

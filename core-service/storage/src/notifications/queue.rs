@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use domain::id::{StoreId, WebhookId};
-use sea_orm::{DbBackend, sea_query::ExprTrait as _};
+use sea_orm::DbBackend;
 
 use super::state::is_pending;
 use crate::prelude::*;
@@ -39,21 +39,13 @@ pub(super) async fn lock_and_move_forward(
         .into_tuple()
         .all(transaction)
         .await?;
-    let now = Instant::from(now);
-    let later: Vec<_> = rows
+    let is_later = |due: Instant| due > Instant::from(now);
+    let later = rows
         .iter()
-        .filter(|(_, _, due)| due.is_none_or(|due| due > now))
-        .map(|(store_id, id, _)| (StoreId(*store_id), WebhookId(*id)))
+        .filter(|(_, _, due)| due.is_none_or(is_later))
+        .map(|(store_id, id, _)| ((StoreId(*store_id), WebhookId(*id)), now))
         .collect();
-    if !later.is_empty() {
-        lock_several(transaction, &later).await?;
-        Entity::update_many()
-            .col_expr(Column::NextDueAt, Expr::value(now))
-            .filter(any_of(later))
-            .filter(is_unset_or_later(Expr::value(now)))
-            .exec(transaction)
-            .await?;
-    }
+    move_forward(transaction, &later).await?;
     Ok(rows.into_iter().map(|(_, id, _)| WebhookId(id)).collect())
 }
 
@@ -66,15 +58,29 @@ pub(crate) async fn move_forward(
     if due.is_empty() {
         return Ok(HashSet::new());
     }
-    lock_several(transaction, &due.keys().copied().collect::<Vec<_>>()).await?;
+    if due.len() > 1 {
+        // In the order that all transactions follow: the update alone locks in any order.
+        let condition = any_of(due.keys().copied());
+        webhooks::lock(transaction, condition, LockType::NoKeyUpdate).await?;
+    }
+    let due = padded(due);
     // No condition on the position: the update must lock the row in any case.
-    let rows = Entity::update_many()
-        .col_expr(Column::NextDueAt, moved_forward(due))
-        .filter(any_of(due.keys().copied()))
-        .filter(Column::DisabledAt.is_null())
-        .exec_with_returning(transaction)
-        .await?;
-    Ok(rows.into_iter().map(|row| WebhookId(row.id)).collect())
+    let update = format!(
+        "UPDATE webhooks SET
+            next_due_at = CASE WHEN next_due_at <= due.column3 THEN next_due_at ELSE due.column3 END
+        FROM (VALUES {}) AS due
+        WHERE webhooks.store_id = due.column1 AND webhooks.id = due.column2
+            AND disabled_at IS NULL
+        RETURNING id",
+        rows::placeholders(&mut (1..), due.len(), 3)
+    );
+    let values = due.into_iter().flat_map(|((store_id, id), due)| {
+        [store_id.0.into(), id.0.into(), Instant::from(*due).into()]
+    });
+    let rows = rows::query(transaction, &update, values).await?;
+    rows.iter()
+        .map(|row| Ok(WebhookId(row.try_get_by_index(0)?)))
+        .collect()
 }
 
 /// Moves webhooks back after a claim: to the end of the queue if more of their notifications are
@@ -108,70 +114,27 @@ pub(super) async fn reschedule(
         return Ok(());
     }
     Entity::update_many()
-        .col_expr(Column::NextDueAt, subquery(earliest_pending()))
+        .col_expr(Column::NextDueAt, earliest_pending())
         .filter(any_of(locked))
         .exec(transaction)
         .await?;
     Ok(())
 }
 
-/// Locks webhooks, if several, in the order that all transactions follow. An update alone locks in
-/// any order.
-async fn lock_several(
-    transaction: &impl ConnectionTrait,
-    webhooks: &[WebhookKey],
-) -> Result<(), Error> {
-    if webhooks.len() > 1 {
-        let condition = any_of(webhooks.iter().copied());
-        webhooks::lock(transaction, condition, LockType::NoKeyUpdate).await?;
-    }
-    Ok(())
-}
-
-/// The position, or each webhook's instant if that is earlier.
-pub(super) fn moved_forward(due: &BTreeMap<WebhookKey, Timestamp>) -> SimpleExpr {
-    let instant = due
-        .iter()
-        .fold(CaseStatement::new(), |instant, ((_, id), due)| {
-            instant.case(Column::Id.eq(id.0), Expr::value(Instant::from(*due)))
-        })
-        .finally(Expr::col(Column::NextDueAt));
-    let instant: SimpleExpr = instant.into();
-    let position = CaseStatement::new()
-        .case(is_unset_or_later(instant.clone()), instant)
-        .finally(Expr::col(Column::NextDueAt));
-    position.into()
-}
-
-/// Whether a position is not set, or later than an instant.
-fn is_unset_or_later(instant: SimpleExpr) -> Condition {
-    Condition::any()
-        .add(Column::NextDueAt.is_null())
-        .add(Expr::col(Column::NextDueAt).gt(instant))
-}
-
-/// A select of the earliest due instant of the pending notifications of the webhook in the outer
-/// statement.
-pub(super) fn earliest_pending() -> SelectStatement {
-    let mut earliest = notifications_of_outer_webhook();
+/// The earliest due instant of the pending notifications of the webhook in the outer statement.
+pub(super) fn earliest_pending() -> SimpleExpr {
+    let mut earliest = Query::select();
     earliest
-        .expr(Expr::col((notification::Entity, notification::Column::DueAt)).min())
-        .cond_where(is_pending());
-    earliest
-}
-
-/// A select on the notifications of the webhook in the outer statement.
-pub(super) fn notifications_of_outer_webhook() -> SelectStatement {
-    let matches = |notification, webhook| {
-        Expr::col((notification::Entity, notification)).equals((Entity, webhook))
-    };
-    let mut select = Query::select();
-    select
+        .expr(Expr::cust("MIN(due_at)"))
         .from(notification::Entity)
-        .cond_where(matches(notification::Column::StoreId, Column::StoreId))
-        .cond_where(matches(notification::Column::WebhookId, Column::Id));
-    select
+        .and_where(Expr::cust(OF_OUTER_WEBHOOK))
+        .and_where(is_pending());
+    subquery(earliest)
 }
+
+/// Whether a notification is of the webhook in the outer statement.
+pub(super) const OF_OUTER_WEBHOOK: &str =
+    "notifications.store_id = webhooks.store_id AND notifications.webhook_id = webhooks.id";
 
 pub(super) fn subquery(select: SelectStatement) -> SimpleExpr {
     Expr::SubQuery(None, Box::new(select.into()))

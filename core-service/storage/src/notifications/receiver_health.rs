@@ -7,40 +7,39 @@ use domain::{
     proven_webhooks,
     scheduling::ReceiverHealth,
 };
-use sea_orm::sea_query::ExprTrait as _;
+use sea_orm::FromQueryResult as _;
 
-use super::queue::moved_forward;
 use crate::prelude::*;
 use crate::{
     entity::{
         instant::Instant,
-        webhook::{Column, Entity, Model},
+        webhook::{Column, Model},
     },
     webhooks::{self, HostOutcomes, WebhookKey, any_of},
 };
 
-/// The outcomes of a batch of attempts per webhook.
-#[derive(Clone, Debug, Default)]
+/// The outcomes of a webhook's attempts in a batch.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct AttemptSummary {
-    /// Webhooks with a success.
-    pub(super) succeeded: BTreeSet<WebhookKey>,
-    /// Webhooks whose last attempt succeeded.
-    pub(super) last_succeeded: BTreeSet<WebhookKey>,
-    /// Webhooks with a failure.
-    pub(super) failed: BTreeSet<WebhookKey>,
-    /// The health of each webhook after its last attempt.
-    pub(super) health: BTreeMap<WebhookKey, ReceiverHealth>,
-    /// The instant when the earliest retry of each webhook is due.
-    pub(super) earliest_retry: BTreeMap<WebhookKey, Timestamp>,
+    pub(super) has_succeeded: bool,
+    pub(super) has_failed: bool,
+    /// Whether the last attempt succeeded.
+    pub(super) last_succeeded: bool,
+    /// After the last attempt.
+    pub(super) health: ReceiverHealth,
+    /// When the earliest retry is due.
+    pub(super) earliest_retry: Option<Timestamp>,
 }
 
-/// The webhooks with a failed attempt.
+pub(super) type AttemptSummaries = BTreeMap<WebhookKey, AttemptSummary>;
+
+/// What [`save`] has found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedHealth {
-    /// The enabled ones without a success in this batch, each with the instant of the first failure
-    /// since its last success.
+    /// The enabled webhooks with a failure and without a success in this batch, each with the
+    /// instant of the first failure since its last success.
     pub(super) failing_since: Vec<(WebhookKey, Instant)>,
-    /// Those that exist and are enabled.
+    /// The saved webhooks that are enabled.
     pub(super) enabled: BTreeSet<WebhookKey>,
     /// Outcomes at hosts of unproven webhooks.
     pub(super) hosts: HostOutcomes,
@@ -49,7 +48,8 @@ pub(super) struct SavedHealth {
 /// The locked webhooks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockedWebhooks {
-    webhooks: BTreeMap<WebhookKey, Model>,
+    /// Each with whether it was proven.
+    webhooks: BTreeMap<WebhookKey, bool>,
     /// Whether the lock is strong enough to disable them.
     pub(super) may_be_disabled: bool,
 }
@@ -61,22 +61,28 @@ pub(super) struct LockedWebhooks {
 /// 410), or if one with a failed attempt has had no success since `failing_since`.
 pub(super) async fn lock(
     transaction: &impl ConnectionTrait,
-    summary: &AttemptSummary,
+    summaries: &AttemptSummaries,
     others: &BTreeSet<WebhookKey>,
     (gone, failing_since): (&BTreeSet<WebhookKey>, Timestamp),
 ) -> Result<LockedWebhooks, Error> {
-    let unconditional: BTreeSet<_> = summary.failed.union(others).copied().collect();
-    if unconditional.is_empty() && summary.succeeded.is_empty() {
+    if summaries.is_empty() && others.is_empty() {
         return Ok(LockedWebhooks::default());
     }
-    let failed = summary.failed.iter().copied();
+    let keys = |is_meant: &dyn Fn(&AttemptSummary) -> bool| -> Vec<WebhookKey> {
+        let meant = summaries.iter().filter(|(_, summary)| is_meant(summary));
+        meant.map(|(webhook, _)| *webhook).collect()
+    };
+    let failed = keys(&|summary| summary.has_failed);
     let may_be_disabled = !gone.is_empty()
-        || (!summary.failed.is_empty()
-            && webhooks::is_any_failing_since(transaction, failed, failing_since).await?);
-    let mut condition = any_of(unconditional);
-    for (health, keys) in by_health(summary, summary.succeeded.iter()) {
-        let changed = Condition::all().add(any_of(keys)).add(changes_with(health));
-        condition = condition.add(changed);
+        || (!failed.is_empty()
+            && webhooks::is_any_failing_since(transaction, &failed, failing_since).await?);
+    let mut condition = any_of(failed.iter().chain(others).copied());
+    for health in ReceiverHealth::ALL {
+        let succeeded = keys(&|summary| summary.has_succeeded && summary.health == health);
+        if !succeeded.is_empty() {
+            let changed = Condition::all().add(any_of(succeeded));
+            condition = condition.add(changed.add(changes_with(health)));
+        }
     }
     // The strong lock waits for transactions that enqueue: their notifications must be visible
     // when the webhook is disabled, to be cancelled.
@@ -89,119 +95,74 @@ pub(super) async fn lock(
     let locked = locked.all(transaction).await?.into_iter();
     Ok(LockedWebhooks {
         webhooks: locked
-            .map(|row| ((StoreId(row.store_id), WebhookId(row.id)), row))
+            .map(|row| ((StoreId(row.store_id), WebhookId(row.id)), row.is_proven))
             .collect(),
         may_be_disabled,
     })
 }
 
 /// Saves the health of locked webhooks and whether they are proven, and moves those with retries
-/// forward in the queue. Returns those with a failure.
+/// forward in the queue. A success makes a webhook proven. One that only fails remains proven for a
+/// while.
 pub(super) async fn save(
     transaction: &impl ConnectionTrait,
-    summary: &AttemptSummary,
+    summaries: &AttemptSummaries,
     locked: &LockedWebhooks,
     now: Timestamp,
 ) -> Result<SavedHealth, Error> {
-    let is_locked = |webhook: &&WebhookKey| locked.webhooks.contains_key(*webhook);
-    let succeeded = || summary.succeeded.iter().filter(is_locked);
-    save_successes(transaction, summary, succeeded()).await?;
     let mut saved = SavedHealth::default();
-    let newly_proven = succeeded()
-        .map(|webhook| &locked.webhooks[webhook])
-        .filter(|row| !row.is_proven);
-    saved.hosts.accepted = newly_proven
-        .map(|row| (StoreId(row.store_id), row.host.clone()))
-        .collect();
-    let failed: Vec<_> = summary.failed.iter().filter(is_locked).collect();
-    if failed.is_empty() {
+    let is_locked = |(webhook, _): &(&WebhookKey, _)| locked.webhooks.contains_key(*webhook);
+    let outcomes = padded(summaries.iter().filter(is_locked));
+    if outcomes.is_empty() {
         return Ok(saved);
     }
-    let health = by_health(summary, failed.iter().copied())
-        .into_iter()
-        .fold(CaseStatement::new(), |health, (name, keys)| {
-            let ids = padded(keys.iter().map(|(_, id)| id.0));
-            health.case(Column::Id.is_in(ids), Expr::value(name.as_str()))
-        })
-        .finally(Expr::col(Column::ReceiverHealth));
-    let lost_since = Instant::from(proven_webhooks::proof_lost_since(now));
-    let keeps_proof = Condition::all().add(Column::IsProven.eq(true)).add(
-        Condition::any()
-            .add(Column::FailingSince.is_null())
-            .add(Column::FailingSince.gt(lost_since)),
+    let update = format!(
+        "UPDATE webhooks SET
+            receiver_health = outcome.column3,
+            is_proven = outcome.column4
+                OR (is_proven AND (failing_since IS NULL OR failing_since > $1)),
+            failing_since = CASE WHEN outcome.column5 THEN NULL
+                WHEN outcome.column4 THEN $2 ELSE COALESCE(failing_since, $2) END,
+            next_due_at = CASE
+                WHEN next_due_at <= outcome.column6 OR outcome.column6 IS NULL THEN next_due_at
+                ELSE outcome.column6 END
+        FROM (VALUES {}) AS outcome
+        WHERE webhooks.store_id = outcome.column1 AND webhooks.id = outcome.column2
+        RETURNING *",
+        rows::placeholders(&mut (3..), outcomes.len(), 6)
     );
-    let rows = Entity::update_many()
-        .col_expr(Column::ReceiverHealth, health.into())
-        .col_expr(Column::IsProven, keeps_proof.into())
-        .col_expr(
-            Column::FailingSince,
-            Expr::col(Column::FailingSince).if_null(Expr::value(Instant::from(now))),
-        )
-        .col_expr(
-            Column::NextDueAt,
-            if summary.earliest_retry.is_empty() {
-                Expr::col(Column::NextDueAt)
-            } else {
-                moved_forward(&summary.earliest_retry)
-            },
-        )
-        .filter(any_of(failed.into_iter().copied()))
-        .exec_with_returning(transaction)
-        .await?;
-    let mixed = summary.failed.intersection(&summary.last_succeeded);
-    save_successes(transaction, summary, mixed).await?;
-    for row in rows {
+    let proof_lost_since = proven_webhooks::proof_lost_since(now);
+    let instants = [proof_lost_since, now].map(|instant| Instant::from(instant).into());
+    let values = outcomes.iter().flat_map(|((store_id, id), summary)| {
+        [
+            store_id.0.into(),
+            id.0.into(),
+            summary.health.as_str().into(),
+            summary.has_succeeded.into(),
+            summary.last_succeeded.into(),
+            summary.earliest_retry.map(Instant::from).into(),
+        ]
+    });
+    let values = instants.into_iter().chain(values);
+    for row in rows::query(transaction, &update, values).await? {
+        let row = Model::from_query_result(&row, "")?;
         let webhook = (StoreId(row.store_id), WebhookId(row.id));
         if !row.is_proven {
             saved.hosts.failed.insert((webhook.0, row.host));
+        } else if !locked.webhooks[&webhook] {
+            saved.hosts.accepted.insert((webhook.0, row.host));
         }
         if row.disabled_at.is_some() {
             continue;
         }
         saved.enabled.insert(webhook);
         if let Some(since) = row.failing_since
-            && !summary.succeeded.contains(&webhook)
+            && !summaries[&webhook].has_succeeded
         {
             saved.failing_since.push((webhook, since));
         }
     }
     Ok(saved)
-}
-
-/// Saves the health of webhooks after a success, which makes them proven.
-async fn save_successes<'a>(
-    transaction: &impl ConnectionTrait,
-    summary: &AttemptSummary,
-    webhooks: impl Iterator<Item = &'a WebhookKey>,
-) -> Result<(), Error> {
-    for (health, keys) in by_health(summary, webhooks) {
-        Entity::update_many()
-            .col_expr(Column::ReceiverHealth, Expr::value(health.as_str()))
-            .col_expr(Column::FailingSince, Expr::value(None::<i64>))
-            .col_expr(Column::IsProven, Expr::value(true))
-            .filter(any_of(keys))
-            .filter(changes_with(health))
-            .exec(transaction)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Groups webhooks by the health after their last attempt.
-fn by_health<'a>(
-    summary: &AttemptSummary,
-    webhooks: impl Iterator<Item = &'a WebhookKey>,
-) -> Vec<(ReceiverHealth, Vec<WebhookKey>)> {
-    let mut groups: Vec<_> = ReceiverHealth::ALL
-        .map(|health| (health, Vec::new()))
-        .into();
-    for webhook in webhooks {
-        if let Some(health) = summary.health.get(webhook) {
-            groups[*health as usize].1.push(*webhook);
-        }
-    }
-    groups.retain(|(_, webhooks)| !webhooks.is_empty());
-    groups
 }
 
 /// Whether a success that leaves a webhook with this health changes its row.

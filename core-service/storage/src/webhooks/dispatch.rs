@@ -88,11 +88,11 @@ pub(crate) fn subscribers(store_id: StoreId, events: &[EventName]) -> Select<Ent
 /// Whether any of the webhooks is enabled and has had no success since an instant.
 pub(crate) async fn is_any_failing_since(
     connection: &impl ConnectionTrait,
-    webhooks: impl IntoIterator<Item = WebhookKey>,
+    webhooks: &[WebhookKey],
     since: Timestamp,
 ) -> Result<bool, Error> {
     let failing = Entity::find()
-        .filter(any_of(webhooks))
+        .filter(any_of(webhooks.iter().copied()))
         .filter(Column::FailingSince.lte(Instant::from(since)))
         .filter(Column::DisabledAt.is_null());
     rows::exist(connection, failing).await

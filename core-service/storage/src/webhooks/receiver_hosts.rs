@@ -19,7 +19,7 @@ use crate::prelude::*;
 use crate::{
     entity::{
         instant::Instant,
-        receiver_host::{ActiveModel, Column, Entity},
+        receiver_host::{Column, Entity},
         webhook,
     },
     lease_clock,
@@ -43,50 +43,44 @@ impl HostOutcomes {
 /// Whether the host of the webhook in the outer statement may be called for its store's unproven
 /// webhooks. Webhooks with failed attempts wait a little longer than others.
 pub(crate) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> SimpleExpr {
-    let paused_after = CaseStatement::new()
+    let paused_until: SimpleExpr = CaseStatement::new()
         .case(
             webhook::Column::ReceiverHealth.is_null(),
-            pause_cutoff(SignedDuration::ZERO, now),
+            pause_end(SignedDuration::ZERO),
         )
-        .finally(pause_cutoff(PAUSE_EXTENSION, now));
+        .finally(pause_end(PAUSE_EXTENSION))
+        .into();
     let is_occupied = Condition::any()
         .add(Expr::col(Column::InFlightUntil).gt(lease_clock::now(connection)))
-        .add(Expr::col(Column::FailedAt).gt::<SimpleExpr>(paused_after.into()));
+        .add(paused_until.gt(Instant::from(now)));
     let mut occupied = Query::select();
     occupied
         .expr(Expr::value(1))
         .from(Entity)
-        .and_where(
-            Expr::col((Entity, Column::StoreId))
-                .equals((webhook::Entity, webhook::Column::StoreId)),
-        )
-        .and_where(
-            Expr::col((Entity, Column::Host)).equals((webhook::Entity, webhook::Column::Host)),
-        )
+        .and_where(Expr::cust(
+            "receiver_hosts.store_id = webhooks.store_id AND receiver_hosts.host = webhooks.host",
+        ))
         .cond_where(is_occupied);
     Expr::not_exists(occupied)
 }
 
-/// The cutoff of a host's pause, by its number of failures: the host is paused if its last failure
-/// was after this instant. `extension` is added to every pause that is not zero.
-fn pause_cutoff(extension: SignedDuration, now: Timestamp) -> SimpleExpr {
-    let before = |pause: SignedDuration| now.saturating_sub(pause).unwrap_or(Timestamp::MIN);
-    let last = PAUSES.last().copied().unwrap_or_default();
-    let pauses = std::iter::once(0).chain(PAUSES);
-    (0_i64..)
+/// When the pause of a host ends, by its number of failures. `extension` is added to every pause that
+/// is not zero.
+fn pause_end(extension: SignedDuration) -> SimpleExpr {
+    let microseconds = |seconds: i64| match seconds {
+        0 => 0,
+        seconds => (SignedDuration::from_secs(seconds) + extension).as_micros(),
+    };
+    let pauses = std::iter::once(0).chain(PAUSES).map(microseconds);
+    let by_failures: Vec<_> = (0_i64..)
         .zip(pauses)
-        .fold(CaseStatement::new(), |instant, (failures, seconds)| {
-            let pause = match seconds {
-                0 => SignedDuration::ZERO,
-                seconds => SignedDuration::from_secs(seconds) + extension,
-            };
-            let is_count = Expr::col((Entity, Column::Failures)).eq(failures);
-            instant.case(is_count, Expr::value(Instant::from(before(pause))))
-        })
-        .finally(Expr::value(Instant::from(before(
-            SignedDuration::from_secs(last) + extension,
-        ))))
-        .into()
+        .map(|(failures, pause)| format!("WHEN {failures} THEN {pause}"))
+        .collect();
+    let last = microseconds(PAUSES.last().copied().unwrap_or_default());
+    Expr::cust(format!(
+        "(receiver_hosts.failed_at + CASE receiver_hosts.failures {} ELSE {last} END)",
+        by_failures.join(" ")
+    ))
 }
 
 /// Occupies free hosts for a notification each, until its outcome or the end of its lease. Returns
@@ -101,25 +95,23 @@ pub(crate) async fn occupy(
         return Ok(HashSet::new());
     }
     let mut insert = Query::insert();
-    insert.into_table(Entity).columns([
-        Column::StoreId,
-        Column::Host,
-        Column::InFlightUntil,
-        Column::Failures,
-        Column::FailedAt,
-    ]);
+    insert.into_table(Entity);
     for (store_id, host) in hosts {
-        insert.values_panic([
-            Expr::value(store_id.0),
-            Expr::value(host),
-            lease_clock::expiry(transaction, lease),
-            Expr::value(0_i64),
-            Expr::value(0_i64),
-        ]);
+        let lease_expiry = lease_clock::expiry(transaction, lease);
+        let row = [
+            (Column::StoreId, Expr::value(store_id.0)),
+            (Column::Host, Expr::value(host)),
+            (Column::InFlightUntil, lease_expiry),
+            (Column::Failures, Expr::value(0_i64)),
+            (Column::FailedAt, Expr::value(0_i64)),
+        ];
+        insert
+            .columns(row.iter().map(|(column, _)| *column))
+            .values_panic(row.map(|(_, value)| value));
     }
     let is_free = Condition::all()
         .add(Expr::col((Entity, Column::InFlightUntil)).lte(lease_clock::now(transaction)))
-        .add(Expr::col((Entity, Column::FailedAt)).lte(pause_cutoff(SignedDuration::ZERO, now)));
+        .add(pause_end(SignedDuration::ZERO).lte(Instant::from(now)));
     insert
         .on_conflict(
             OnConflict::columns([Column::StoreId, Column::Host])
@@ -195,25 +187,25 @@ async fn count_failures(
     hosts: &BTreeSet<(StoreId, String)>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let rows = hosts.iter().map(|(store_id, host)| ActiveModel {
-        store_id: Set(store_id.0),
-        host: Set(host.clone()),
-        in_flight_until: Set(Instant(0)),
-        failures: Set(1),
-        failed_at: Set(now.into()),
+    let count = format!(
+        "INSERT INTO receiver_hosts (store_id, host, in_flight_until, failures, failed_at) VALUES {}
+            ON CONFLICT (store_id, host) DO UPDATE SET
+                in_flight_until = excluded.in_flight_until,
+                failures = receiver_hosts.failures + 1,
+                failed_at = excluded.failed_at",
+        rows::placeholders(&mut (1..), hosts.len(), 5)
+    );
+    let now = Instant::from(now);
+    let values = hosts.iter().flat_map(|(store_id, host)| {
+        [
+            store_id.0.into(),
+            host.as_str().into(),
+            0_i64.into(),
+            1_i64.into(),
+            now.into(),
+        ]
     });
-    Entity::insert_many(rows)
-        .on_conflict(
-            OnConflict::columns([Column::StoreId, Column::Host])
-                .update_columns([Column::InFlightUntil, Column::FailedAt])
-                .value(
-                    Column::Failures,
-                    Expr::col((Entity, Column::Failures)).add(1_i64),
-                )
-                .to_owned(),
-        )
-        .exec_without_returning(transaction)
-        .await?;
+    rows::execute(transaction, &count, values).await?;
     Ok(())
 }
 
