@@ -7,28 +7,15 @@ use crate::{MIGRATIONS, TABLE, explain_pooler};
 /// Why a database cannot be migrated, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    #[error(
-        "the schema is newer than this program, which does not know the migration {0}: start the version that applied it, or a later one"
-    )]
-    Newer(String),
-    #[error(
-        "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one"
-    )]
-    Standby,
-    #[error(
-        "this PostgreSQL accepts no writes: set default_transaction_read_only = off, also for this user and database"
-    )]
-    ReadOnly,
-    /// Behind a pooler.
     #[error("{0}")]
-    Pooler(String),
+    Refused(String),
     #[error(transparent)]
     Database(DbErr),
 }
 
 impl From<DbErr> for Unusable {
     fn from(error: DbErr) -> Self {
-        explain_pooler(&error).map_or(Self::Database(error), Self::Pooler)
+        explain_pooler(&error).map_or(Self::Database(error), Self::Refused)
     }
 }
 
@@ -62,7 +49,9 @@ fn pending_after(applied: &[String]) -> Result<Vec<&'static str>, Unusable> {
         .iter()
         .filter(|name| !known.contains(&name.as_str()));
     match unknown.find(|name| !pending.is_empty() || !only_adds(name)) {
-        Some(unknown) => Err(Unusable::Newer(unknown.clone())),
+        Some(unknown) => Err(Unusable::Refused(format!(
+            "the schema is newer than this program, which does not know the migration {unknown}: start the version that applied it, or a later one"
+        ))),
         None => Ok(pending),
     }
 }
@@ -94,11 +83,12 @@ pub async fn check_writable(connection: &impl ConnectionTrait) -> Result<(), Unu
     let Some(row) = connection.query_one_raw(statement).await? else {
         return Ok(());
     };
-    if row.try_get_by_index(0)? {
-        return Err(Unusable::Standby);
-    }
-    if row.try_get_by_index(1)? {
-        return Err(Unusable::ReadOnly);
-    }
-    Ok(())
+    let reason = if row.try_get_by_index(0)? {
+        "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one"
+    } else if row.try_get_by_index(1)? {
+        "this PostgreSQL accepts no writes: set default_transaction_read_only = off, also for this user and database"
+    } else {
+        return Ok(());
+    };
+    Err(Unusable::Refused(reason.to_owned()))
 }

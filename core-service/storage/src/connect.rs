@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     Error,
-    error::is_sqlite_code,
+    error::{has_driver_code, is_sqlite_code},
     metrics::Metrics,
     session::{Connection, Driver, Session, connect_error, query_error},
 };
@@ -191,26 +191,20 @@ async fn probe(url: &str, keeps_statements: bool) -> Result<(), Error> {
 }
 
 pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
-    has_code(error, TOO_MANY_CONNECTIONS)
+    has_driver_code(error, |code| code == TOO_MANY_CONNECTIONS)
 }
 
 /// Whether the server may accept connections in a moment.
 pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
-        error => has_code(error, CANNOT_CONNECT_NOW),
+        error => has_driver_code(error, |code| code == CANNOT_CONNECT_NOW),
     }
 }
 
 /// `SQLITE_BUSY`: SQLite does not wait while the log of a file is created or removed.
 fn is_locked(error: &sqlx::Error) -> bool {
-    let error = error.as_database_error();
-    error.is_some_and(|error| error.code().is_some_and(|code| is_sqlite_code(&code, &[5])))
-}
-
-fn has_code(error: &sqlx::Error, code: &str) -> bool {
-    let database = error.as_database_error();
-    database.is_some_and(|error| error.code().as_deref() == Some(code))
+    has_driver_code(error, |code| is_sqlite_code(code, &[5]))
 }
 
 fn timed_out() -> sqlx::Error {

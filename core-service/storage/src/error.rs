@@ -115,7 +115,11 @@ impl From<DbErr> for Error {
 }
 
 fn has_code(error: &DbErr, is_meant: impl FnOnce(&str) -> bool) -> bool {
-    let database = driver_error(error).and_then(sqlx::Error::as_database_error);
+    driver_error(error).is_some_and(|error| has_driver_code(error, is_meant))
+}
+
+pub(super) fn has_driver_code(error: &sqlx::Error, is_meant: impl FnOnce(&str) -> bool) -> bool {
+    let database = error.as_database_error();
     database.is_some_and(|error| error.code().is_some_and(|code| is_meant(&code)))
 }
 

@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use jiff::SignedDuration;
 use process::clock::Clock;
-use sea_orm::{ConnectionTrait, DbBackend, sea_query::Query};
+use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::{Error, connections::Connections, group_commit::WriteCheck, lease_clock};
+use super::{Error, connections::Connections, group_commit::WriteCheck, lease_clock, rows};
 
 /// Queries on the connections of a storage. They fail after the storage is closed.
 #[derive(Clone, Debug)]
@@ -40,14 +40,10 @@ impl HealthCheck {
         if self.reader.get_database_backend() != DbBackend::Postgres {
             return Ok(SignedDuration::ZERO);
         }
-        let statement = Query::select().expr(lease_clock::now(&self.reader)).take();
+        let select = format!("SELECT {}", lease_clock::NOW_ON_POSTGRES);
         let before = clock.now();
-        let row = self.reader.query_one(&statement).await?;
+        let theirs: i64 = rows::value(&self.reader, &select).await?;
         let took = clock.now().duration_since(before);
-        let theirs: i64 = match row {
-            Some(row) => row.try_get_by_index(0)?,
-            None => return Ok(SignedDuration::ZERO),
-        };
         let half = i64::try_from(took.as_micros() / 2).unwrap_or_default();
         let ours = before.as_microsecond().saturating_add(half);
         Ok(SignedDuration::from_micros(ours.saturating_sub(theirs)))

@@ -25,10 +25,12 @@ pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> Simp
         return Expr::value(StoredInstant::from(after(*START, lease, Instant::now())));
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
-    Expr::cust(format!(
-        "CAST(extract(epoch from clock_timestamp()) * 1000000 AS BIGINT) + {microseconds}"
-    ))
+    Expr::cust(format!("{NOW_ON_POSTGRES} + {microseconds}"))
 }
+
+/// Now, by the clock of `PostgreSQL`.
+pub(super) const NOW_ON_POSTGRES: &str =
+    "CAST(extract(epoch from clock_timestamp()) * 1000000 AS BIGINT)";
 
 /// Now, as SQL: microseconds since 1970.
 pub(super) fn now(connection: &impl ConnectionTrait) -> SimpleExpr {

@@ -61,7 +61,7 @@ impl From<Unusable> for Error {
     fn from(unusable: Unusable) -> Self {
         match unusable {
             Unusable::Database(error) => error.into(),
-            other => Self::Misconfigured(other.to_string()),
+            Unusable::Refused(reason) => Self::Misconfigured(reason),
         }
     }
 }
