@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use domain::{
     event::{Object, WEBHOOK_DISABLED},
     id::{EventId, StoreId, WebhookId},
-    notification::{Outcome, is_failing_for_too_long},
+    notification::Outcome,
     webhook::DisabledReason,
 };
 use jiff::SignedDuration;
@@ -17,7 +17,7 @@ use super::{
     cancellation::cancel_notifications,
     leases::under_leases,
     outcome_plan::{self, OutcomePlan, Undelivered},
-    receiver_health::{self, SavedHealth},
+    receiver_health,
     state::{CANCELLED, DELIVERED, is_cancelled, is_leased},
 };
 use crate::prelude::*;
@@ -77,16 +77,17 @@ pub async fn apply_outcomes(
         tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
     }
 
-    let mut saved = receiver_health::save(transaction, &plan.summaries, &locked, now).await?;
+    let saved =
+        receiver_health::save(transaction, &plan.summaries, &locked, disable_after, now).await?;
     plan.cancel_retries_except(&saved.enabled);
     save_undelivered(transaction, &plan.undelivered, now).await?;
     let mut applied = AppliedOutcomes {
         attempts: plan.attempts,
-        hosts: std::mem::take(&mut saved.hosts),
+        hosts: saved.hosts,
         ..AppliedOutcomes::default()
     };
     if locked.may_be_disabled {
-        let failing = failing_for_too_long(saved, &plan.gone, disable_after, now);
+        let failing = &saved.failing - &plan.gone;
         applied.gone = disable(transaction, plan.gone, DisabledReason::Gone, now).await?;
         applied.failing = disable(transaction, failing, DisabledReason::Failing, now).await?;
     }
@@ -181,15 +182,16 @@ async fn save_undelivered(
     }
     let undelivered = padded(undelivered);
     let update = format!(
-        "UPDATE notifications SET
-            state = outcome.column3,
+        "WITH undelivered (store_id, id, new_state, retry_at) AS (VALUES {})
+        UPDATE notifications SET
+            state = new_state,
             attempts = attempts + 1,
             lease_token = NULL,
             lease_expires_at = NULL,
-            due_at = COALESCE(outcome.column4, due_at),
-            finished_at = CASE WHEN outcome.column4 IS NULL THEN $1 END
-        FROM (VALUES {}) AS outcome
-        WHERE notifications.store_id = outcome.column1 AND notifications.id = outcome.column2",
+            due_at = COALESCE(retry_at, due_at),
+            finished_at = CASE WHEN retry_at IS NULL THEN $1 END
+        FROM undelivered
+        WHERE notifications.store_id = undelivered.store_id AND notifications.id = undelivered.id",
         rows::placeholders(&mut (2..), undelivered.len(), 4)
     );
     let values = undelivered.into_iter().flat_map(|(id, undelivered)| {
@@ -204,23 +206,6 @@ async fn save_undelivered(
     let now = std::iter::once(Instant::from(now).into());
     rows::execute(transaction, &update, now.chain(values)).await?;
     Ok(())
-}
-
-fn failing_for_too_long(
-    saved: SavedHealth,
-    gone: &BTreeSet<WebhookKey>,
-    disable_after: SignedDuration,
-    now: Timestamp,
-) -> BTreeSet<WebhookKey> {
-    saved
-        .failing_since
-        .into_iter()
-        .filter(|(webhook, since)| {
-            let since = Timestamp::try_from(*since).unwrap_or(now);
-            !gone.contains(webhook) && is_failing_for_too_long(since, disable_after, now)
-        })
-        .map(|(webhook, _)| webhook)
-        .collect()
 }
 
 /// Disables webhooks and returns those that were enabled. Cancels the first batch of their

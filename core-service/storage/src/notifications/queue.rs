@@ -66,12 +66,12 @@ pub(crate) async fn move_forward(
     let due = padded(due);
     // No condition on the position: the update must lock the row in any case.
     let update = format!(
-        "UPDATE webhooks SET
-            next_due_at = CASE WHEN next_due_at <= due.column3 THEN next_due_at ELSE due.column3 END
-        FROM (VALUES {}) AS due
-        WHERE webhooks.store_id = due.column1 AND webhooks.id = due.column2
-            AND disabled_at IS NULL
-        RETURNING id",
+        "WITH due (store_id, id, due_at) AS (VALUES {})
+        UPDATE webhooks SET
+            next_due_at = CASE WHEN next_due_at <= due_at THEN next_due_at ELSE due_at END
+        FROM due
+        WHERE webhooks.store_id = due.store_id AND webhooks.id = due.id AND disabled_at IS NULL
+        RETURNING webhooks.id",
         rows::placeholders(&mut (1..), due.len(), 3)
     );
     let values = due.into_iter().flat_map(|((store_id, id), due)| {

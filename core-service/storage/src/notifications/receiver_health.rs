@@ -4,17 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
     id::{StoreId, WebhookId},
+    notification::is_failing_for_too_long,
     proven_webhooks,
     scheduling::ReceiverHealth,
 };
-use sea_orm::FromQueryResult as _;
+use jiff::SignedDuration;
 
 use crate::prelude::*;
 use crate::{
-    entity::{
-        instant::Instant,
-        webhook::{Column, Model},
-    },
+    entity::{instant::Instant, webhook::Column},
     webhooks::{self, HostOutcomes, WebhookKey, any_of},
 };
 
@@ -36,9 +34,8 @@ pub(super) type AttemptSummaries = BTreeMap<WebhookKey, AttemptSummary>;
 /// What [`save`] has found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SavedHealth {
-    /// The enabled webhooks with a failure and without a success in this batch, each with the
-    /// instant of the first failure since its last success.
-    pub(super) failing_since: Vec<(WebhookKey, Instant)>,
+    /// The enabled webhooks that have only failed for too long.
+    pub(super) failing: BTreeSet<WebhookKey>,
     /// The saved webhooks that are enabled.
     pub(super) enabled: BTreeSet<WebhookKey>,
     /// Outcomes at hosts of unproven webhooks.
@@ -108,6 +105,7 @@ pub(super) async fn save(
     transaction: &impl ConnectionTrait,
     summaries: &AttemptSummaries,
     locked: &LockedWebhooks,
+    disable_after: SignedDuration,
     now: Timestamp,
 ) -> Result<SavedHealth, Error> {
     let mut saved = SavedHealth::default();
@@ -117,18 +115,20 @@ pub(super) async fn save(
         return Ok(saved);
     }
     let update = format!(
-        "UPDATE webhooks SET
-            receiver_health = outcome.column3,
-            is_proven = outcome.column4
+        "WITH outcome (store_id, id, health, has_succeeded, last_succeeded, retry_at) AS (
+            VALUES {}
+        )
+        UPDATE webhooks SET
+            receiver_health = health,
+            is_proven = has_succeeded
                 OR (is_proven AND (failing_since IS NULL OR failing_since > $1)),
-            failing_since = CASE WHEN outcome.column5 THEN NULL
-                WHEN outcome.column4 THEN $2 ELSE COALESCE(failing_since, $2) END,
-            next_due_at = CASE
-                WHEN next_due_at <= outcome.column6 OR outcome.column6 IS NULL THEN next_due_at
-                ELSE outcome.column6 END
-        FROM (VALUES {}) AS outcome
-        WHERE webhooks.store_id = outcome.column1 AND webhooks.id = outcome.column2
-        RETURNING *",
+            failing_since = CASE WHEN last_succeeded THEN NULL
+                WHEN has_succeeded THEN $2 ELSE COALESCE(failing_since, $2) END,
+            next_due_at = CASE WHEN next_due_at <= retry_at OR retry_at IS NULL THEN next_due_at
+                ELSE retry_at END
+        FROM outcome
+        WHERE webhooks.store_id = outcome.store_id AND webhooks.id = outcome.id
+        RETURNING webhooks.store_id, webhooks.id, host, is_proven, disabled_at, failing_since",
         rows::placeholders(&mut (3..), outcomes.len(), 6)
     );
     let proof_lost_since = proven_webhooks::proof_lost_since(now);
@@ -145,21 +145,29 @@ pub(super) async fn save(
     });
     let values = instants.into_iter().chain(values);
     for row in rows::query(transaction, &update, values).await? {
-        let row = Model::from_query_result(&row, "")?;
-        let webhook = (StoreId(row.store_id), WebhookId(row.id));
-        if !row.is_proven {
-            saved.hosts.failed.insert((webhook.0, row.host));
+        let webhook = (
+            StoreId(row.try_get_by_index(0)?),
+            WebhookId(row.try_get_by_index(1)?),
+        );
+        let host = (webhook.0, row.try_get_by_index(2)?);
+        let is_proven: bool = row.try_get_by_index(3)?;
+        if !is_proven {
+            saved.hosts.failed.insert(host);
         } else if !locked.webhooks[&webhook] {
-            saved.hosts.accepted.insert((webhook.0, row.host));
+            saved.hosts.accepted.insert(host);
         }
-        if row.disabled_at.is_some() {
+        let disabled_at: Option<Instant> = row.try_get_by_index(4)?;
+        if disabled_at.is_some() {
             continue;
         }
         saved.enabled.insert(webhook);
-        if let Some(since) = row.failing_since
+        let failing_since: Option<Instant> = row.try_get_by_index(5)?;
+        if let Some(since) = failing_since
             && !summaries[&webhook].has_succeeded
+            && Timestamp::try_from(since)
+                .is_ok_and(|since| is_failing_for_too_long(since, disable_after, now))
         {
-            saved.failing_since.push((webhook, since));
+            saved.failing.insert(webhook);
         }
     }
     Ok(saved)
