@@ -84,19 +84,18 @@ mod tests {
 
     use super::*;
     use crate::{
-        entity::{event_counter, store},
+        entity::{platform_secret, store},
         events,
     };
 
     #[test]
     fn changes_are_parts_of_one_statement_of_postgresql() {
         let mut changes = Changes::default();
-        let counter = event_counter::ActiveModel {
-            store_id: Set(Uuid::now_v7()),
-            last_number: Set(7),
-            ..Default::default()
+        let secret = platform_secret::ActiveModel {
+            name: Set("name".to_owned()),
+            encrypted_secret: Set(vec![7]),
         };
-        changes.update(counter).unwrap();
+        changes.update(secret).unwrap();
         let object = Object::Delivery(DeliveryId::new());
         let event = (StoreId::new(), EventId::new(), "delivery.completed", object);
         changes.insert(events::insertion([event], Timestamp::UNIX_EPOCH).into_query());
@@ -110,8 +109,8 @@ mod tests {
         assert_eq!(
             sql,
             "WITH \"change_0\" AS \
-             (UPDATE \"event_counters\" SET \"last_number\" = $1 \
-             WHERE \"event_counters\".\"store_id\" = $2) , \
+             (UPDATE \"platform_secrets\" SET \"encrypted_secret\" = $1 \
+             WHERE \"platform_secrets\".\"name\" = $2) , \
              \"change_1\" AS \
              (INSERT INTO \"events\" (\"store_id\", \"id\", \"name\", \"object_collection\", \
              \"object_id\", \"created_at\", \"number\", \"position\") \

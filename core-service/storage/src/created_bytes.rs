@@ -4,10 +4,7 @@
 use domain::id::StoreId;
 use jiff::SignedDuration;
 
-use super::entity::{
-    created_bytes::{Column, Entity},
-    instant::Instant,
-};
+use super::entity::instant::Instant;
 use crate::prelude::*;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -45,13 +42,14 @@ pub async fn hours_after(
     store_id: StoreId,
     after: Timestamp,
 ) -> Result<Vec<(Timestamp, i64)>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::Hour.gt(Instant::from(after)))
-        .order_by_asc(Column::Hour)
-        .all(connection)
-        .await?;
-    rows.into_iter()
-        .map(|row| Ok((row.hour.try_into()?, row.bytes)))
+    let select = "SELECT hour, bytes FROM created_bytes
+        WHERE store_id = $1 AND hour > $2 ORDER BY hour";
+    let parameters = [store_id.0.into(), Instant::from(after).into()];
+    let rows = rows::query(connection, select, parameters).await?;
+    rows.iter()
+        .map(|row| {
+            let hour: Instant = row.try_get_by_index(0)?;
+            Ok((hour.try_into()?, row.try_get_by_index(1)?))
+        })
         .collect()
 }

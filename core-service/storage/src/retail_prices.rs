@@ -5,7 +5,7 @@ use domain::{
     id::{DeliveryId, StoreId},
 };
 
-use super::entity::{instant::Instant, retail_price_use::Entity};
+use super::entity::instant::Instant;
 use crate::prelude::*;
 
 /// Records that a delivery uses a quote, unless another one already uses it. Returns whether it was
@@ -32,8 +32,9 @@ pub async fn find_use(
     store_id: StoreId,
     retail_price_id: Uuid,
 ) -> Result<Option<DeliveryId>, Error> {
-    let row = Entity::find_by_id((store_id.0, retail_price_id))
-        .one(connection)
-        .await?;
-    Ok(row.map(|row| DeliveryId(row.delivery_id)))
+    let select = "SELECT delivery_id FROM retail_price_uses
+        WHERE store_id = $1 AND retail_price_id = $2";
+    let key = [store_id.0.into(), retail_price_id.into()];
+    let found = rows::find_value(connection, select, key).await?;
+    Ok(found.map(DeliveryId))
 }

@@ -9,10 +9,7 @@ use domain::{
 };
 use sea_orm::Value;
 
-use super::entity::{
-    instant::Instant,
-    slot_booking::{Column, Entity},
-};
+use super::entity::instant::Instant;
 use crate::prelude::*;
 
 /// The number of bookings of each choice of a time slot that ends after an instant.
@@ -21,19 +18,20 @@ pub async fn counts(
     (store_id, time_slot_id): (StoreId, TimeSlotId),
     after: Timestamp,
 ) -> Result<HashMap<TimeWindow, u32>, Error> {
-    let rows = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::TimeSlotId.eq(time_slot_id.0))
-        .filter(Column::EndsAt.gt(Instant::from(after)))
-        .all(connection)
-        .await?;
-    rows.into_iter()
+    let select = "SELECT starts_at, ends_at, booked FROM slot_bookings
+        WHERE store_id = $1 AND time_slot_id = $2 AND ends_at > $3";
+    let after = Instant::from(after).into();
+    let parameters = [store_id.0.into(), time_slot_id.0.into(), after];
+    let rows = rows::query(connection, select, parameters).await?;
+    rows.iter()
         .map(|row| {
+            let instant = |index| row.try_get_by_index::<Instant>(index);
             let window = TimeWindow {
-                after: row.starts_at.try_into()?,
-                before: row.ends_at.try_into()?,
+                after: instant(0)?.try_into()?,
+                before: instant(1)?.try_into()?,
             };
-            Ok((window, u32::try_from(row.booked).unwrap_or(u32::MAX)))
+            let booked: i64 = row.try_get_by_index(2)?;
+            Ok((window, u32::try_from(booked).unwrap_or(u32::MAX)))
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Rows of deliveries and their tasks, of bookings, uses of quotes, and created bytes.
+//! Rows of deliveries and their tasks, and of events.
 
 table! {
     /// Rows of `deliveries`.
@@ -48,25 +48,15 @@ table! {
 }
 
 table! {
-    /// Rows of `slot_bookings`.
-    mod slot_booking = "slot_bookings";
-    key(store_id: Uuid, time_slot_id: Uuid, starts_at: Instant, ends_at: Instant);
-    booked: i64,
-}
-
-table! {
-    /// Rows of `created_bytes`: the size of the deliveries that a store created, by hour of the last day.
-    mod created_bytes = "created_bytes";
-    key(store_id: Uuid, hour_of_day: i64);
-    /// When the hour began.
-    hour: Instant,
-    bytes: i64,
-}
-
-table! {
-    /// Rows of `retail_price_uses`.
-    mod retail_price_use = "retail_price_uses";
-    key(store_id: Uuid, retail_price_id: Uuid);
-    delivery_id: Uuid,
-    used_at: Instant,
+    /// Rows of `events`.
+    mod event = "events";
+    key(store_id: Uuid, id: Uuid);
+    name: String,
+    object_collection: String,
+    object_id: Uuid,
+    created_at: Instant,
+    /// The sequence number within the store. Assigned by the sequencer after the commit.
+    number: Option<i64>,
+    /// The sequence number over all stores, assigned with `number`.
+    position: Option<i64>,
 }

@@ -1,5 +1,5 @@
-//! The tables, a module each, in groups. The aggregates' files beside this folder
-//! convert rows to domain types and back.
+//! The tables, a module each, in groups, except those whose statements are all SQL text. The
+//! aggregates' files beside this folder convert rows to domain types and back.
 
 /// Declares a table: its name, the columns of its primary key, and the others.
 macro_rules! table {
@@ -43,7 +43,6 @@ macro_rules! table {
 
 mod api_clients;
 mod deliveries;
-mod events;
 pub(super) mod instant;
 pub(super) mod json;
 mod stores;
@@ -55,8 +54,7 @@ use sea_orm::{DbErr, QueryResult, TryGetable};
 
 pub(super) use self::{
     api_clients::{api_client, idempotency_key, platform_secret, signing_key},
-    deliveries::{created_bytes, delivery, retail_price_use, slot_booking, task},
-    events::{event, event_counter, event_sequencer},
+    deliveries::{delivery, event, task},
     stores::{geocode, price_list, store, time_slot, zone_set},
     webhooks::{attempt, notification, receiver_host, webhook},
 };

@@ -16,20 +16,16 @@ pub use self::{
     retention::remove_oldest,
     sequencer::{assign_numbers, is_any_unnumbered},
 };
-use sea_orm::InsertMany;
+use sea_orm::{InsertMany, Value};
 
 use super::entity::{
     event::{ActiveModel, Column, Entity, Model},
-    event_counter, event_sequencer,
     instant::Instant,
 };
 use crate::prelude::*;
 
 const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";
-
-/// The key of the only row of `event_sequencers`.
-const SEQUENCER_ROW: i64 = 1;
 
 /// Inserts events without numbers, which the sequencer assigns.
 pub async fn insert(
@@ -126,13 +122,8 @@ pub async fn bounds(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
 ) -> Result<LogBounds, Error> {
-    let row = event_counter::Entity::find_by_id(store_id.0)
-        .one(connection)
-        .await?;
-    Ok(row.map_or(LogBounds::default(), |row| LogBounds {
-        retained_after: row.retained_after,
-        last: row.last_number,
-    }))
+    let select = "SELECT retained_after, last_number FROM event_counters WHERE store_id = $1";
+    read_bounds(connection, select, &[store_id.0.into()]).await
 }
 
 /// The events of all stores after a position, in order: for the platform's own programs.
@@ -149,13 +140,23 @@ pub async fn list_of_all_stores(
 
 /// The bounds of the log over all stores.
 pub async fn bounds_of_all_stores(connection: &impl ConnectionTrait) -> Result<LogBounds, Error> {
-    let row = event_sequencer::Entity::find_by_id(SEQUENCER_ROW)
-        .one(connection)
-        .await?;
-    Ok(row.map_or(LogBounds::default(), |row| LogBounds {
-        retained_after: row.retained_after,
-        last: row.last_position,
-    }))
+    let select = "SELECT retained_after, last_position FROM event_sequencers";
+    read_bounds(connection, select, &[]).await
+}
+
+async fn read_bounds(
+    connection: &impl ConnectionTrait,
+    select: &str,
+    parameters: &[Value],
+) -> Result<LogBounds, Error> {
+    let rows = rows::query(connection, select, parameters.to_vec()).await?;
+    let Some(row) = rows.first() else {
+        return Ok(LogBounds::default());
+    };
+    Ok(LogBounds {
+        retained_after: row.try_get_by_index(0)?,
+        last: row.try_get_by_index(1)?,
+    })
 }
 
 fn object(row: &Model) -> Result<Object, Error> {

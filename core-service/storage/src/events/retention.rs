@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sea_orm::sea_query::ExprTrait as _;
-
 use crate::entity::{
     event::{Column, Entity},
-    event_counter, event_sequencer,
     instant::Instant,
 };
 use crate::prelude::*;
@@ -33,11 +30,8 @@ pub async fn remove_oldest(
         return Ok(0);
     };
     // First: the sequencer, too, locks this row before those of the stores.
-    event_sequencer::Entity::update_many()
-        .col_expr(event_sequencer::Column::RetainedAfter, Expr::value(last))
-        .filter(Expr::col(event_sequencer::Column::RetainedAfter).lt(last))
-        .exec(transaction)
-        .await?;
+    let update = "UPDATE event_sequencers SET retained_after = $1 WHERE retained_after < $1";
+    rows::execute(transaction, update, [last.into()]).await?;
     let removed = Entity::delete_many()
         .filter(Column::Position.lte(last))
         .exec_with_returning(transaction)
@@ -50,13 +44,9 @@ pub async fn remove_oldest(
         *newest = std::cmp::max(number, *newest);
     }
     for (store_id, number) in retained_after {
-        use event_counter::{Column, Entity};
-        Entity::update_many()
-            .col_expr(Column::RetainedAfter, Expr::value(number))
-            .filter(Column::StoreId.eq(store_id))
-            .filter(Column::RetainedAfter.lt(number))
-            .exec(transaction)
-            .await?;
+        let update = "UPDATE event_counters SET retained_after = $2
+            WHERE store_id = $1 AND retained_after < $2";
+        rows::execute(transaction, update, [store_id.into(), number.into()]).await?;
     }
     Ok(removed.len())
 }

@@ -8,15 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use sea_orm::sea_query::ExprTrait as _;
-
-use crate::entity::{
-    event,
-    event_sequencer::{Column, Entity},
-};
+use crate::entity::event;
 use crate::prelude::*;
-
-use super::SEQUENCER_ROW;
 
 /// Whether any event has no number yet.
 pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
@@ -30,16 +23,18 @@ pub async fn assign_numbers(
     transaction: &impl ConnectionTrait,
     limit: usize,
 ) -> Result<Option<usize>, Error> {
-    let sequencer = Entity::find_by_id(SEQUENCER_ROW)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .one(transaction)
-        .await?;
-    let Some(sequencer) = sequencer else {
+    let lock = match transaction.get_database_backend() {
+        DbBackend::Postgres => "FOR UPDATE SKIP LOCKED",
+        _ => "",
+    };
+    let select = format!("SELECT last_position FROM event_sequencers {lock}");
+    let found: Option<i64> = rows::find_value(transaction, &select, []).await?;
+    let Some(last_position) = found else {
         return Ok(None);
     };
 
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let parameters = [sequencer.last_position.into(), limit.into()];
+    let parameters = [last_position.into(), limit.into()];
     let numbered = rows::query(transaction, ASSIGN_NUMBERS, parameters).await?;
 
     let mut last_numbers: BTreeMap<Uuid, i64> = BTreeMap::new();
@@ -60,14 +55,8 @@ pub async fn assign_numbers(
         rows::execute(transaction, &save, values).await?;
     }
     let count = i64::try_from(numbered.len()).unwrap_or(i64::MAX);
-    Entity::update_many()
-        .col_expr(
-            Column::LastPosition,
-            Expr::col(Column::LastPosition).add(count),
-        )
-        .filter(Column::Id.eq(SEQUENCER_ROW))
-        .exec(transaction)
-        .await?;
+    let update = "UPDATE event_sequencers SET last_position = last_position + $1";
+    rows::execute(transaction, update, [count.into()]).await?;
     Ok(Some(numbered.len()))
 }
 
