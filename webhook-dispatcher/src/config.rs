@@ -2,13 +2,14 @@
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
+use anyhow::{Context as _, ensure};
 use clap::Parser;
 use core_client::{CoreConfig, CoreUrl};
 use egress::Policy;
 use http::HeaderName;
 use process::{
-    command_line, duration, listen::ListenError, logs::LogConfig, number, redacted::Redacted,
-    reloading::Reloading, secret_file, tls, traces::TraceConfig,
+    command_line, duration, logs::LogConfig, number, redacted::Redacted, reloading::Reloading,
+    secret_file, traces::TraceConfig,
 };
 
 /// The secret has an environment variable but no flag: command lines are visible to all users.
@@ -100,64 +101,44 @@ pub struct Config {
     pub send_timeout: Duration,
 }
 
-/// Why the dispatcher cannot start with a configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    #[error(transparent)]
-    Core(#[from] core_client::Error),
-    #[error("no api client: set --client-key")]
-    NoClientKey,
-    #[error("no client secret: set --client-secret-file or {CLIENT_SECRET}")]
-    NoClientSecret,
-    #[error("cannot read the client secret")]
-    ClientSecretFile(#[from] secret_file::Error),
-    #[error(transparent)]
-    HealthListen(#[from] ListenError),
-    #[error(
-        "platform name `{0}` is not valid in a header name: use 1 to 64 letters, digits and hyphens"
-    )]
-    PlatformName(String),
-    #[error(transparent)]
-    Tls(#[from] tls::Error),
-}
-
 impl Config {
     const MAX_IN_FLIGHT: NonZeroU32 = NonZeroU32::new(256).expect("256 is not zero");
 
     /// `X-<Platform>-Signature`.
-    pub(crate) fn signature_header(&self) -> Result<HeaderName, ConfigError> {
-        let invalid = || ConfigError::PlatformName(self.platform_name.clone());
-        let is_valid = (1..=64).contains(&self.platform_name.len())
-            && self
-                .platform_name
+    pub(crate) fn signature_header(&self) -> anyhow::Result<HeaderName> {
+        let name = &self.platform_name;
+        let is_valid = (1..=64).contains(&name.len())
+            && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if !is_valid {
-            return Err(invalid());
-        }
-        format!("x-{}-signature", self.platform_name)
-            .parse()
-            .map_err(|_| invalid())
+        ensure!(
+            is_valid,
+            "platform name `{name}` is not valid in a header name: use 1 to 64 letters, digits and hyphens"
+        );
+        Ok(format!("x-{name}-signature").parse()?)
     }
 
     /// The API client's key and secret.
-    pub(crate) fn credentials(&self) -> Result<(String, SecretSource), ConfigError> {
-        let key = self.client_key.clone().ok_or(ConfigError::NoClientKey)?;
+    pub(crate) fn credentials(&self) -> anyhow::Result<(String, SecretSource)> {
+        let key = self.client_key.clone();
+        let key = key.context("no api client: set --client-key")?;
         Ok((key, self.secret()?))
     }
 
-    fn secret(&self) -> Result<SecretSource, ConfigError> {
+    fn secret(&self) -> anyhow::Result<SecretSource> {
         if let (None, Some(path)) = (&self.client_secret, self.client_secret_file.clone()) {
             let files = vec![path.clone()];
-            let read = move || client_secret(&secret_file::read(&path)?);
+            let read = move || {
+                let text = secret_file::read(&path).context("cannot read the client secret")?;
+                client_secret(&text)
+            };
             return Ok(Arc::new(Reloading::open(files, read)?));
         }
-        let secret = match &self.client_secret {
-            Some(secret) => secret.clone(),
-            None => std::env::var_os(CLIENT_SECRET)
-                .and_then(|text| text.into_string().ok())
-                .ok_or(ConfigError::NoClientSecret)
-                .and_then(|text| client_secret(&text))?,
+        let secret = if let Some(secret) = &self.client_secret {
+            secret.clone()
+        } else {
+            let text = std::env::var_os(CLIENT_SECRET).and_then(|text| text.into_string().ok());
+            client_secret(&text.unwrap_or_default())?
         };
         // Without files it is never read again.
         let read = move || Ok(secret.clone());
@@ -172,13 +153,15 @@ impl Default for Config {
 }
 
 /// The secret of the dispatcher's API client; that of a file is read again when it changes.
-pub(crate) type SecretSource = Arc<Reloading<Redacted<String>, ConfigError>>;
+pub(crate) type SecretSource = Arc<Reloading<Redacted<String>>>;
 
-fn client_secret(text: &str) -> Result<Redacted<String>, ConfigError> {
-    match text.trim() {
-        "" => Err(ConfigError::NoClientSecret),
-        secret => Ok(secret.to_owned().into()),
-    }
+fn client_secret(text: &str) -> anyhow::Result<Redacted<String>> {
+    let secret = text.trim();
+    ensure!(
+        !secret.is_empty(),
+        "no client secret: set --client-secret-file or {CLIENT_SECRET}"
+    );
+    Ok(secret.to_owned().into())
 }
 
 #[cfg(test)]

@@ -25,6 +25,6 @@ mod test_send;
 #[cfg(test)]
 mod unresponsive_listener;
 
-pub use config::{Config, ConfigError};
+pub use config::Config;
 pub use core_client::{CoreConfig, CoreUrl};
 pub use service::WebhookDispatcher;

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use egress::{Policy, UrlError};
 use http::{
@@ -15,7 +16,7 @@ use proto::{
     iri::{self, Collection},
 };
 
-use crate::signature::{self, SecretError, SignatureMetadata};
+use crate::signature::{self, SignatureMetadata};
 
 const USER_AGENT_VALUE: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
@@ -34,14 +35,9 @@ pub(crate) enum RequestError {
     Url(#[from] UrlError),
     #[error("the webhook's url cannot be used in a request")]
     Uri(#[from] http::uri::InvalidUri),
-    #[error("the notification's name `{0}` has no id")]
-    Name(String),
-    #[error("the webhook has no secret")]
-    NoSecret,
+    /// A defect of core, not of the receiver.
     #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error("a signature is not a valid header value")]
-    Header(#[from] http::header::InvalidHeaderValue),
+    Notification(#[from] anyhow::Error),
 }
 
 impl RequestTemplate {
@@ -55,7 +51,9 @@ impl RequestTemplate {
         let metadata = SignatureMetadata {
             id: Collection::Notifications
                 .id(&notification.name)
-                .ok_or_else(|| RequestError::Name(notification.name.clone()))?,
+                .with_context(|| {
+                    format!("the notification's name `{}` has no id", notification.name)
+                })?,
             timestamp: now
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .unwrap_or_default()
@@ -63,7 +61,8 @@ impl RequestTemplate {
         };
 
         let body = signature::body(&iri::of(&notification.object), &notification.event);
-        let first = notification.secrets.first().ok_or(RequestError::NoSecret)?;
+        let first = notification.secrets.first();
+        let first = first.context("the webhook has no secret")?;
         let platform_signature = signature::platform_signature(&body, first);
         let signatures = metadata.signatures(&body, &notification.secrets)?;
 
@@ -73,13 +72,19 @@ impl RequestTemplate {
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
-        headers.insert(&self.signature_header, platform_signature.try_into()?);
-        headers.insert("webhook-id", metadata.id.to_string().try_into()?);
+        headers.insert(&self.signature_header, header(platform_signature)?);
+        headers.insert("webhook-id", header(metadata.id.to_string())?);
         headers.insert("webhook-timestamp", metadata.timestamp.into());
-        headers.insert("webhook-signature", signatures.try_into()?);
+        headers.insert("webhook-signature", header(signatures)?);
         traces::inject(headers);
         Ok(request)
     }
+}
+
+fn header(value: String) -> anyhow::Result<HeaderValue> {
+    value
+        .try_into()
+        .context("a signature is not a valid header value")
 }
 
 #[cfg(test)]

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use process::tls;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::ConfigError;
-
 /// Loads the system's certificate authorities and those in PEM files.
-pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> Result<RootCertStore, ConfigError> {
+pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> anyhow::Result<RootCertStore> {
     let mut roots = tls::system_authorities();
     roots.extend(tls::authorities(webhook_ca_files)?.roots);
     if roots.is_empty() {
@@ -18,7 +16,7 @@ pub(crate) fn load(webhook_ca_files: &[PathBuf]) -> Result<RootCertStore, Config
 }
 
 /// TLS settings that verify receivers against the certificate authorities.
-pub(crate) fn client_config(roots: RootCertStore) -> Result<ClientConfig, ConfigError> {
+pub(crate) fn client_config(roots: RootCertStore) -> anyhow::Result<ClientConfig> {
     let builder = tls::client(roots).map_err(tls::setup_error)?;
     Ok(builder.with_no_client_auth())
 }

@@ -27,15 +27,10 @@ impl SendError {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
-            // These request errors are core's, not the receiver's, and logged as such. No failure
-            // code exists for them: they are retried like any other.
-            Self::Request(
-                RequestError::Name(_)
-                | RequestError::NoSecret
-                | RequestError::Secret(_)
-                | RequestError::Header(_),
-            )
-            | Self::IncompleteResponse(_) => Failure::Protocol,
+            // A defect of core has no failure code: it is retried like any other failure.
+            Self::Request(RequestError::Notification(_)) | Self::IncompleteResponse(_) => {
+                Failure::Protocol
+            }
             Self::NoResponse(error) => failure_without_response(error),
             Self::Status(_) => Failure::Status,
             Self::Timeout(_) => Failure::Timeout,

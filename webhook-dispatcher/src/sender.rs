@@ -18,7 +18,7 @@ use proto::{Notification, Outcome, outcome::Failure};
 use rustls::client::Resumption;
 
 use crate::{
-    Config, ConfigError,
+    Config,
     address_guard::{AddressGuard, Usage},
     attempt::Attempt,
     connector::Connector,
@@ -62,7 +62,7 @@ impl Sender {
         config: &Config,
         tls: rustls::ClientConfig,
         resolver: Resolver,
-    ) -> Result<Self, ConfigError> {
+    ) -> anyhow::Result<Self> {
         let template = RequestTemplate {
             policy: config.egress.clone(),
             signature_header: config.signature_header()?,

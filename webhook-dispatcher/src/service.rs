@@ -19,7 +19,7 @@ use tokio_util::{
 };
 
 use crate::{
-    Config, ConfigError, config::SecretSource, connections::Connections, core_session::CoreSession,
+    Config, config::SecretSource, connections::Connections, core_session::CoreSession,
     readiness::DispatcherReadiness, resolver::Resolver, root_certificates, sender::Sender,
     stream_opener::StreamOpener,
 };
@@ -37,14 +37,14 @@ pub struct WebhookDispatcher {
 
 impl WebhookDispatcher {
     /// Like [`WebhookDispatcher::new`], and binds the health listener if it is configured.
-    pub fn bind(config: &Config) -> Result<Self, ConfigError> {
+    pub fn bind(config: &Config) -> anyhow::Result<Self> {
         let mut dispatcher = Self::new(config)?;
         dispatcher.health = HealthListener::bind(config.health_listen)?;
         Ok(dispatcher)
     }
 
     /// Validates the configuration. Does not connect.
-    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+    pub fn new(config: &Config) -> anyhow::Result<Self> {
         let cores = Cores::new(&config.core_urls, &config.core)?;
         let (key, secret) = config.credentials()?;
         let roots = root_certificates::load(&config.webhook_ca_files)?;

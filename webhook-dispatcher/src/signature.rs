@@ -1,5 +1,6 @@
 //! The body of a notification, and its platform and Standard Webhooks signatures.
 
+use anyhow::Context as _;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
@@ -43,18 +44,9 @@ pub(crate) struct SignatureMetadata {
     pub timestamp: u64,
 }
 
-/// A secret that is not the Base64 of 32 bytes. Does not contain the secret.
-#[derive(Debug, thiserror::Error)]
-#[error("the webhook has a secret that is not the base64 of 32 bytes")]
-pub(crate) struct SecretError;
-
 impl SignatureMetadata {
     /// The value of `webhook-signature`: one entry for each secret, keyed with its decoded bytes.
-    pub(crate) fn signatures(
-        &self,
-        body: &[u8],
-        secrets: &[String],
-    ) -> Result<String, SecretError> {
+    pub(crate) fn signatures(&self, body: &[u8], secrets: &[String]) -> anyhow::Result<String> {
         let prefix = format!("{}.{}.", self.id, self.timestamp);
         let entries: Vec<_> = secrets
             .iter()
@@ -63,14 +55,16 @@ impl SignatureMetadata {
                 let signature = hmac_sha256(&key, &[prefix.as_bytes(), body]);
                 Ok(format!("v1,{}", STANDARD.encode(signature)))
             })
-            .collect::<Result<_, SecretError>>()?;
+            .collect::<anyhow::Result<_>>()?;
         Ok(entries.join(" "))
     }
 }
 
-fn decode(secret: &str) -> Result<[u8; 32], SecretError> {
-    let bytes = STANDARD.decode(secret).map_err(|_| SecretError)?;
-    bytes.try_into().map_err(|_| SecretError)
+/// The error does not contain the secret.
+fn decode(secret: &str) -> anyhow::Result<[u8; 32]> {
+    let key = STANDARD.decode(secret).ok();
+    key.and_then(|key| key.try_into().ok())
+        .context("the webhook has a secret that is not the base64 of 32 bytes")
 }
 
 fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use anyhow::{Context as _, ensure};
 use http::Uri;
-use process::{local_calls::LocalChannel, reloading::Reloading, tls};
+use process::{local_calls::LocalChannel, reloading::Reloading};
 use rustls::ClientConfig;
 use tonic::{
     Status,
@@ -40,19 +41,6 @@ const MAX_HEADER_BYTES: u32 = 1024 * 1024;
 /// Calls a core: in the same process, or over a connection.
 pub type Channel = Either<LocalChannel, transport::Channel>;
 
-/// Why a set of core URLs cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("no core url given: set --core-url")]
-    NoCore,
-    #[error(
-        "tokens and secrets would be sent unencrypted to {0}: use https, or set --allow-plaintext-core"
-    )]
-    Plaintext(CoreUrl),
-    #[error("TLS for calls to cores cannot be set up")]
-    Tls(#[from] tls::Error),
-}
-
 /// The cores to call, by URL.
 #[derive(Clone, Debug)]
 pub struct Cores {
@@ -63,18 +51,17 @@ pub struct Cores {
 
 impl Cores {
     /// Validates the URLs and loads the TLS files. Does not connect.
-    pub fn new(urls: &[CoreUrl], config: &CoreConfig) -> Result<Self, Error> {
-        if urls.is_empty() {
-            return Err(Error::NoCore);
-        }
-        let plaintext = urls
-            .iter()
-            .find(|url| !(url.is_tls() || url.is_loopback() || config.allow_plaintext_core));
-        if let Some(url) = plaintext {
-            return Err(Error::Plaintext(url.clone()));
+    pub fn new(urls: &[CoreUrl], config: &CoreConfig) -> anyhow::Result<Self> {
+        ensure!(!urls.is_empty(), "no core url given: set --core-url");
+        for url in urls {
+            ensure!(
+                url.is_tls() || url.is_loopback() || config.allow_plaintext_core,
+                "tokens and secrets would be sent unencrypted to {url}: use https, or set --allow-plaintext-core"
+            );
         }
         let tls = if urls.iter().any(CoreUrl::is_tls) {
-            Some(Arc::new(open(config)?))
+            let tls = open(config).context("TLS for calls to cores cannot be set up")?;
+            Some(Arc::new(tls))
         } else {
             None
         };
