@@ -1,13 +1,13 @@
 //! Counts requests per key against a quota, in bounded memory.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
-
-use governor::{
-    Quota, RateLimiter,
-    clock::{Clock, DefaultClock},
-    middleware::StateInformationMiddleware,
-    state::{InMemoryState, NotKeyed},
+use std::{
+    hash::Hash,
+    num::NonZeroU32,
+    sync::Arc,
+    time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use crate::RateLimit;
 
@@ -37,17 +37,17 @@ pub struct Decision {
     pub retry_after: Option<Duration>,
 }
 
-type Bucket<C> = RateLimiter<NotKeyed, InMemoryState, C, StateInformationMiddleware>;
-
 /// Limits requests per key; disabled if the limit is off.
-pub struct Limiter<K, C: Clock = DefaultClock>(Option<Buckets<K, C>>);
+pub struct Limiter<K>(Option<Buckets<K>>);
 
-struct Buckets<K, C: Clock> {
+struct Buckets<K> {
     policy: &'static str,
-    quota: Quota,
+    quota: NonZeroU32,
     window: Duration,
-    clock: C,
-    by_key: moka::sync::Cache<K, Arc<Bucket<C>>>,
+    /// One request of the quota is replenished in each interval.
+    interval: Duration,
+    /// When all of a key's quota is available again.
+    full_at: moka::sync::Cache<K, Arc<Mutex<Instant>>>,
 }
 
 impl<K> Limiter<K>
@@ -55,58 +55,58 @@ where
     K: Clone + Eq + Hash + Send + Sync + 'static,
 {
     pub fn new(policy: &'static str, limit: RateLimit) -> Self {
-        Self::with_clock(policy, limit, DefaultClock::default())
-    }
-}
-
-impl<K, C> Limiter<K, C>
-where
-    K: Clone + Eq + Hash + Send + Sync + 'static,
-    C: Clock + Clone + Send + Sync + 'static,
-    C::Instant: Send + Sync,
-{
-    fn with_clock(policy: &'static str, limit: RateLimit, clock: C) -> Self {
         let RateLimit::PerWindow { requests, window } = limit else {
             return Self(None);
         };
-        let quota = Quota::with_period(window / requests.get());
-        Self(quota.map(|quota| {
-            Buckets {
-                policy,
-                quota: quota.allow_burst(requests),
-                window,
-                clock,
-                // A bucket that is unused for a window is full again, like a new one.
-                by_key: moka::sync::Cache::builder()
-                    .max_capacity(MAX_KEYS)
-                    .time_to_idle(window)
-                    .build(),
-            }
-        }))
+        let interval = window / requests.get();
+        let buckets = || Buckets {
+            policy,
+            quota: requests,
+            window,
+            interval,
+            // A key that is unused for a window has all of its quota again, like a new one.
+            full_at: moka::sync::Cache::builder()
+                .max_capacity(MAX_KEYS)
+                .time_to_idle(window)
+                .build(),
+        };
+        Self((!interval.is_zero()).then(buckets))
     }
 
     /// Counts a request; none if the limiter is disabled.
     pub fn check(&self, key: K) -> Option<Decision> {
-        let buckets = self.0.as_ref()?;
-        let Buckets { quota, clock, .. } = buckets;
-        let bucket = buckets.by_key.get_with(key, || {
-            let bucket = RateLimiter::direct_with_clock(*quota, clock.clone());
-            Arc::new(bucket.with_middleware())
-        });
-        let (remaining, retry_after) = match bucket.check() {
-            Ok(state) => (state.remaining_burst_capacity(), None),
-            Err(not_until) => (0, Some(not_until.wait_time_from(clock.now()))),
+        self.check_at(key, Instant::now())
+    }
+
+    /// Counts a request by the generic cell rate algorithm (GCRA).
+    fn check_at(&self, key: K, now: Instant) -> Option<Decision> {
+        let Buckets {
+            policy,
+            quota,
+            window,
+            interval,
+            full_at,
+        } = self.0.as_ref()?;
+        let full_at = full_at.get_with(key, || Arc::new(Mutex::new(now)));
+        let mut full_at = full_at.lock();
+        let next_full_at = (*full_at).max(now) + *interval;
+        let until_full = next_full_at.saturating_duration_since(now);
+        let quota = quota.get();
+        let (used, retry_after) = match until_full.saturating_sub(*interval * quota) {
+            Duration::ZERO => {
+                *full_at = next_full_at;
+                let used = until_full.as_nanos().div_ceil(interval.as_nanos());
+                (u32::try_from(used).unwrap_or(quota), None)
+            }
+            wait => (quota, Some(wait)),
         };
-        let burst = quota.burst_size().get();
-        let used = burst.saturating_sub(remaining);
-        let until_full = quota.replenish_interval().saturating_mul(used);
         Some(Decision {
             status: Status {
-                policy: buckets.policy,
-                quota: burst,
-                window: buckets.window.as_secs(),
-                remaining,
-                reset: seconds_rounded_up(retry_after.unwrap_or(until_full)),
+                policy,
+                quota,
+                window: window.as_secs(),
+                remaining: quota.saturating_sub(used),
+                reset: seconds_rounded_up(retry_after.unwrap_or(*interval * used)),
             },
             retry_after,
         })
@@ -121,12 +121,10 @@ pub fn seconds_rounded_up(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use governor::clock::FakeRelativeClock;
-
     use super::*;
 
-    fn limiter(limit: &str, clock: &FakeRelativeClock) -> Limiter<&'static str, FakeRelativeClock> {
-        Limiter::with_clock("test", limit.parse().unwrap(), clock.clone())
+    fn limiter(limit: &str) -> Limiter<&'static str> {
+        Limiter::new("test", limit.parse().unwrap())
     }
 
     fn status(remaining: u32, reset: u64) -> Status {
@@ -141,8 +139,9 @@ mod tests {
 
     #[test]
     fn a_quota_is_used_up_and_replenished_evenly() {
-        let clock = FakeRelativeClock::default();
-        let limiter = limiter("3/1m", &clock);
+        let limiter = limiter("3/1m");
+        let start = Instant::now();
+        let check = |key, seconds| limiter.check_at(key, start + Duration::from_secs(seconds));
         let allowed = |remaining, reset| {
             Some(Decision {
                 status: status(remaining, reset),
@@ -156,23 +155,20 @@ mod tests {
             })
         };
 
-        assert_eq!(limiter.check("a"), allowed(2, 20));
-        assert_eq!(limiter.check("a"), allowed(1, 40));
-        assert_eq!(limiter.check("a"), allowed(0, 60));
-        assert_eq!(limiter.check("a"), exhausted(20));
-        assert_eq!(limiter.check("b"), allowed(2, 20));
-        clock.advance(Duration::from_secs(15));
-        assert_eq!(limiter.check("a"), exhausted(5));
-        clock.advance(Duration::from_secs(5));
-        assert_eq!(limiter.check("a"), allowed(0, 60));
-        assert_eq!(limiter.check("a"), exhausted(20));
-        clock.advance(Duration::from_hours(1));
-        assert_eq!(limiter.check("a"), allowed(2, 20));
+        assert_eq!(check("a", 0), allowed(2, 20));
+        assert_eq!(check("a", 0), allowed(1, 40));
+        assert_eq!(check("a", 0), allowed(0, 60));
+        assert_eq!(check("a", 0), exhausted(20));
+        assert_eq!(check("b", 0), allowed(2, 20));
+        assert_eq!(check("a", 15), exhausted(5));
+        assert_eq!(check("a", 20), allowed(0, 60));
+        assert_eq!(check("a", 20), exhausted(20));
+        assert_eq!(check("a", 3620), allowed(2, 20));
     }
 
     #[test]
     fn no_request_is_counted_if_the_limit_is_off() {
-        let limiter = limiter("off", &FakeRelativeClock::default());
+        let limiter = limiter("off");
 
         assert_eq!(limiter.check("a"), None);
     }

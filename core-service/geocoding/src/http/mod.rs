@@ -12,16 +12,15 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 
 use domain::store::Country;
 use futures_util::{FutureExt, future::BoxFuture};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use http::StatusCode;
 use process::logs::error_chain;
 use tokio::{
     sync::Mutex,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout, timeout_at},
 };
 use url::Url;
 
@@ -41,10 +40,9 @@ pub struct HttpGeocoder {
     /// Of results; BCP 47.
     language: String,
     client: Client,
-    rate_limiter: DefaultDirectRateLimiter,
-    /// Locked by the one request that waits for the rate limiter. The next one of each store queues
-    /// for it, in order of arrival.
-    rate_limit_turn: Mutex<()>,
+    /// When the rate limit permits the next request. Locked by the one request that waits for that;
+    /// the next one of each store queues for it, in order of arrival.
+    next_permitted_at: Mutex<Instant>,
     queues: Queues,
 }
 
@@ -61,7 +59,6 @@ impl HttpGeocoder {
     /// can't be set up.
     pub fn new(spec: &HttpGeocoderSpec, language: &str, name: &str) -> Result<Self, rustls::Error> {
         let options = &spec.options;
-        let rate = Quota::per_second(options.rate).allow_burst(NonZeroU32::MIN);
         let language = options.language.as_deref().unwrap_or(language);
         Ok(Self {
             spec: spec.clone(),
@@ -74,8 +71,7 @@ impl HttpGeocoder {
                     max_response_bytes: MAX_RESPONSE_BYTES,
                 },
             )?,
-            rate_limiter: RateLimiter::direct(rate),
-            rate_limit_turn: Mutex::new(()),
+            next_permitted_at: Mutex::new(Instant::now()),
             queues: Queues::new(options.concurrency.get().into()),
         })
     }
@@ -188,8 +184,10 @@ impl HttpGeocoder {
     async fn wait_for_rate_limit(&self, queue: &Queue) -> Result<(), Failure> {
         let permitted = async {
             let _turn_in_store = queue.rate_limit.lock().await;
-            let _turn = self.rate_limit_turn.lock().await;
-            self.rate_limiter.until_ready().await;
+            let mut next_permitted_at = self.next_permitted_at.lock().await;
+            sleep_until(*next_permitted_at).await;
+            let interval = Duration::from_secs(1) / self.spec.options.rate.get();
+            *next_permitted_at = Instant::now() + interval;
         };
         // Leaves half of the timeout for the request.
         timeout(
