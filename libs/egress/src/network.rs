@@ -16,23 +16,6 @@ pub struct Network {
 }
 
 impl Network {
-    pub(crate) const fn v4(octets: [u8; 4], prefix: u8) -> Self {
-        let [a, b, c, d] = octets;
-        Self {
-            first: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-            prefix,
-        }
-    }
-
-    /// An IPv6 network from the leading two segments of its first address.
-    pub(crate) const fn v6(leading: [u16; 2], prefix: u8) -> Self {
-        let [a, b] = leading;
-        Self {
-            first: IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0)),
-            prefix,
-        }
-    }
-
     /// Whether the address is in this network.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();

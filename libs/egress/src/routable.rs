@@ -1,42 +1,50 @@
 //! Distinguishes public from special-purpose addresses by the IANA registries.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::LazyLock,
+};
 
 use crate::Network;
 
 /// The networks that the registries list as not globally reachable, and the address of Azure's
 /// platform services.
-const NOT_GLOBAL: [Network; 19] = [
-    Network::v4([0, 0, 0, 0], 8),        // this network
-    Network::v4([10, 0, 0, 0], 8),       // private
-    Network::v4([100, 64, 0, 0], 10),    // carrier-grade NAT
-    Network::v4([127, 0, 0, 0], 8),      // loopback
-    Network::v4([168, 63, 129, 16], 32), // Azure's platform services
-    Network::v4([169, 254, 0, 0], 16),   // link-local, cloud metadata
-    Network::v4([172, 16, 0, 0], 12),    // private
-    Network::v4([192, 0, 0, 0], 24),     // protocol assignments
-    Network::v4([192, 0, 2, 0], 24),     // documentation
-    Network::v4([192, 88, 99, 0], 24),   // 6to4 relays
-    Network::v4([192, 168, 0, 0], 16),   // private
-    Network::v4([198, 18, 0, 0], 15),    // benchmarking
-    Network::v4([198, 51, 100, 0], 24),  // documentation
-    Network::v4([203, 0, 113, 0], 24),   // documentation
-    Network::v4([224, 0, 0, 0], 4),      // multicast
-    Network::v4([240, 0, 0, 0], 4),      // reserved, broadcast
-    Network::v6([0x2001, 0], 23),        // protocol assignments, Teredo
-    Network::v6([0x2001, 0xdb8], 32),    // documentation
-    Network::v6([0x3fff, 0], 20),        // documentation
-];
-
-/// The IPv6 addresses that are allocated for global unicast.
-const GLOBAL_V6: Network = Network::v6([0x2000, 0], 3);
+static NOT_GLOBAL: LazyLock<Vec<Network>> = LazyLock::new(|| {
+    let networks = [
+        "0.0.0.0/8",       // this network
+        "10.0.0.0/8",      // private
+        "100.64.0.0/10",   // carrier-grade NAT
+        "127.0.0.0/8",     // loopback
+        "168.63.129.16",   // Azure's platform services
+        "169.254.0.0/16",  // link-local, cloud metadata
+        "172.16.0.0/12",   // private
+        "192.0.0.0/24",    // protocol assignments
+        "192.0.2.0/24",    // documentation
+        "192.88.99.0/24",  // 6to4 relays
+        "192.168.0.0/16",  // private
+        "198.18.0.0/15",   // benchmarking
+        "198.51.100.0/24", // documentation
+        "203.0.113.0/24",  // documentation
+        "224.0.0.0/4",     // multicast
+        "240.0.0.0/4",     // reserved, broadcast
+        "2001::/23",       // protocol assignments, Teredo
+        "2001:db8::/32",   // documentation
+        "3fff::/20",       // documentation
+    ];
+    let parse = |text: &str| text.parse().expect("the text is a network");
+    networks.into_iter().map(parse).collect()
+});
 
 /// Whether an address is on the public internet.
 ///
 /// IPv4-mapped, 6to4 and NAT64 addresses are classified by the embedded IPv4 address.
 pub(crate) fn is_globally_routable(ip: IpAddr) -> bool {
     let ip = embedded_v4(ip).unwrap_or(ip);
-    let may_be_global = ip.is_ipv4() || GLOBAL_V6.contains(ip);
+    let may_be_global = match ip {
+        IpAddr::V4(_) => true,
+        // 2000::/3, what is allocated for global unicast.
+        IpAddr::V6(ip) => ip.to_bits() >> 125 == 0b001,
+    };
     may_be_global && !NOT_GLOBAL.iter().any(|network| network.contains(ip))
 }
 
