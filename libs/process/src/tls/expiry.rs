@@ -121,35 +121,16 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 
 /// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ` (RFC 5280 §4.1.2.5).
 fn instant(tag: u8, text: &[u8]) -> Option<Timestamp> {
-    let (year, rest) = match tag {
-        UTC_TIME => {
-            let (year, rest) = text.split_at_checked(2)?;
-            let year = number(year)?;
-            (if year < 50 { 2000 + year } else { 1900 + year }, rest)
-        }
-        GENERALIZED_TIME => {
-            let (year, rest) = text.split_at_checked(4)?;
-            (number(year)?, rest)
-        }
+    let text = str::from_utf8(text).ok()?;
+    let century = match tag {
+        UTC_TIME if text < "50" => "20",
+        UTC_TIME => "19",
+        GENERALIZED_TIME => "",
         _ => return None,
     };
-    let fields = rest.strip_suffix(b"Z")?;
-    let fields: Vec<_> = fields.chunks(2).map(number).collect::<Option<_>>()?;
-    let fields: Vec<i8> = fields
-        .into_iter()
-        .map(|field| i8::try_from(field).ok())
-        .collect::<Option<_>>()?;
-    let [month, day, hour, minute, second] = fields[..] else {
-        return None;
-    };
-    let date = civil::DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
-    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
-}
-
-fn number(digits: &[u8]) -> Option<i16> {
-    let all_digits = digits.iter().all(u8::is_ascii_digit);
-    let text = str::from_utf8(digits).ok().filter(|_| all_digits)?;
-    text.parse().ok()
+    let time = format!("{century}{text}");
+    let time = civil::DateTime::strptime("%Y%m%d%H%M%SZ", time).ok()?;
+    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 #[cfg(test)]
