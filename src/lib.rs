@@ -16,6 +16,7 @@ use std::{
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
+use egress::Network;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     listen::listen,
@@ -208,7 +209,7 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
         webhooks: settings.webhooks,
         deliveries: settings.deliveries,
         rate_limits: core_rate_limits(settings),
-        egress: egress(settings)?,
+        egress: egress(settings),
         reflection: settings.reflection || settings.has_demo_permissions(),
         all_in_one: true,
         gazetteer_file: in_data_dir("addresses.sqlite"),
@@ -267,7 +268,7 @@ fn dispatcher_config(
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
-        egress: egress(settings)?,
+        egress: egress(settings),
         ..webhook_dispatcher::Config::default()
     })
 }
@@ -305,16 +306,14 @@ fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
 }
 
 /// The policy of the flags; the demo also permits webhooks over http and on this machine.
-pub fn egress(settings: &Settings) -> anyhow::Result<Policy> {
+pub fn egress(settings: &Settings) -> Policy {
     let mut policy = settings.egress.clone();
     if settings.has_demo_permissions() {
         policy.allow_http = true;
-        for network in LOOPBACK {
-            let network = network.parse().map_err(anyhow::Error::msg)?;
-            policy.allowed_networks.push(network);
-        }
+        let loopback = LOOPBACK.map(|text| text.parse::<Network>().expect("the text is a network"));
+        policy.allowed_networks.extend(loopback);
     }
-    Ok(policy)
+    policy
 }
 
 /// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.

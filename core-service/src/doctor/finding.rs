@@ -6,8 +6,6 @@ use process::logs::error_message;
 use serde::Serialize;
 use tokio::{runtime::Handle, task::spawn_blocking, time::timeout};
 
-use crate::start_error::StartError;
-
 /// The limit of each check.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -98,8 +96,8 @@ impl Finding {
     }
 }
 
-impl From<Result<Finding, StartError>> for Finding {
-    fn from(result: Result<Finding, StartError>) -> Self {
+impl<E: Into<anyhow::Error>> From<Result<Finding, E>> for Finding {
+    fn from(result: Result<Finding, E>) -> Self {
         result.unwrap_or_else(Finding::error)
     }
 }

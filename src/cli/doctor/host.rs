@@ -10,6 +10,7 @@ use process::{
     logs::error_message,
 };
 use rustix::fs::{Access, access, statvfs};
+use url::Url;
 
 use crate::cli::http_probe;
 
@@ -175,29 +176,21 @@ fn compare_zone_data(compiled: &str, system: Option<&str>) -> Finding {
 }
 
 /// Whether what runs in the data directory is ready.
-async fn platform(data_dir: Option<&Path>) -> Finding {
-    let none = || Finding::skipped("none runs in a data directory");
+async fn platform(data_dir: Option<&Path>) -> anyhow::Result<Finding> {
+    let none = Finding::skipped("none runs in a data directory");
     let ready = match data_dir.map(ReadyFile::read) {
-        None => return none(),
-        Some(Err(error)) if is_missing(&error) => return none(),
-        Some(Err(error)) => return Finding::error(error),
-        Some(Ok(ready)) if has_ended(ready.pid) => {
-            return Finding::warning(
-                format!("process {} ended without a shutdown", ready.pid),
-                "start `delivery` again",
-            );
-        }
-        Some(Ok(ready)) => ready,
+        None => return Ok(none),
+        Some(Err(error)) if is_missing(&error) => return Ok(none),
+        Some(ready) => ready?,
     };
-    let url = match ready
-        .base_url
-        .parse()
-        .and_then(|url: url::Url| url.join("/readyz"))
-    {
-        Ok(url) => url,
-        Err(error) => return Finding::error(error),
-    };
-    match http_probe::get(&url).await {
+    if has_ended(ready.pid) {
+        return Ok(Finding::warning(
+            format!("process {} ended without a shutdown", ready.pid),
+            "start `delivery` again",
+        ));
+    }
+    let url = ready.base_url.parse::<Url>()?.join("/readyz")?;
+    Ok(match http_probe::get(&url).await {
         Ok(response) if response.status == 200 => Finding::ok(format!(
             "{} is ready, process {}",
             ready.base_url, ready.pid
@@ -210,7 +203,7 @@ async fn platform(data_dir: Option<&Path>) -> Finding {
             format!("process {}: {}", ready.pid, error_message(&error)),
             "restart `delivery`: it does not respond",
         ),
-    }
+    })
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

@@ -28,7 +28,7 @@ pub(super) async fn check(
     let (rest, grpc) = (settings.tls.files(), settings.grpc_tls.of_core().files());
     let (url, rest, grpc, egress) = tokio::join!(
         Check::run("public URL", async move {
-            let mut finding = public_url(settings, data_dir).await;
+            let mut finding = Finding::from(public_url(settings, data_dir).await);
             // Gateways that run as separate processes may be reachable for clients only.
             if data_dir.is_none() && finding.status == Status::Failure {
                 finding.status = Status::Warning;
@@ -42,64 +42,55 @@ pub(super) async fn check(
     vec![url, rest, grpc, egress]
 }
 
-async fn public_url(settings: &Settings, data_dir: Option<&Path>) -> Finding {
+async fn public_url(settings: &Settings, data_dir: Option<&Path>) -> anyhow::Result<Finding> {
     let listen = settings.rest_listen;
     let Some(url) = &settings.public_url else {
         if listen.ip().is_loopback() {
-            return Finding::skipped(format!("none: clients use {listen}"));
+            return Ok(Finding::skipped(format!("none: clients use {listen}")));
         }
-        return Finding::warning(
+        return Ok(Finding::warning(
             format!("none, but {listen} is not loopback: links and tokens have the listen address"),
             "set --public-url to the URL that clients use",
-        );
+        ));
     };
     if data_dir.is_some_and(|data_dir| running(data_dir).is_none()) {
-        return Finding::skipped("nothing runs in the data directory");
+        return Ok(Finding::skipped("nothing runs in the data directory"));
     }
     let base = url.as_str().trim_end_matches('/');
-    let api = match Url::parse(&format!("{base}/api")) {
-        Ok(api) => api,
-        Err(error) => return Finding::error(error),
-    };
-    let response = match http_probe::get_verified(&api).await {
-        Ok(response) => response,
-        Err(error) => {
-            return Finding::failure(
-                error_message(&error),
-                "start the platform, renew its certificate, or correct DNS, the proxy or --public-url",
-            );
-        }
-    };
-    // Without a token.
-    if !matches!(response.status, 200 | 401) {
-        return Finding::failure(
+    let api = Url::parse(&format!("{base}/api"))?;
+    Ok(match http_probe::get_verified(&api).await {
+        Err(error) => Finding::failure(
+            error_message(&error),
+            "start the platform, renew its certificate, or correct DNS, the proxy or --public-url",
+        ),
+        // Without a token.
+        Ok(response) if !matches!(response.status, 200 | 401) => Finding::failure(
             format!("{api} responds with {}", response.status),
             "let the proxy pass all paths to the gateway, or correct --public-url",
-        );
-    }
-    match &response.certificate {
-        Some(certificate) => validity(base, certificate),
-        None if is_loopback(url) => Finding::ok(format!("{base} responds")),
-        None => Finding::warning(
-            format!("clients send secrets and tokens to {base} unencrypted"),
-            "serve https, by --tls-certificate or a proxy, and set --public-url to it",
         ),
-    }
+        Ok(response) => match &response.certificate {
+            Some(certificate) => validity(base, certificate),
+            None if is_loopback(url) => Finding::ok(format!("{base} responds")),
+            None => Finding::warning(
+                format!("clients send secrets and tokens to {base} unencrypted"),
+                "serve https, by --tls-certificate or a proxy, and set --public-url to it",
+            ),
+        },
+    })
 }
 
 /// The certificate of a listener, whose files are opened as at its start.
-fn certificate(files: Option<ServerFiles>) -> Finding {
+fn certificate(files: Option<ServerFiles>) -> anyhow::Result<Finding> {
     let Some(files) = files else {
-        return Finding::skipped("none");
+        return Ok(Finding::skipped("none"));
     };
     let file = files.certificate.clone();
-    match Server::open(files, &[]).and_then(|_| certificates(&file)) {
-        Ok(chain) => match chain.first() {
-            Some(first) => validity(&file.display().to_string(), first),
-            None => Finding::skipped("none"),
-        },
-        Err(error) => Finding::error(error),
-    }
+    Server::open(files, &[])?;
+    let chain = certificates(&file)?;
+    Ok(match chain.first() {
+        Some(first) => validity(&file.display().to_string(), first),
+        None => Finding::skipped("none"),
+    })
 }
 
 /// How long a certificate is valid.
@@ -121,10 +112,7 @@ fn validity(name: &str, certificate: &[u8]) -> Finding {
 
 /// Where any store can have notifications sent.
 fn egress(settings: &Settings) -> Finding {
-    let policy = match delivery::egress(settings) {
-        Ok(policy) => policy,
-        Err(error) => return Finding::error(error),
-    };
+    let policy = delivery::egress(settings);
     if settings.has_demo_permissions() {
         return Finding::ok(
             "that of the demo, which only this machine can reach: http and loopback are allowed",
