@@ -24,7 +24,6 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
-use tower::Service;
 
 use crate::{attempt::Attempt, resolver::Resolver};
 
@@ -32,7 +31,7 @@ use crate::{attempt::Attempt, resolver::Resolver};
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Opens TCP connections to hosts that the policy permits, by name or literal address.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct AddressGuard {
     policy: Arc<Policy>,
     resolver: Resolver,
@@ -57,6 +56,22 @@ impl AddressGuard {
         }
     }
 
+    /// Opens a connection for an attempt.
+    pub(crate) async fn open(
+        self,
+        uri: Uri,
+        attempt: Attempt,
+    ) -> Result<TokioIo<GuardedStream>, Error> {
+        let addrs = resolve(&uri, &self.resolver).await.map_err(Error::Dns)?;
+        attempt.record(|phases, elapsed| phases.resolved = Some(elapsed));
+        let stream = self.connect(&addrs).await?;
+        attempt.record(|phases, elapsed| phases.connected = Some(elapsed));
+        Ok(TokioIo::new(GuardedStream {
+            stream,
+            usage: Usage::default(),
+        }))
+    }
+
     /// One denied address denies the host: the owner of the name controls the order of addresses.
     async fn connect(&self, addrs: &[SocketAddr]) -> Result<TcpStream, Error> {
         for addr in addrs {
@@ -65,31 +80,6 @@ impl AddressGuard {
         let stream = connect_to_first(addrs).await.map_err(Error::Connect)?;
         stream.set_nodelay(true).map_err(Error::Connect)?;
         Ok(stream)
-    }
-}
-
-impl Service<Uri> for AddressGuard {
-    type Response = TokioIo<GuardedStream>;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let guard = self.clone();
-        let attempt = Attempt::current();
-        Box::pin(async move {
-            let addrs = resolve(&uri, &guard.resolver).await.map_err(Error::Dns)?;
-            attempt.record(|phases, elapsed| phases.resolved = Some(elapsed));
-            let stream = guard.connect(&addrs).await?;
-            attempt.record(|phases, elapsed| phases.connected = Some(elapsed));
-            Ok(TokioIo::new(GuardedStream {
-                stream,
-                usage: Usage::default(),
-            }))
-        })
     }
 }
 

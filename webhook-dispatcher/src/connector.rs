@@ -1,18 +1,13 @@
 //! Connects to receivers: at permitted addresses only (by the address guard), over TLS for https,
 //! and within a timeout.
 
-use std::{
-    pin::{Pin, pin},
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use http::Uri;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
-use tower::{BoxError, Service};
+use tower::{BoxError, Service as _, service_fn, util::BoxCloneSyncService};
 
 use crate::{
     address_guard::{self, AddressGuard, GuardedStream},
@@ -25,13 +20,8 @@ use crate::{
 const MAX_ABANDONED: usize = 64;
 
 /// Opens connections to receivers.
-#[derive(Clone)]
-pub(crate) struct Connector {
-    https: HttpsConnector<AddressGuard>,
-    /// Limit for DNS, TCP and TLS together.
-    timeout: Duration,
-    abandoned: Arc<Semaphore>,
-}
+pub(crate) type Connector =
+    BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<GuardedStream>>, Error>;
 
 /// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
@@ -47,33 +37,21 @@ pub(crate) enum Error {
     TooManyAbandoned,
 }
 
-impl Connector {
-    pub(crate) fn new(guard: AddressGuard, tls: rustls::ClientConfig, timeout: Duration) -> Self {
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_all_versions()
-            .wrap_connector(guard);
-        Self {
-            https,
-            timeout,
-            abandoned: Arc::new(Semaphore::new(MAX_ABANDONED)),
-        }
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<GuardedStream>>;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.https.poll_ready(cx).map_err(Error::from_boxed)
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = tokio::time::timeout(self.timeout, self.https.call(uri));
-        let timeout = self.timeout;
+/// A connector with a limit for DNS, TCP and TLS together.
+pub(crate) fn connector(
+    guard: AddressGuard,
+    tls: rustls::ClientConfig,
+    timeout: Duration,
+) -> Connector {
+    let guard = service_fn(move |uri| guard.clone().open(uri, Attempt::current()));
+    let https = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(guard);
+    let abandoned = Arc::new(Semaphore::new(MAX_ABANDONED));
+    BoxCloneSyncService::new(service_fn(move |uri| {
+        let connecting = tokio::time::timeout(timeout, https.clone().call(uri));
         let attempt = Attempt::current();
         let ended = attempt.ended.clone();
         let connecting = async move {
@@ -88,8 +66,8 @@ impl Service<Uri> for Connector {
             }
             Ok(stream)
         };
-        let abandoned = Arc::clone(&self.abandoned);
-        Box::pin(async move {
+        let abandoned = Arc::clone(&abandoned);
+        async move {
             let mut connecting = pin!(connecting);
             tokio::select! {
                 biased;
@@ -100,8 +78,8 @@ impl Service<Uri> for Connector {
                 return Err(Error::TooManyAbandoned);
             };
             connecting.await
-        })
-    }
+        }
+    }))
 }
 
 impl Error {

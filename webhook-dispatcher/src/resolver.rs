@@ -1,7 +1,7 @@
 //! Resolves host names with bounded concurrency. A lookup of the system's resolver cannot be
 //! cancelled and occupies a thread until it ends, so slow names are limited separately.
 
-use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, net::IpAddr, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt as _,
@@ -161,12 +161,6 @@ impl Resolver {
             None => None,
         };
         [class_permit, acquire(&self.0.all_permits).await]
-    }
-}
-
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Resolver")
     }
 }
 

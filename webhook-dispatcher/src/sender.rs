@@ -21,7 +21,7 @@ use crate::{
     Config,
     address_guard::{AddressGuard, Usage},
     attempt::Attempt,
-    connector::Connector,
+    connector::{Connector, connector},
     metrics::Metrics,
     request::RequestTemplate,
     resolver::Resolver,
@@ -74,12 +74,8 @@ impl Sender {
         // As many idle connections as concurrent attempts: all webhooks may have the same host.
         let max_idle = usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX);
         Ok(Self {
-            client: client(
-                Connector::new(guard.clone(), tls, timeout),
-                max_idle,
-                timeout,
-            ),
-            test_client: client(Connector::new(guard, test_tls, timeout), 0, timeout),
+            client: client(connector(guard.clone(), tls, timeout), max_idle, timeout),
+            test_client: client(connector(guard, test_tls, timeout), 0, timeout),
             template,
             timeout,
             clock: SystemTime::now,

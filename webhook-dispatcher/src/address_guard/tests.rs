@@ -71,17 +71,19 @@ async fn a_name_that_changes_its_address_is_checked_for_each_connection() {
         let next = answers.lock().unwrap().next();
         Box::pin(std::future::ready(Ok(next.unwrap())))
     });
-    let mut guard = guard_with("127.0.0.1", resolver);
+    let guard = guard_with("127.0.0.1", resolver);
     let uri: Uri = format!("http://shop.example:{port}/").parse().unwrap();
 
     let mut results = Vec::new();
     for _ in 0..5 {
-        results.push(match guard.call(uri.clone()).await {
-            Ok(stream) => Ok(stream.inner().stream.peer_addr().unwrap()),
-            Err(Error::Denied(Denied::Address(ip))) => Err(Some(ip)),
-            Err(Error::Dns(_)) => Err(None),
-            Err(error) => panic!("{error}"),
-        });
+        results.push(
+            match guard.clone().open(uri.clone(), Attempt::start()).await {
+                Ok(stream) => Ok(stream.inner().stream.peer_addr().unwrap()),
+                Err(Error::Denied(Denied::Address(ip))) => Err(Some(ip)),
+                Err(Error::Dns(_)) => Err(None),
+                Err(error) => panic!("{error}"),
+            },
+        );
     }
 
     let error = Err(Some(denied_ip));
@@ -128,7 +130,7 @@ async fn a_name_that_does_not_resolve_is_a_dns_failure() {
     let uri: Uri = format!("http://{}.invalid/", "a".repeat(64))
         .parse()
         .unwrap();
-    let result = guard("127.0.0.0/8").call(uri).await;
+    let result = guard("127.0.0.0/8").open(uri, Attempt::start()).await;
     assert!(matches!(result, Err(Error::Dns(_))), "{result:?}");
 }
 
