@@ -25,11 +25,11 @@ mod webhooks;
 mod write;
 mod zones;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use clap::{
-    Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
-    builder::Resettable, error::ErrorKind, parser::ValueSource,
+    ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
+    error::ErrorKind, parser::ValueSource,
 };
 use delivery::Settings;
 use process::{
@@ -38,6 +38,8 @@ use process::{
 };
 
 use self::access::CoreCommand;
+
+const DATA_DIR: &str = "data_dir";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,17 +138,14 @@ pub(crate) fn parse() -> Command {
 
 fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
     let mut command = with_env_conventions(CommandLine::command());
-    if let Some(name) = named_command(arguments) {
-        // The flags before a command are not read from environment variables.
-        command = command.mut_args(|argument| argument.env(Resettable::Reset));
-        let matches = command_line::matches(&mut command, arguments)?;
-        if let Some(data_dir) = leading_data_dir(&mut command, &matches, &name)? {
-            command = command.mut_subcommand(&name, |subcommand| {
-                subcommand.mut_args(|argument| with_data_dir(argument, data_dir))
-            });
-        }
+    let name = named_command(arguments);
+    if let Some(name) = &name {
+        command = for_command(command, name);
     }
     let matches = command_line::matches(&mut command, arguments)?;
+    if let Some(name) = &name {
+        reject_misplaced(&mut command, &matches, name)?;
+    }
     reject_secrets(&mut command, &matches, &core_service::Config::SECRET_FLAGS)?;
     let command_line = CommandLine::from_arg_matches(&matches)?;
     Ok(command_line
@@ -166,43 +165,36 @@ fn named_command(arguments: &[OsString]) -> Option<String> {
     matches.subcommand_name().map(str::to_owned)
 }
 
-/// The value of `--data-dir` before the command, the only flag allowed there.
-fn leading_data_dir(
+/// Flags before a command are not read from environment variables. A `--data-dir` there is that of the
+/// command, if it has one: it precedes the command's environment variable, but not its flag.
+fn for_command(command: clap::Command, name: &str) -> clap::Command {
+    let has_data_dir = command.find_subcommand(name).is_some_and(|subcommand| {
+        let mut arguments = subcommand.get_arguments();
+        arguments.any(|argument| argument.get_id() == DATA_DIR)
+    });
+    command
+        .mut_args(|argument| argument.env(Resettable::Reset))
+        .mut_arg(DATA_DIR, |argument| argument.global(has_data_dir))
+}
+
+/// Rejects flags before the command, except `--data-dir`.
+fn reject_misplaced(
     command: &mut clap::Command,
     matches: &ArgMatches,
     name: &str,
-) -> Result<Option<&'static OsStr>, clap::Error> {
+) -> Result<(), clap::Error> {
+    let is_given =
+        |argument: &str| matches.value_source(argument) == Some(ValueSource::CommandLine);
     let misplaced = command
         .get_arguments()
-        .find(|argument| {
-            argument.get_id() != "data_dir" && is_given(matches, argument.get_id().as_str())
-        })
+        .find(|argument| argument.get_id() != DATA_DIR && is_given(argument.get_id().as_str()))
         .and_then(|argument| argument.get_long().map(str::to_owned));
-    if let Some(flag) = misplaced {
-        return Err(command.error(
+    match misplaced {
+        None => Ok(()),
+        Some(flag) => Err(command.error(
             ErrorKind::ArgumentConflict,
             format!("--{flag} is before `{name}`: put the flags of a command after it"),
-        ));
-    }
-    let data_dir = matches
-        .get_raw("data_dir")
-        .and_then(|mut values| values.next())
-        .filter(|_| is_given(matches, "data_dir"));
-    // Leaked once per process: clap needs a `'static` default.
-    Ok(data_dir.map(|path| &*Box::leak(path.to_owned().into_boxed_os_str())))
-}
-
-fn is_given(matches: &ArgMatches, argument: &str) -> bool {
-    matches.value_source(argument) == Some(ValueSource::CommandLine)
-}
-
-/// Gives a leading `--data-dir` precedence over the environment, but not over the same flag after
-/// the command.
-fn with_data_dir(argument: Arg, data_dir: &'static OsStr) -> Arg {
-    if argument.get_id() == "data_dir" {
-        argument.env(Resettable::Reset).default_value(data_dir)
-    } else {
-        argument
+        )),
     }
 }
 
