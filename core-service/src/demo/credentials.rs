@@ -31,12 +31,9 @@ impl Seed {
         let encrypted = secret_box.encrypt(Purpose::PlatformSecret, NAME.as_bytes(), &*new);
         let secret = (NAME.to_owned(), encrypted);
         storage
-            .write(move |transaction| {
+            .write(async move |transaction| {
                 // Another all-in-one may have created it meanwhile.
-                Box::pin(storage::platform_secrets::insert_if_absent(
-                    transaction,
-                    secret,
-                ))
+                storage::platform_secrets::insert_if_absent(transaction, secret).await
             })
             .await?;
         Self::read(storage, secret_box)

@@ -147,8 +147,9 @@ impl DeliveryCreator {
                 Err(error) => Err(error.into()),
             }
         } else {
-            let write = self.idempotency.write(request_key, move |transaction| {
-                Box::pin(async move {
+            let write = self
+                .idempotency
+                .write(request_key, async move |transaction| {
                     let delivery = &new.delivery;
                     // Before the booking, so that a repeated request fails because of its quote,
                     // not because of the time slot.
@@ -170,8 +171,7 @@ impl DeliveryCreator {
                     }
                     quotas.count(transaction, store_id, bytes, now).await?;
                     Ok(reply)
-                })
-            });
+                });
             Box::pin(write).await
         };
 

@@ -100,22 +100,20 @@ impl Zones {
         let now = self.clock.now();
         let applied = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let current = storage::zones::find_current(transaction).await?;
-                    let (version, zones) = match current {
-                        Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
-                        None => (1, zones),
-                    };
-                    zones.check_size().map_err(invalid)?;
-                    let stored = StoredZones {
-                        version,
-                        zones,
-                        created_at: now,
-                    };
-                    storage::zones::insert(transaction, &stored).await?;
-                    Ok(zone_set(&stored))
-                })
+            .write(request_key, async move |transaction| {
+                let current = storage::zones::find_current(transaction).await?;
+                let (version, zones) = match current {
+                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
+                    None => (1, zones),
+                };
+                zones.check_size().map_err(invalid)?;
+                let stored = StoredZones {
+                    version,
+                    zones,
+                    created_at: now,
+                };
+                storage::zones::insert(transaction, &stored).await?;
+                Ok(zone_set(&stored))
             })
             .await;
         self.definitions.invalidate();
@@ -188,15 +186,13 @@ mod tests {
     async fn an_attempt_is_repeated_only_after_another_operators_and_not_forever() {
         let (_directory, storage) = fixture::sqlite().await;
         let apply_first_version = || {
-            let applied = storage.write(|transaction| {
-                Box::pin(async move {
-                    let first = StoredZones {
-                        version: 1,
-                        zones: zone::Zones::default(),
-                        created_at: Timestamp::UNIX_EPOCH,
-                    };
-                    storage::zones::insert(transaction, &first).await
-                })
+            let applied = storage.write(async move |transaction| {
+                let first = StoredZones {
+                    version: 1,
+                    zones: zone::Zones::default(),
+                    created_at: Timestamp::UNIX_EPOCH,
+                };
+                storage::zones::insert(transaction, &first).await
             });
             async { applied.await.map_err(Error::from) }
         };

@@ -3,23 +3,20 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use process::traces::Origin;
 
-use super::{Error, WriteError, connections::Connections, error, session::Session};
+use super::{Error, WriteError, connections::Connections, error, work::Work};
 
 /// The timeout of a write, over either database: longer than any takes while the database responds, and less than the
 /// gateway's 30 s, so that the caller receives the error.
 pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs work in a transaction.
-pub(super) async fn write<T, E, W>(connections: Connections, work: W) -> Result<T, E>
+pub(super) async fn write<T, E>(
+    connections: Connections,
+    work: impl Work<Result<T, E>>,
+) -> Result<T, E>
 where
-    W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
     T: Send + 'static,
     E: WriteError,
 {
@@ -51,13 +48,12 @@ where
     result.unwrap_or_else(|| Err(Error::Timeout.into()))
 }
 
-async fn write_once<T, E, W>(connections: &Connections, work: W) -> Result<T, E>
+async fn write_once<T, E>(connections: &Connections, work: impl Work<Result<T, E>>) -> Result<T, E>
 where
-    W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>,
     E: WriteError,
 {
     let (session, checkout) = connections.begin().await.map_err(Error::from)?;
-    let result = work(&session).await;
+    let result = work.run(&session).await;
     let ended = checkout.end(session, result.is_ok()).await;
     ended.map_err(Error::from)?;
     result

@@ -52,6 +52,7 @@ mod schema;
 mod session;
 mod shared_insertions;
 mod storage;
+mod work;
 
 pub use migrations::{DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::ConnectionTrait;
@@ -65,6 +66,7 @@ pub use self::{
     schema::NOT_BOOTSTRAPPED,
     session::Session,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
+    work::Work,
 };
 
 /// What the files of the aggregates use to build statements and run them.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use process::metrics::Registry;
 use sea_orm::DbBackend;
 
@@ -15,8 +14,8 @@ use super::{
     generation::Generation,
     group_commit::GroupCommit,
     schema,
-    session::Session,
     shared_insertions::SharedInsertions,
+    work::Work,
 };
 
 /// The database.
@@ -127,22 +126,13 @@ impl Storage {
     /// when another write of the same group commit failed. So it awaits only SQL, and
     /// captures the values that must be the same in each run (ids, now). Each run gets a clone of
     /// them.
-    pub async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    pub async fn write<T, E>(&self, work: impl Work<Result<T, E>>) -> Result<T, E>
     where
-        W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<T, E>>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
         T: Send + 'static,
         E: WriteError,
     {
         match &self.writer {
-            Writer::GroupCommit(group_commit) => {
-                group_commit
-                    .write(move |transaction| work.clone()(transaction))
-                    .await
-            }
+            Writer::GroupCommit(group_commit) => group_commit.write(work).await,
             Writer::Concurrent(connections, _) => {
                 concurrent_writes::write(connections.clone(), work).await
             }

@@ -63,13 +63,13 @@ mod tests {
         for version in 1..=2 {
             let before = current_version(storage.reader()).await.unwrap();
             assert_eq!(before, Some(version - 1).filter(|version| *version > 0));
-            let inserted = storage.write(move |transaction| {
+            let inserted = storage.write(async move |transaction| {
                 let stored = StoredZones {
                     version,
                     zones: Zones::parse(ZONE).unwrap(),
                     created_at: Timestamp::UNIX_EPOCH,
                 };
-                Box::pin(async move { insert(transaction, &stored).await })
+                insert(transaction, &stored).await
             });
             inserted.await.unwrap();
 

@@ -23,7 +23,7 @@ pub(super) use self::{
 };
 use super::caller::Caller;
 use storage::{
-    Session, Storage,
+    Session, Storage, Work,
     idempotency_keys::{self, Acquisition},
 };
 
@@ -102,34 +102,27 @@ impl Idempotency {
 
     /// Runs `work` in a transaction that also stores its response, or replays the response of the
     /// first request with the key, after waiting for it if it is in progress.
-    pub(super) async fn write<M, W>(
+    pub(super) async fn write<M>(
         &self,
         request_key: RequestKey,
-        work: W,
+        work: impl Work<Result<M, Error>>,
     ) -> Result<Response<M>, Error>
     where
         M: prost::Message + Default + 'static,
-        W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, Result<M, Error>>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
     {
         let Some(request) = request_key else {
             return self.storage.write(work).await.map(Response::new);
         };
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
-                        return request.replay(&secret_box, &stored);
-                    }
-                    let message = work(transaction).await?;
-                    let response = request.encrypt(&secret_box, &message);
-                    idempotency_keys::store_response(transaction, request.key, response).await?;
-                    Ok(Response::new(message))
-                })
+            .write(async move |transaction| {
+                if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
+                    return request.replay(&secret_box, &stored);
+                }
+                let message = work.run(transaction).await?;
+                let response = request.encrypt(&secret_box, &message);
+                idempotency_keys::store_response(transaction, request.key, response).await?;
+                Ok(Response::new(message))
             })
             .await
     }
@@ -153,13 +146,9 @@ impl Idempotency {
     {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    match request_key {
-                        Some(request) => request.step(transaction, &secret_box, work).await,
-                        None => work(transaction, progress).await.map(Step::into_response),
-                    }
-                })
+            .write(async move |transaction| match request_key {
+                Some(request) => request.step(transaction, &secret_box, work).await,
+                None => work(transaction, progress).await.map(Step::into_response),
             })
             .await
     }

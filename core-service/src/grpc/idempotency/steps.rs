@@ -142,14 +142,12 @@ mod tests {
         ) -> Result<Step<u64, Response<String>>, Error> {
             let secret_box = Arc::clone(&self.secret_box);
             self.storage
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        request
-                            .step(transaction, &secret_box, move |_, progress| {
-                                Box::pin(async move { work(progress) })
-                            })
-                            .await
-                    })
+                .write(async move |transaction| {
+                    request
+                        .step(transaction, &secret_box, move |_, progress| {
+                            Box::pin(async move { work(progress) })
+                        })
+                        .await
                 })
                 .await
         }

@@ -69,10 +69,8 @@ pub(in crate::grpc) async fn write_attempts(
 ) {
     while let Some(batch) = next_batch(&mut queue, &streams_closed).await {
         let attempts = Arc::new(batch.attempts);
-        let written = storage.write(move |transaction| {
-            Box::pin(async move {
-                storage::notifications::insert_attempts(transaction, &attempts).await
-            })
+        let written = storage.write(async move |transaction| {
+            storage::notifications::insert_attempts(transaction, &attempts).await
         });
         if let Err(error) = written.await {
             tracing::warn!(

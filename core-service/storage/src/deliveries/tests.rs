@@ -104,10 +104,9 @@ async fn changes_are_made_together_with_a_query_of_another_table() {
             .update(state(delivery.store_id, &delivery.dropoff))
             .unwrap();
 
-        let found = storage.write(move |transaction| {
-            let changes = changes.clone();
+        let found = storage.write(async move |transaction| {
             let query = store::Entity::find().into_query();
-            Box::pin(async move { changes.make_and_query(transaction, query).await })
+            changes.make_and_query(transaction, query).await
         });
 
         assert_eq!(found.await.unwrap().len(), 1);

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use process::traces::{Origin, TraceSpan};
 use tokio::sync::oneshot;
 
-use crate::{Error, Session, WriteError, delivery_insertion::NewDelivery};
+use crate::{Error, Session, Work, WriteError, delivery_insertion::NewDelivery};
 
 /// The result of a job's work.
 pub(super) enum JobResult {
@@ -68,7 +68,7 @@ impl<T, E, W> Write<T, E, W> {
 
 impl<T, E, W> Job for Write<T, E, W>
 where
-    W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send,
+    W: Work<Result<T, E>>,
     T: Send,
     E: WriteError,
 {
@@ -77,7 +77,7 @@ where
     }
 
     fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult> {
-        let work = AssertUnwindSafe((self.work)(transaction)).catch_unwind();
+        let work = AssertUnwindSafe(self.work.clone().run(transaction)).catch_unwind();
         let work = self.origin.run(work);
         async move {
             let result = work

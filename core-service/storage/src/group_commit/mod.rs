@@ -10,7 +10,6 @@ mod write_check;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::ready,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,7 +17,6 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
 use sea_orm::ConnectionTrait as _;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -29,6 +27,7 @@ use super::{
     generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
     session::Session,
+    work::Work,
 };
 use job::{Job, JobResult, Kind};
 use queue::{CommitTimer, Queue};
@@ -86,9 +85,8 @@ impl GroupCommit {
         }
     }
 
-    pub(super) async fn write<T, E, W>(&self, work: W) -> Result<T, E>
+    pub(super) async fn write<T, E>(&self, work: impl Work<Result<T, E>>) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: WriteError,
     {
@@ -100,21 +98,14 @@ impl GroupCommit {
     pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
         let new = Arc::new(new);
         let kind = Kind::Insertion(Arc::clone(&new), || true);
-        let insert = self.queue.write(
-            move |transaction| {
-                let new = Arc::clone(&new);
-                async move { delivery_insertion::insert(transaction, &new).await }.boxed()
-            },
-            kind,
-        );
-        insert.await
+        let insert =
+            async move |transaction: &Session| delivery_insertion::insert(transaction, &new).await;
+        self.queue.write(insert, kind).await
     }
 
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
-        self.queue
-            .write(|_| ready(Ok(())).boxed(), Kind::TruncatesLog)
-            .await
+        self.queue.write(async |_| Ok(()), Kind::TruncatesLog).await
     }
 
     pub(super) fn write_check(&self) -> WriteCheck {

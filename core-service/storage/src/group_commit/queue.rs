@@ -5,14 +5,13 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 
 use super::job::{Job, Kind, Write};
-use crate::{Error, Session, WriteError};
+use crate::{Error, Work, WriteError};
 
 /// The queue of writes.
 #[derive(Debug)]
@@ -26,9 +25,12 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Runs a write and waits for its result. A write that times out in the queue is never run.
-    pub(super) async fn write<T, E, W>(&self, work: W, kind: Kind<T>) -> Result<T, E>
+    pub(super) async fn write<T, E>(
+        &self,
+        work: impl Work<Result<T, E>>,
+        kind: Kind<T>,
+    ) -> Result<T, E>
     where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, E>> + Send + 'static,
         T: Send + 'static,
         E: WriteError,
     {

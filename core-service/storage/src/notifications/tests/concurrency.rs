@@ -27,27 +27,24 @@ impl<T> OpenTransaction<T> {
 
 impl TestStore {
     /// Begins a transaction and runs the first part of its work; the rest runs on commit.
-    pub(super) async fn begin<T, F, W>(&self, first: F, rest: W) -> OpenTransaction<T>
+    pub(super) async fn begin<T>(
+        &self,
+        first: impl Work<Result<(), Error>>,
+        rest: impl Work<Result<T, Error>>,
+    ) -> OpenTransaction<T>
     where
-        F: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<(), Error>> + Send + Sync + 'static,
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>> + Send + Sync + 'static,
         T: Send + 'static,
     {
         let (first_done, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (done, released) = (Arc::clone(&first_done), Arc::clone(&release));
-        let work = Arc::new((first, rest));
         let store = self.handle();
         let transaction = tokio::spawn(async move {
             store
-                .write(move |transaction| {
-                    let (done, released) = (Arc::clone(&done), Arc::clone(&released));
-                    let work = Arc::clone(&work);
-                    Box::pin(async move {
-                        work.0(transaction).await?;
-                        done.add_permits(1);
-                        let _permit = released.acquire().await;
-                        work.1(transaction).await
-                    })
+                .write(async move |transaction| {
+                    first.run(transaction).await?;
+                    done.add_permits(1);
+                    let _permit = released.acquire().await;
+                    rest.run(transaction).await
                 })
                 .await
         });
@@ -72,8 +69,8 @@ impl TestStore {
     async fn begin_completing(&self, now: Timestamp) -> OpenTransaction<()> {
         let store_id = self.store_id;
         self.begin(
-            move |transaction| complete_one(transaction, store_id, now),
-            |_| Box::pin(async { Ok(()) }),
+            async move |transaction| complete_one(transaction, store_id, now).await,
+            async move |_| Ok(()),
         )
         .await
     }
@@ -81,25 +78,23 @@ impl TestStore {
     /// Completes deliveries, with pre-leased notifications.
     async fn complete_pre_leased(&self, deliveries: u64, lease: Duration) {
         let store_id = self.store_id;
-        self.write(move |transaction| {
-            Box::pin(async move {
-                for _ in 0..deliveries {
-                    let events = [EventName::DeliveryCompleted];
-                    let id = DeliveryId::new();
-                    let new = record_events(
-                        transaction,
-                        (store_id, id),
-                        Changes::default(),
-                        &events,
-                        NOW,
-                    )
-                    .await?;
-                    let pre_leased = |new| (new, Some(Uuid::now_v7()));
-                    let new: Vec<_> = new.into_iter().map(pre_leased).collect();
-                    insert(transaction, &new, lease, NOW).await?;
-                }
-                Ok(())
-            })
+        self.write(async move |transaction| {
+            for _ in 0..deliveries {
+                let events = [EventName::DeliveryCompleted];
+                let id = DeliveryId::new();
+                let new = record_events(
+                    transaction,
+                    (store_id, id),
+                    Changes::default(),
+                    &events,
+                    NOW,
+                )
+                .await?;
+                let pre_leased = |new| (new, Some(Uuid::now_v7()));
+                let new: Vec<_> = new.into_iter().map(pre_leased).collect();
+                insert(transaction, &new, lease, NOW).await?;
+            }
+            Ok(())
         })
         .await;
     }
@@ -157,26 +152,24 @@ impl TestStore {
 }
 
 /// Completes a delivery, which enqueues one pending notification per webhook.
-pub(super) fn complete_one(
+pub(super) async fn complete_one(
     transaction: &Session,
     store_id: StoreId,
     now: Timestamp,
-) -> BoxFuture<'_, Result<(), Error>> {
-    Box::pin(async move {
-        let events = [EventName::DeliveryCompleted];
-        let id = DeliveryId::new();
-        let new = record_events(
-            transaction,
-            (store_id, id),
-            Changes::default(),
-            &events,
-            now,
-        )
-        .await?;
-        let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
-        insert(transaction, &new, LONG_LEASE, now).await?;
-        Ok(())
-    })
+) -> Result<(), Error> {
+    let events = [EventName::DeliveryCompleted];
+    let id = DeliveryId::new();
+    let new = record_events(
+        transaction,
+        (store_id, id),
+        Changes::default(),
+        &events,
+        now,
+    )
+    .await?;
+    let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
+    insert(transaction, &new, LONG_LEASE, now).await?;
+    Ok(())
 }
 
 /// The claim does not see the uncommitted notification, so it must not move the webhook back.
@@ -274,20 +267,16 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
         let (found, claimable) = (Arc::clone(&webhooks), webhooks);
 
         let claiming = store.begin(
-            move |transaction| {
+            async move |transaction| {
                 let (found, budget) = (Arc::clone(&found), budget(64));
-                Box::pin(async move {
-                    *found.lock().unwrap() =
-                        eligibility::eligible_webhooks(transaction, &budget, NOW).await?;
-                    Ok(())
-                })
+                *found.lock().unwrap() =
+                    eligibility::eligible_webhooks(transaction, &budget, NOW).await?;
+                Ok(())
             },
-            move |transaction| {
+            async move |transaction| {
                 let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
                 let lease = (Uuid::now_v7(), LONG_LEASE);
-                Box::pin(
-                    async move { claim_from(transaction, &budget, webhooks, lease, NOW).await },
-                )
+                claim_from(transaction, &budget, webhooks, lease, NOW).await
             },
         );
         let claiming = claiming.await;

@@ -57,8 +57,8 @@ impl WebhookPair {
     async fn lock_webhook(&self, (id, strength): (WebhookId, &'static str)) -> OpenTransaction<()> {
         self.store
             .begin(
-                move |transaction| lock(transaction, id, strength),
-                |_| Box::pin(async { Ok(()) }),
+                async move |transaction| lock(transaction, id, strength).await,
+                async move |_| Ok(()),
             )
             .await
     }
@@ -90,19 +90,17 @@ impl WebhookPair {
 }
 
 /// Locks a webhook's row with `FOR {strength}`.
-pub(super) fn lock<'tx>(
-    transaction: &'tx Session,
+pub(super) async fn lock(
+    transaction: &Session,
     id: WebhookId,
     strength: &str,
-) -> BoxFuture<'tx, Result<(), Error>> {
+) -> Result<(), Error> {
     let text = format!("SELECT id FROM webhooks WHERE id = $1 FOR {strength}");
-    Box::pin(async move {
-        let values = [id.0.into()];
-        let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
-        let row = transaction.query_one_raw(statement).await;
-        assert!(row.map_err(crate::Error::from)?.is_some());
-        Ok(())
-    })
+    let values = [id.0.into()];
+    let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
+    let row = transaction.query_one_raw(statement).await;
+    assert!(row.map_err(crate::Error::from)?.is_some());
+    Ok(())
 }
 
 pub(super) fn gone() -> Outcome {
@@ -165,15 +163,15 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
             let leases = [1, 0].map(|number: usize| (other[number].1.id, other[number].0));
             let enqueueing = async {
                 if is_completion {
-                    let completed = pair
-                        .store
-                        .write(move |transaction| complete_one(transaction, store_id, now));
+                    let completed = pair.store.write(async move |transaction| {
+                        complete_one(transaction, store_id, now).await
+                    });
                     completed.await;
                     return 2;
                 }
-                let released = pair.store.write(move |transaction| {
-                    Box::pin(async move { release(transaction, &leases, now).await })
-                });
+                let released = pair
+                    .store
+                    .write(async move |transaction| release(transaction, &leases, now).await);
                 released.await
             };
 
@@ -213,7 +211,7 @@ async fn enqueueing_and_disabling_do_not_deadlock() {
             let store_id = pair.store.store_id;
             let complete = pair
                 .store
-                .write(move |transaction| complete_one(transaction, store_id, NOW));
+                .write(async move |transaction| complete_one(transaction, store_id, NOW).await);
 
             // `FOR UPDATE` blocks even the first lock of a transaction that enqueues.
             let locked = (pair.ids[locked], "UPDATE");

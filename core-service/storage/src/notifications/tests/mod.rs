@@ -28,7 +28,6 @@ use domain::{
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
-use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::{
     ActiveModelTrait as _, ActiveValue::Set, ColumnTrait as _, EntityTrait as _,
@@ -40,7 +39,7 @@ use super::*;
 use process::clock::Clock;
 
 use crate::{
-    Changes, Error, Session, Storage,
+    Changes, Error, Session, Storage, Work,
     entity::{attempt, notification, webhook},
     fixture, webhooks,
 };
@@ -87,22 +86,17 @@ impl TestStore {
     }
 
     /// Runs work in a transaction, and counts the retries.
-    async fn write<T, W>(&self, work: W) -> T
+    async fn write<T>(&self, work: impl Work<Result<T, Error>>) -> T
     where
-        W: for<'tx> Fn(&'tx Session) -> BoxFuture<'tx, Result<T, Error>>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
         T: Send + 'static,
     {
         let (was_run, retries) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.retries));
         self.storage
-            .write(move |transaction| {
+            .write(async move |transaction| {
                 if was_run.swap(true, Ordering::SeqCst) {
                     retries.fetch_add(1, Ordering::SeqCst);
                 }
-                work(transaction)
+                work.run(transaction).await
             })
             .await
             .unwrap()
@@ -143,13 +137,10 @@ impl TestStore {
             last_disabled_period: None,
         };
         self.storage
-            .write(move |transaction| {
-                let webhook = webhook.clone();
-                Box::pin(async move {
-                    let secrets = Secrets::new(b"encrypted".to_vec());
-                    webhooks::insert(transaction, &webhook, &secrets).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(async move |transaction| {
+                let secrets = Secrets::new(b"encrypted".to_vec());
+                webhooks::insert(transaction, &webhook, &secrets).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -171,26 +162,24 @@ impl TestStore {
     async fn complete_batch(&self, deliveries: usize, now: Timestamp) -> usize {
         let store_id = self.store_id;
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let mut count = 0;
-                    for _ in 0..deliveries {
-                        let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
-                        let id = DeliveryId::new();
-                        let new = record_events(
-                            transaction,
-                            (store_id, id),
-                            Changes::default(),
-                            &events,
-                            now,
-                        )
-                        .await?;
-                        let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
-                        insert(transaction, &new, LONG_LEASE, now).await?;
-                        count += new.len();
-                    }
-                    Ok::<_, Error>(count)
-                })
+            .write(async move |transaction| {
+                let mut count = 0;
+                for _ in 0..deliveries {
+                    let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
+                    let id = DeliveryId::new();
+                    let new = record_events(
+                        transaction,
+                        (store_id, id),
+                        Changes::default(),
+                        &events,
+                        now,
+                    )
+                    .await?;
+                    let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
+                    insert(transaction, &new, LONG_LEASE, now).await?;
+                    count += new.len();
+                }
+                Ok::<_, Error>(count)
             })
             .await
             .unwrap()
@@ -212,10 +201,7 @@ impl TestStore {
     ) -> Vec<Leased> {
         let token = Uuid::now_v7();
         let claimed = self
-            .write(move |transaction| {
-                let budget = budget.clone();
-                Box::pin(async move { claim(transaction, &budget, (token, lease), now).await })
-            })
+            .write(async move |transaction| claim(transaction, &budget, (token, lease), now).await)
             .await
             .claimed;
         claimed
@@ -261,19 +247,15 @@ impl TestStore {
             })
             .collect();
         let applied = self
-            .write(move |transaction| {
-                let reports = reports.clone();
-                Box::pin(async move {
-                    let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
-                    insert_attempts(transaction, &applied.attempts).await?;
-                    Ok(applied)
-                })
+            .write(async move |transaction| {
+                let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
+                insert_attempts(transaction, &applied.attempts).await?;
+                Ok(applied)
             })
             .await;
         let hosts = applied.hosts.clone();
-        self.write(move |transaction| {
-            let hosts = hosts.clone();
-            Box::pin(async move { webhooks::record_host_outcomes(transaction, &hosts, now).await })
+        self.write(async move |transaction| {
+            webhooks::record_host_outcomes(transaction, &hosts, now).await
         })
         .await;
         applied
@@ -299,23 +281,21 @@ impl TestStore {
     async fn set_enabled(&self, id: WebhookId, enabled: bool, now: Timestamp) {
         let store_id = self.store_id;
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let found = webhooks::find_and_lock(transaction, store_id, id).await?;
-                    let (mut webhook, _) = found.unwrap();
-                    let has_changed = if enabled {
-                        webhook.enable(now)
-                    } else {
-                        webhook.disable(Disabled {
-                            at: now,
-                            reason: DisabledReason::Client,
-                        })
-                    };
-                    assert!(has_changed);
-                    webhooks::save_disabled(transaction, &webhook).await?;
-                    cancel_backlog(transaction, &webhook, now).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(async move |transaction| {
+                let found = webhooks::find_and_lock(transaction, store_id, id).await?;
+                let (mut webhook, _) = found.unwrap();
+                let has_changed = if enabled {
+                    webhook.enable(now)
+                } else {
+                    webhook.disable(Disabled {
+                        at: now,
+                        reason: DisabledReason::Client,
+                    })
+                };
+                assert!(has_changed);
+                webhooks::save_disabled(transaction, &webhook).await?;
+                cancel_backlog(transaction, &webhook, now).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -334,7 +314,7 @@ impl TestStore {
     }
 
     async fn release_expired(&self) -> u64 {
-        self.write(|transaction| Box::pin(async move { release_expired(transaction, NOW).await }))
+        self.write(async move |transaction| release_expired(transaction, NOW).await)
             .await
     }
 

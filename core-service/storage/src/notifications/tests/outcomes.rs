@@ -29,7 +29,7 @@ async fn the_schedule_of_a_resent_notification_begins_again() {
     assert!(store.claim(later(5 + 5)).await.is_empty(), "a longer pause");
     let (webhook, id) = ((store.store_id, webhook_id), leased[0].1.id);
     let resent =
-        store.write(move |transaction| Box::pin(resend(transaction, webhook, [id], later(10))));
+        store.write(async move |transaction| resend(transaction, webhook, [id], later(10)).await);
     assert_eq!(resent.await, 1);
 
     leased = store.claim(later(10)).await;
@@ -271,11 +271,9 @@ async fn a_resent_notification_accepts_outcomes_only_under_its_new_lease() {
     let resend = async || {
         store
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let ids = [id];
-                    resend(transaction, webhook, ids, NOW).await
-                })
+            .write(async move |transaction| {
+                let ids = [id];
+                resend(transaction, webhook, ids, NOW).await
             })
             .await
             .unwrap()
@@ -341,9 +339,9 @@ async fn a_failed_insert_of_attempts_resends_nothing() {
     };
     let applied = store
         .storage
-        .write(move |transaction| {
+        .write(async move |transaction| {
             let reports = [report.clone()];
-            Box::pin(async move { apply_outcomes(transaction, &reports, DISABLE_AFTER, NOW).await })
+            apply_outcomes(transaction, &reports, DISABLE_AFTER, NOW).await
         })
         .await
         .unwrap();
@@ -353,9 +351,9 @@ async fn a_failed_insert_of_attempts_resends_nothing() {
 
     let inserted = store
         .storage
-        .write(move |transaction| {
+        .write(async move |transaction| {
             let attempts = applied.attempts.clone();
-            Box::pin(async move { insert_attempts(transaction, &attempts).await })
+            insert_attempts(transaction, &attempts).await
         })
         .await;
 
