@@ -1,5 +1,5 @@
 //! What ends when a core shuts down, in this order: the streams and the other calls in flight, the
-//! background tasks that store what the streams left.
+//! background task that releases the leases which the streams left.
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

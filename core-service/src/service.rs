@@ -171,7 +171,7 @@ impl CoreService {
         ));
         let (health, health_server) = tonic_health::server::health_reporter();
         let mut routes = routes(health_server, self.config.reflection)?;
-        let (authentication, last_tasks) = grpc::wire(
+        let (authentication, release_leases) = grpc::wire(
             self.resources,
             &self.config,
             &rate_limits,
@@ -249,7 +249,7 @@ impl CoreService {
         lifecycle.task_tracker.close();
         lifecycle.task_tracker.wait().await;
         lifecycle.streams_closed.cancel();
-        last_tasks.wait().await;
+        let _ = release_leases.await;
         drop(self.local_server);
         // Calls that outlast the drain still use the storage.
         if let Some(storage) = Arc::into_inner(storage) {

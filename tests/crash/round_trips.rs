@@ -50,7 +50,7 @@ async fn deliver_all(dispatcher: &mut Dispatcher, count: usize) {
     }
 }
 
-/// Includes claims, outcomes and the attempt log. Preparing a statement is not counted: a
+/// Includes claims, outcomes and attempts. Preparing a statement is not counted: a
 /// connection does it once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_notifications_cost_at_most_one_round_trip_to_the_database() {

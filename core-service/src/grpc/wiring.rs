@@ -12,8 +12,7 @@ use proto::{
     stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
     tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
-use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
+use tokio::{sync::watch, task::JoinHandle};
 use tonic::service::RoutesBuilder;
 
 use super::{
@@ -29,9 +28,7 @@ use super::{
     events::{self, EventFeed, Events, Sequencer},
     idempotency::Idempotency,
     master_keys::MasterKeys,
-    notifications::{
-        Notifications, Outbox, Queue, StreamServer, Streams, TestSends, attempt_log, write_attempts,
-    },
+    notifications::{Notifications, Outbox, Queue, StreamServer, Streams, TestSends},
     personal_data::PersonalData,
     planning::Planner,
     price_lists::PriceLists,
@@ -57,8 +54,8 @@ use crate::{
 const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
 
 /// Builds the services, which it adds to the routes of a server, and spawns the background tasks. They
-/// share components. Returns the middleware that authenticates the calls of the services, and the tasks
-/// to wait for after all streams are closed: they run until then and until their inputs are empty.
+/// share components. Returns the middleware that authenticates the calls of the services, and the task
+/// that releases leases: it runs until all streams are closed and what they left is released.
 #[expect(
     clippy::too_many_lines,
     reason = "a list of components in the order of their dependencies"
@@ -70,7 +67,7 @@ pub(crate) fn wire(
     metrics: &Metrics,
     lifecycle: &Lifecycle,
     routes: &mut RoutesBuilder,
-) -> (Authentication, TaskTracker) {
+) -> (Authentication, JoinHandle<()>) {
     let Resources {
         storage,
         clock,
@@ -117,7 +114,6 @@ pub(crate) fn wire(
 
     let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
-    let (attempt_log, attempts) = attempt_log();
     let outbox = Arc::new(Outbox {
         streams: Arc::clone(&streams),
         events_written: events_written.clone(),
@@ -129,7 +125,6 @@ pub(crate) fn wire(
         streams: Arc::clone(&streams),
         disable_after: config.webhooks.disable_after(),
         metrics: metrics.clone(),
-        attempt_log,
         events_written: events_written.clone(),
     });
     let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
@@ -160,14 +155,8 @@ pub(crate) fn wire(
     task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
-    let last_tasks = TaskTracker::new();
-    last_tasks.spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
-    last_tasks.spawn(write_attempts(
-        Arc::clone(&storage),
-        attempts,
-        lifecycle.streams_closed.clone(),
-    ));
-    last_tasks.close();
+    let release_leases = queue.release_leases(unsent_leases, lifecycle.streams_closed.clone());
+    let release_leases = tokio::spawn(release_leases);
 
     let authentication = Authentication {
         authenticator: Arc::clone(&authenticator),
@@ -317,5 +306,5 @@ pub(crate) fn wire(
         .add_service(server!(EventsServer, events))
         .add_service(server!(PersonalDataServer, personal_data))
         .add_service(server!(NotificationsServer, notifications));
-    (authentication, last_tasks)
+    (authentication, release_leases)
 }

@@ -15,7 +15,6 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    attempt_log::attempt_log,
     queue::Queue,
     stream_server::StreamServer,
     streams::{Streams, UnsentLeases},
@@ -35,7 +34,6 @@ pub(super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
         streams: Arc::new(streams),
         disable_after: SignedDuration::from_hours(1),
         metrics: Metrics::new(),
-        attempt_log: attempt_log().0,
         events_written: watch::Sender::new(()),
     };
     (directory, Arc::new(queue), unsent_leases)

@@ -1,7 +1,6 @@
 //! Notifications: the dispatchers' streams, on each of which the [`StreamServer`] sends pre-leased and
 //! claimed notifications, and their reports, which it records in the [`Queue`].
 
-mod attempt_log;
 mod claims;
 #[cfg(test)]
 mod fixture;
@@ -30,7 +29,6 @@ use tonic::{Request, Response as Reply, Status, Streaming};
 pub(crate) use self::leases::recover_orphaned_leases;
 use self::streams::Response;
 pub(super) use self::{
-    attempt_log::{attempt_log, write_attempts},
     outbox::{Outbox, PendingDispatch},
     queue::Queue,
     reports::failure,

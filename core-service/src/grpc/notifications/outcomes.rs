@@ -1,4 +1,4 @@
-//! Records outcomes, and passes the attempts to the attempt log, which writes them afterwards.
+//! Records outcomes, and the attempts of which they are.
 
 use std::{sync::Arc, time::Duration};
 
@@ -83,6 +83,8 @@ impl Queue {
                     now,
                 )
                 .await?;
+                let attempts = &recorded.attempts;
+                storage::notifications::insert_attempts(transaction, attempts).await?;
                 let claim = match claim {
                     Some((budget, lease)) => {
                         storage::notifications::claim(transaction, &budget, lease, now).await?
@@ -98,9 +100,6 @@ impl Queue {
             &recorded.failing,
             "its receiver has been failing for too long",
         );
-        if !self.attempt_log.add(recorded.attempts) {
-            tracing::warn!("attempts are missing from the attempt log: its queue is full");
-        }
         self.record_host_outcomes(recorded.hosts, now).await;
         Ok(claim)
     }

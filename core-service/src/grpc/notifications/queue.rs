@@ -8,7 +8,7 @@ use process::clock::Clock;
 use storage::Storage;
 use tokio::sync::watch;
 
-use super::{attempt_log::AttemptLog, streams::Streams};
+use super::streams::Streams;
 use crate::{metrics::Metrics, secret_box::SecretBox};
 
 /// Claims notifications, records their outcomes and releases their leases.
@@ -21,7 +21,6 @@ pub(in crate::grpc) struct Queue {
     /// After how long a failing webhook is disabled.
     pub(in crate::grpc) disable_after: SignedDuration,
     pub(in crate::grpc) metrics: Metrics,
-    pub(in crate::grpc) attempt_log: AttemptLog,
     /// Signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
