@@ -3,7 +3,6 @@
 mod list;
 mod messages;
 mod sequencer;
-mod tail;
 mod watch;
 
 use std::{pin::Pin, sync::Arc};
@@ -71,14 +70,15 @@ impl proto::events_server::Events for Events {
             .take(caller.id)
             .ok_or_else(too_many_streams)?;
 
-        let after = self.feed.start(request.into_inner().after_position).await?;
+        let after = request.into_inner().after_position;
+        let subscription = self.feed.subscribe(after).await?;
 
         let (responses, stream) = mpsc::channel(4);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
         self.task_tracker.spawn(async move {
             let _open_stream = open_stream;
             let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));
-            if let Err(error) = feed.serve(revoked, after, &responses).await {
+            if let Err(error) = feed.serve(revoked, subscription, &responses).await {
                 // Fails if the caller has disconnected.
                 let _ = responses.try_send(Err(error.into()));
             }
