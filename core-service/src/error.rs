@@ -18,7 +18,7 @@ pub enum Error {
     /// All violations of the request.
     #[error("the request is not valid")]
     Invalid(Violations),
-    #[error("{}", .0.message())]
+    #[error("{0}")]
     Unauthenticated(Unauthenticated),
     #[error("the scope {scope} is required")]
     Forbidden { scope: Scope },
@@ -126,14 +126,19 @@ impl storage::WriteError for Error {
 }
 
 /// The reason why a caller is not authenticated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
+    #[error("an access token is required: send Authorization: Bearer <access_token>")]
     NoToken,
     /// `Authorization` without the scheme `Bearer`.
+    #[error("Authorization must start with \"Bearer \", followed by the access token")]
     NotBearer,
+    #[error("the access token is not valid")]
     InvalidToken,
+    #[error("the access token has expired; get a new one")]
     ExpiredToken,
     /// Unknown key, wrong secret or disabled client; callers must not be able to tell which.
+    #[error("the client is unknown, disabled, or its secret is wrong")]
     InvalidClient,
 }
 
@@ -144,20 +149,6 @@ impl Unauthenticated {
             Self::InvalidToken => "TOKEN_INVALID",
             Self::ExpiredToken => "TOKEN_EXPIRED",
             Self::InvalidClient => "INVALID_CLIENT",
-        }
-    }
-
-    const fn message(self) -> &'static str {
-        match self {
-            Self::NoToken => {
-                "an access token is required: send Authorization: Bearer <access_token>"
-            }
-            Self::NotBearer => {
-                "Authorization must start with \"Bearer \", followed by the access token"
-            }
-            Self::InvalidToken => "the access token is not valid",
-            Self::ExpiredToken => "the access token has expired; get a new one",
-            Self::InvalidClient => "the client is unknown, disabled, or its secret is wrong",
         }
     }
 }

@@ -20,7 +20,8 @@ use super::{
     idempotency::Idempotency,
     lookup, messages,
     notifications::{Outbox, PendingDispatch},
-    pages, quotes,
+    pages,
+    quotes::{self, QuoteUse},
 };
 use storage::{Storage, pages::Cursor, slot_bookings};
 
@@ -68,7 +69,8 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let draft = (request.delivery, request.violations);
         let planned = self
             .creator
-            .plan_draft(&caller, draft, Freshness::Current)
+            .planner
+            .plan(&caller, draft, QuoteUse::Charged, Freshness::Current)
             .await?;
         if let Some(quote) = &planned.quote {
             let reader = self.storage.reader();

@@ -15,7 +15,7 @@ use super::{
     lookup, messages,
     planning::{Draft, PlannedDelivery, Planner},
     quotas::DeliveryQuotas,
-    quotes::{self, Quotes},
+    quotes::{self, QuoteUse},
 };
 use storage::{
     Session, Storage,
@@ -43,7 +43,6 @@ pub(super) struct DeliveryCreator {
     pub(super) storage: Arc<Storage>,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) planner: Arc<Planner>,
-    pub(super) quotes: Arc<Quotes>,
     pub(super) quotas: DeliveryQuotas,
     pub(super) metrics: Metrics,
 }
@@ -61,7 +60,10 @@ impl DeliveryCreator {
         let mut freshness = self.freshness_of_first_plan();
         let mut plans = 1;
         loop {
-            let created = match self.plan_draft(caller, draft.clone(), freshness).await {
+            let planned = self
+                .planner
+                .plan(caller, draft.clone(), QuoteUse::Charged, freshness);
+            let created = match planned.await {
                 Ok(planned) => Box::pin(self.create(store, planned, request_key)).await,
                 Err(error) => Err(error),
             };
@@ -96,23 +98,6 @@ impl DeliveryCreator {
         } else {
             Freshness::Any
         }
-    }
-
-    /// Plans a draft with the quote that it names; reports the violations found by the gateway too.
-    pub(super) async fn plan_draft(
-        &self,
-        caller: &Caller,
-        draft: Draft,
-        freshness: Freshness,
-    ) -> Result<PlannedDelivery, Error> {
-        let name = draft
-            .0
-            .as_ref()
-            .and_then(|draft| draft.retail_price.as_deref());
-        let quote_lookup = self.quotes.look_up(caller.store()?.id, name);
-        self.planner
-            .plan(caller, draft, quote_lookup, freshness)
-            .await
     }
 
     /// Creates a planned delivery, unless a definition that it was planned with has changed.

@@ -24,7 +24,7 @@ use super::{
     definitions::Definitions,
     freshness::Freshness,
     messages,
-    quotes::{GivenTimes, QuoteLookup},
+    quotes::{self, GivenTimes, QuoteUse, Quotes},
     slot_availability::SlotAvailability,
     validation::{self, AddressDraft, ParseContext, TaskDetails},
 };
@@ -63,6 +63,7 @@ struct TaskInput {
 
 /// Plans deliveries.
 pub(super) struct Planner {
+    pub(super) quotes: Arc<Quotes>,
     pub(super) definitions: Arc<Definitions>,
     pub(super) geocoder: Arc<AddressGeocoder>,
     pub(super) router: Router,
@@ -72,19 +73,24 @@ pub(super) struct Planner {
 }
 
 impl Planner {
-    /// Plans a delivery for the caller's store, under the terms of the quote if there is one.
-    /// `freshness` is that of the time slot, the price list and the zones.
+    /// Plans a delivery for the caller's store, under the terms of the quote if one is charged.
+    /// Reports the violations found by the gateway too. `freshness` is that of the time slot, the
+    /// price list and the zones.
     pub(super) async fn plan(
         &self,
         caller: &Caller,
         (draft, violations): Draft,
-        lookup: QuoteLookup,
+        quote_use: QuoteUse,
         freshness: Freshness,
     ) -> Result<PlannedDelivery, Error> {
         let store = caller.store()?;
+        let draft = draft.unwrap_or_default();
+        let name = draft.retail_price.as_deref();
+        let named = self.quotes.look_up(store.id, name, quote_use);
+        let quote = named.as_ref().ok().and_then(Option::as_ref);
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         // "Tomorrow" is relative to the time of the quote.
-        let relative_to = lookup.quote().map_or_else(
+        let relative_to = quote.map_or_else(
             || now.clone(),
             |quote| quote.calculated_at.to_zoned(now.time_zone().clone()),
         );
@@ -94,7 +100,6 @@ impl Planner {
             country: telephone::national_country(Some(&store.country), &self.country).as_str(),
         };
         let mut violations = messages::read_violations(violations);
-        let draft = draft.unwrap_or_default();
 
         let external_reference =
             validation::external_reference(draft.external_reference, &mut violations);
@@ -104,7 +109,7 @@ impl Planner {
         let price_list = definitions.price_list(store.id, freshness, &mut versions);
         let price_list = price_list.await?;
         // A quote stays binding even if the price list has changed since.
-        if let (Some(price_list), None) = (&price_list, lookup.quote()) {
+        if let (Some(price_list), None) = (&price_list, quote) {
             check_packages("pickup", &pickup.details, price_list, &mut violations);
             check_packages("dropoff", &dropoff.details, price_list, &mut violations);
         }
@@ -132,7 +137,7 @@ impl Planner {
             .dropoff_address(area, dropoff.address, &mut violations)
             .await?;
         let route = match (&from, &to) {
-            (Some(from), Some(to)) => match lookup.quote() {
+            (Some(from), Some(to)) => match quote {
                 Some(quote) if quote.fingerprint.matches_addresses(from, to) => Some(quote.route),
                 _ => self.route(from, to, &mut violations).await?,
             },
@@ -149,7 +154,9 @@ impl Planner {
         let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window)), true) =
             (from, to, route, windows, violations.is_empty())
         else {
-            lookup.add_violation(&mut violations);
+            if let Err(unusable) = named {
+                unusable.add_violation(&mut violations);
+            }
             return Err(Error::Invalid(violations));
         };
         let plan = DeliveryPlan {
@@ -162,7 +169,10 @@ impl Planner {
             pickup_slot: pickup.times.slot.is_some(),
             dropoff_slot: dropoff.times.slot.is_some(),
         };
-        let quote = lookup.accept(&plan, &given)?;
+        let quote = named?;
+        if let Some(quote) = &quote {
+            quotes::check_plan(quote, &plan, &given)?;
+        }
         for (task, times) in [("pickup", &pickup.times), ("dropoff", &dropoff.times)] {
             delivery_window::warn_of_past_times(task, times, &now, &mut violations);
         }

@@ -14,7 +14,7 @@ use super::{
     idempotency::Idempotency,
     lookup, messages,
     planning::Planner,
-    quotes::QuoteLookup,
+    quotes::QuoteUse,
 };
 use storage::{Storage, price_lists::StoredPriceList};
 
@@ -153,10 +153,14 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone());
-        let draft = (request.delivery, request.violations);
+        let delivery = request.delivery.map(|delivery| proto::DeliveryDraft {
+            retail_price: None,
+            ..delivery
+        });
+        let draft = (delivery, request.violations);
         let planned = self
             .planner
-            .plan(&shop, draft, QuoteLookup::NotGiven, Freshness::Current)
+            .plan(&shop, draft, QuoteUse::Replaced, Freshness::Current)
             .await?;
 
         let (currency, calculation) = match &planned.price_list {

@@ -45,11 +45,19 @@ struct QuotePayload {
     fingerprint: Vec<u8>,
 }
 
-/// The quote that a draft names.
-#[derive(Debug)]
-pub(super) enum QuoteLookup {
-    NotGiven,
-    Valid(Box<Quote>),
+/// What the quote that a draft names is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuoteUse {
+    /// Its price is charged, and its terms bind.
+    Charged,
+    /// The price is calculated anew, even if the quote has expired. One that is not the store's is a
+    /// violation.
+    Replaced,
+}
+
+/// Why the quote that a draft names cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnusableQuote {
     Expired,
     /// Altered, of another store, or not a quote; clients must not be able to tell which.
     Unknown,
@@ -101,15 +109,22 @@ impl Quotes {
             .map(|decrypted| decrypted.retail_price)
     }
 
-    /// Looks up the quote that a draft names.
-    pub(super) fn look_up(&self, store_id: StoreId, name: Option<&str>) -> QuoteLookup {
+    /// Looks up the quote that a draft names. None if it names none, or if the price is replaced.
+    pub(super) fn look_up(
+        &self,
+        store_id: StoreId,
+        name: Option<&str>,
+        quote_use: QuoteUse,
+    ) -> Result<Option<Quote>, UnusableQuote> {
         let Some(name) = name else {
-            return QuoteLookup::NotGiven;
+            return Ok(None);
         };
-        match self.decrypt(store_id, name) {
-            Some(decrypted) if decrypted.is_expired => QuoteLookup::Expired,
-            Some(decrypted) => QuoteLookup::Valid(Box::new(decrypted.quote)),
-            None => QuoteLookup::Unknown,
+        let decrypted = self.decrypt(store_id, name);
+        let decrypted = decrypted.ok_or(UnusableQuote::Unknown)?;
+        match quote_use {
+            QuoteUse::Replaced => Ok(None),
+            QuoteUse::Charged if decrypted.is_expired => Err(UnusableQuote::Expired),
+            QuoteUse::Charged => Ok(Some(decrypted.quote)),
         }
     }
 
@@ -152,29 +167,12 @@ impl Quotes {
 }
 
 const FIELD: &str = "retail_price";
+const PRICE_EXPIRED: &str = "PRICE_EXPIRED";
+const EXPIRED: &str = "the retail price has expired; calculate it again";
 
-impl QuoteLookup {
-    /// The quote, if it is valid.
-    pub(super) fn quote(&self) -> Option<&Quote> {
+impl UnusableQuote {
+    pub(super) fn add_violation(self, violations: &mut Violations) {
         match self {
-            Self::Valid(quote) => Some(quote),
-            Self::NotGiven | Self::Expired | Self::Unknown => None,
-        }
-    }
-
-    /// The lookup for a price that is calculated anew: a quote of the store, valid or expired, does not
-    /// set it. One that is not the store's is still a violation.
-    pub(super) fn ignoring_quote(self) -> Self {
-        match self {
-            Self::NotGiven | Self::Valid(_) | Self::Expired => Self::NotGiven,
-            Self::Unknown => Self::Unknown,
-        }
-    }
-
-    /// Adds a violation if the quote is not valid.
-    pub(super) fn add_violation(&self, violations: &mut Violations) {
-        match self {
-            Self::NotGiven | Self::Valid(_) => {}
             Self::Expired => violations.add(FIELD, PRICE_EXPIRED, EXPIRED),
             Self::Unknown => violations.add(
                 FIELD,
@@ -183,36 +181,32 @@ impl QuoteLookup {
             ),
         }
     }
+}
 
-    /// Accepts the quote for a valid plan. Fails if the quote is not valid or the plan differs
-    /// from the quoted one.
-    pub(super) fn accept(
-        self,
-        plan: &DeliveryPlan,
-        given: &GivenTimes,
-    ) -> Result<Option<Quote>, Error> {
-        match self {
-            Self::NotGiven => Ok(None),
-            Self::Valid(quote) => {
-                let violations = differences(&quote.fingerprint, plan, given);
-                if violations.is_empty() {
-                    Ok(Some(*quote))
-                } else {
-                    Err(Error::PriceMismatch(violations))
-                }
-            }
-            Self::Expired => Err(Error::Conflict(PRICE_EXPIRED, EXPIRED.to_owned())),
-            Self::Unknown => {
-                let mut violations = Violations::new();
-                self.add_violation(&mut violations);
-                Err(Error::Invalid(violations))
-            }
+impl From<UnusableQuote> for Error {
+    fn from(unusable: UnusableQuote) -> Self {
+        if unusable == UnusableQuote::Expired {
+            return Self::Conflict(PRICE_EXPIRED, EXPIRED.to_owned());
         }
+        let mut violations = Violations::new();
+        unusable.add_violation(&mut violations);
+        Self::Invalid(violations)
     }
 }
 
-const PRICE_EXPIRED: &str = "PRICE_EXPIRED";
-const EXPIRED: &str = "the retail price has expired; calculate it again";
+/// Fails if a plan differs from the quoted one.
+pub(super) fn check_plan(
+    quote: &Quote,
+    plan: &DeliveryPlan,
+    given: &GivenTimes,
+) -> Result<(), Error> {
+    let violations = differences(&quote.fingerprint, plan, given);
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::PriceMismatch(violations))
+    }
+}
 
 /// Which times a draft gives explicitly.
 pub(super) struct GivenTimes {

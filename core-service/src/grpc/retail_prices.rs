@@ -10,7 +10,11 @@ use domain::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    caller::Caller, freshness::Freshness, lookup, messages, planning::Planner, quotes::Quotes,
+    caller::Caller,
+    freshness::Freshness,
+    lookup, messages,
+    planning::Planner,
+    quotes::{QuoteUse, Quotes},
 };
 
 use storage::Storage;
@@ -33,18 +37,10 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         let store = caller.store()?;
 
         let request = request.into_inner();
-        let draft = request.delivery.as_ref();
-        let quote_lookup = self
-            .quotes
-            .look_up(
-                store.id,
-                draft.and_then(|draft| draft.retail_price.as_deref()),
-            )
-            .ignoring_quote();
         let draft = (request.delivery, request.violations);
         let planned = self
             .planner
-            .plan(&caller, draft, quote_lookup, Freshness::Recent)
+            .plan(&caller, draft, QuoteUse::Replaced, Freshness::Recent)
             .await?;
         lookup::check_external_reference(
             &self.storage,

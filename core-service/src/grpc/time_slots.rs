@@ -11,10 +11,7 @@ use domain::{
         label::{self, Language},
     },
 };
-use jiff::{
-    Zoned,
-    civil::{Time, Weekday},
-};
+use jiff::{Zoned, civil::Time};
 use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
@@ -215,20 +212,13 @@ fn opening_hours(row: &OpeningHoursSpecification) -> proto::OpeningHours {
     proto::OpeningHours {
         opens: time(row.opens),
         closes: time(row.closes),
-        days: row.days.iter().map(|day| weekday(*day).into()).collect(),
+        // `Day` has the numbers of ISO 8601.
+        days: row
+            .days
+            .iter()
+            .map(|day| day.to_monday_one_offset().into())
+            .collect(),
         valid_from: closed.map(|dates| dates.start().to_string()),
         valid_through: closed.map(|dates| dates.end().to_string()),
-    }
-}
-
-const fn weekday(day: Weekday) -> proto::opening_hours::Day {
-    match day {
-        Weekday::Monday => proto::opening_hours::Day::Monday,
-        Weekday::Tuesday => proto::opening_hours::Day::Tuesday,
-        Weekday::Wednesday => proto::opening_hours::Day::Wednesday,
-        Weekday::Thursday => proto::opening_hours::Day::Thursday,
-        Weekday::Friday => proto::opening_hours::Day::Friday,
-        Weekday::Saturday => proto::opening_hours::Day::Saturday,
-        Weekday::Sunday => proto::opening_hours::Day::Sunday,
     }
 }

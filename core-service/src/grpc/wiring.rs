@@ -100,16 +100,17 @@ pub(crate) fn wire(
         country: platform.country.clone(),
         definitions: Arc::clone(&definitions),
     });
+    let quotes = Arc::new(Quotes {
+        secret_box: Arc::clone(&secret_box),
+        clock: clock.clone(),
+    });
     let planner = Arc::new(Planner {
+        quotes: Arc::clone(&quotes),
         definitions: Arc::clone(&definitions),
         geocoder: Arc::clone(&geocoder),
         router,
         clock: clock.clone(),
         country: platform.country.clone(),
-    });
-    let quotes = Arc::new(Quotes {
-        secret_box: Arc::clone(&secret_box),
-        clock: clock.clone(),
     });
 
     let (streams, unsent_leases) = Streams::new();
@@ -181,7 +182,6 @@ pub(crate) fn wire(
         storage: Arc::clone(&storage),
         idempotency: Arc::clone(&idempotency),
         planner: Arc::clone(&planner),
-        quotes: Arc::clone(&quotes),
         quotas: DeliveryQuotas::new(config.deliveries),
         metrics: metrics.clone(),
     };
