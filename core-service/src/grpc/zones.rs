@@ -13,15 +13,12 @@ use tonic::{Request, Response, Status};
 use super::{
     caller::Caller,
     definitions::{self, Definitions},
-    idempotency::{Idempotency, RequestKey},
+    idempotency::Idempotency,
     messages,
 };
 use storage::{Storage, zones::StoredZones};
 
 use crate::error::Error;
-
-/// Attempts to apply zones while other operators apply theirs.
-const MAX_ATTEMPTS: usize = 10;
 
 pub(super) struct Zones {
     pub(super) storage: Arc<Storage>,
@@ -46,7 +43,27 @@ impl proto::zones_server::Zones for Zones {
             return Ok(reply);
         }
         let zones = parse(&request.definition)?;
-        let applied = repeat(|| self.apply(request_key, zones.clone())).await?;
+        let now = self.clock.now();
+        let applied = self
+            .idempotency
+            .write(request_key, async move |transaction| {
+                let current = storage::zones::find_current(transaction).await?;
+                let (version, zones) = match current {
+                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
+                    None => (1, zones),
+                };
+                zones.check_size().map_err(invalid)?;
+                let stored = StoredZones {
+                    version,
+                    zones,
+                    created_at: now,
+                };
+                storage::zones::insert(transaction, &stored).await?;
+                Ok(zone_set(&stored))
+            })
+            .await;
+        self.definitions.invalidate();
+        let applied = applied?;
         caller.audit("ApplyZones", "zones");
         Ok(applied)
     }
@@ -90,55 +107,6 @@ impl proto::zones_server::Zones for Zones {
     }
 }
 
-impl Zones {
-    /// Merges zones into the current ones as the next version.
-    async fn apply(
-        &self,
-        request_key: RequestKey,
-        zones: zone::Zones,
-    ) -> Result<Response<proto::ZoneSet>, Error> {
-        let now = self.clock.now();
-        let applied = self
-            .idempotency
-            .write(request_key, async move |transaction| {
-                let current = storage::zones::find_current(transaction).await?;
-                let (version, zones) = match current {
-                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
-                    None => (1, zones),
-                };
-                zones.check_size().map_err(invalid)?;
-                let stored = StoredZones {
-                    version,
-                    zones,
-                    created_at: now,
-                };
-                storage::zones::insert(transaction, &stored).await?;
-                Ok(zone_set(&stored))
-            })
-            .await;
-        self.definitions.invalidate();
-        applied
-    }
-}
-
-/// Repeats an attempt that fails because another operator has applied zones at the same time.
-async fn repeat<T, F>(apply: impl Fn() -> F) -> Result<T, Error>
-where
-    F: Future<Output = Result<T, Error>>,
-{
-    let mut attempts = 1;
-    loop {
-        match apply().await {
-            Err(Error::Storage(error))
-                if error.is_unique_violation() && attempts < MAX_ATTEMPTS =>
-            {
-                attempts += 1;
-            }
-            applied => return applied,
-        }
-    }
-}
-
 fn parse(definition: &str) -> Result<zone::Zones, Error> {
     zone::Zones::parse(definition).map_err(invalid)
 }
@@ -170,54 +138,5 @@ fn message((name, area): (&str, &Area)) -> proto::Zone {
         west,
         north,
         east,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use jiff::Timestamp;
-    use storage::fixture;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn an_attempt_is_repeated_only_after_another_operators_and_not_forever() {
-        let (_directory, storage) = fixture::sqlite().await;
-        let apply_first_version = || {
-            let applied = storage.write(async move |transaction| {
-                let first = StoredZones {
-                    version: 1,
-                    zones: zone::Zones::default(),
-                    created_at: Timestamp::UNIX_EPOCH,
-                };
-                storage::zones::insert(transaction, &first).await
-            });
-            async { applied.await.map_err(Error::from) }
-        };
-        apply_first_version().await.unwrap();
-
-        let attempts = Cell::new(0);
-        let count = || {
-            assert!(attempts.get() < MAX_ATTEMPTS, "it ends");
-            attempts.set(attempts.get() + 1);
-        };
-        let applied = repeat(|| {
-            count();
-            apply_first_version()
-        });
-        let is_taken =
-            |error: &_| matches!(error, Error::Storage(error) if error.is_unique_violation());
-        assert!(applied.await.is_err_and(|error| is_taken(&error)));
-        assert_eq!(attempts.replace(0), MAX_ATTEMPTS);
-
-        let failed = repeat(async || {
-            count();
-            Err::<(), _>(Error::Storage(storage::Error::Timeout))
-        });
-        let is_timeout = |error| matches!(error, Error::Storage(storage::Error::Timeout));
-        assert!(failed.await.is_err_and(is_timeout));
-        assert_eq!(attempts.get(), 1);
     }
 }

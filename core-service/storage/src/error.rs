@@ -95,8 +95,7 @@ impl Error {
 
     /// Whether a row with the same unique key exists.
     pub fn is_unique_violation(&self) -> bool {
-        let is_unique = |error| matches!(error, SqlErr::UniqueConstraintViolation(_));
-        matches!(self, Self::Database(error) if error.sql_err().is_some_and(is_unique))
+        matches!(self, Self::Database(error) if is_unique_violation(error))
     }
 }
 
@@ -121,6 +120,11 @@ fn has_code(error: &DbErr, is_meant: impl FnOnce(&str) -> bool) -> bool {
 pub(super) fn has_driver_code(error: &sqlx::Error, is_meant: impl FnOnce(&str) -> bool) -> bool {
     let database = error.as_database_error();
     database.is_some_and(|error| error.code().is_some_and(|code| is_meant(&code)))
+}
+
+pub(super) fn is_unique_violation(error: &DbErr) -> bool {
+    let violation = error.sql_err();
+    matches!(violation, Some(SqlErr::UniqueConstraintViolation(_)))
 }
 
 pub(super) fn is_serialization_failure(error: &DbErr) -> bool {
