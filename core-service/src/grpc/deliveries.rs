@@ -104,12 +104,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let store = caller.store()?;
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound(name.clone());
-        let id = Collection::Deliveries.id(&name).ok_or_else(not_found)?;
-        let delivery = storage::deliveries::find(self.storage.reader(), store.id, DeliveryId(id))
-            .await
-            .map_err(Error::from)?
-            .ok_or_else(not_found)?;
+        let reader = self.storage.reader();
+        let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
+        let delivery = lookup::resource((Collection::Deliveries, &name), find).await?;
 
         Ok(Response::new(messages::delivery(&delivery, store)))
     }

@@ -2,18 +2,31 @@
 
 use domain::{id::StoreId, store::Store};
 use proto::iri::Collection;
+use uuid::Uuid;
 
 use storage::Storage;
 
 use crate::error::Error;
 
+/// Finds what a name refers to. Fails if it does not exist.
+pub(super) async fn resource<T, F>(
+    (collection, name): (Collection, &str),
+    find: impl FnOnce(Uuid) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<Option<T>, storage::Error>>,
+{
+    let found = match collection.id(name) {
+        Some(id) => find(id).await?,
+        None => None,
+    };
+    found.ok_or_else(|| Error::NotFound(name.to_owned()))
+}
+
 /// Finds a store. Fails if it does not exist.
 pub(super) async fn store(storage: &Storage, name: &str) -> Result<Store, Error> {
-    let not_found = || Error::NotFound(name.to_owned());
-    let id = Collection::Stores.id(name).ok_or_else(not_found)?;
-    storage::stores::find(storage.reader(), StoreId(id))
-        .await?
-        .ok_or_else(not_found)
+    let find = |id| storage::stores::find(storage.reader(), StoreId(id));
+    resource((Collection::Stores, name), find).await
 }
 
 /// Fails if a delivery of the store has the external reference.

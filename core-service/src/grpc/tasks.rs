@@ -13,7 +13,7 @@ use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{caller::Caller, messages, notifications::Outbox};
+use super::{caller::Caller, lookup, messages, notifications::Outbox};
 
 use storage::{Changes, Storage};
 
@@ -117,20 +117,15 @@ impl Tasks {
     }
 
     async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
-        let not_found = || Error::NotFound(name.to_owned());
-        let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
-        let store = caller.store()?;
-        storage::deliveries::find_task(self.storage.reader(), store.id, TaskId(id))
-            .await?
-            .ok_or_else(not_found)
+        let (reader, store) = (self.storage.reader(), caller.store()?);
+        let find = |id| storage::deliveries::find_task(reader, store.id, TaskId(id));
+        lookup::resource((Collection::Tasks, name), find).await
     }
 
     async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
-        let not_found = || Error::NotFound(name.to_owned());
-        let id = Collection::Tasks.id(name).ok_or_else(not_found)?;
-        storage::deliveries::find_task_of_any_store(self.storage.reader(), TaskId(id))
-            .await?
-            .ok_or_else(not_found)
+        let reader = self.storage.reader();
+        let find = |id| storage::deliveries::find_task_of_any_store(reader, TaskId(id));
+        lookup::resource((Collection::Tasks, name), find).await
     }
 }
 

@@ -174,12 +174,9 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         let store = caller.store()?;
 
         let name = request.into_inner().name;
-        let not_found = || Error::NotFound(name.clone());
-        let id = Collection::TimeSlots.id(&name).ok_or_else(not_found)?;
-        let stored = storage::time_slots::find(self.storage.reader(), store.id, TimeSlotId(id))
-            .await
-            .map_err(Error::from)?
-            .ok_or_else(not_found)?;
+        let reader = self.storage.reader();
+        let find = |id| storage::time_slots::find(reader, store.id, TimeSlotId(id));
+        let stored = lookup::resource((Collection::TimeSlots, &name), find).await?;
 
         let rules = self.definitions.compile_time_slot(store, &stored)?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());

@@ -80,13 +80,9 @@ pub(super) async fn get(
     name: String,
 ) -> Result<proto::Event, Error> {
     let store = caller.store()?;
-    let event = match Collection::Events.id(&name) {
-        Some(id) => storage::events::find(storage.reader(), store.id, EventId(id)).await?,
-        None => None,
-    };
-    event
-        .map(|event| message_for_store(&event, store))
-        .ok_or(Error::NotFound(name))
+    let find = |id| storage::events::find(storage.reader(), store.id, EventId(id));
+    let event = lookup::resource((Collection::Events, &name), find).await?;
+    Ok(message_for_store(&event, store))
 }
 
 #[cfg(test)]

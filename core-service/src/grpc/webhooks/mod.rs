@@ -278,14 +278,11 @@ impl Webhooks {
         caller: &Caller,
         name: &str,
     ) -> Result<(Webhook, Store), Error> {
-        let not_found = || Error::NotFound(name.to_owned());
         let reader = self.storage.reader();
-        let id = Collection::Webhooks.id(name).map(WebhookId);
+        let name = (Collection::Webhooks, name);
         if caller.has(Scope::Admin) {
-            let id = id.ok_or_else(not_found)?;
-            let webhook = storage::webhooks::find_of_any_store(reader, id)
-                .await?
-                .ok_or_else(not_found)?;
+            let find = |id| storage::webhooks::find_of_any_store(reader, WebhookId(id));
+            let webhook = lookup::resource(name, find).await?;
             let store = storage::stores::find(reader, webhook.store_id)
                 .await?
                 .ok_or_else(|| {
@@ -294,10 +291,9 @@ impl Webhooks {
             return Ok((webhook, store));
         }
         let store = caller.store()?;
-        let id = id.ok_or_else(not_found)?;
-        let webhook = storage::webhooks::find(reader, (store.id, caller.id), id)
-            .await?
-            .ok_or_else(not_found)?;
+        let owner = (store.id, caller.id);
+        let find = |id| storage::webhooks::find(reader, owner, WebhookId(id));
+        let webhook = lookup::resource(name, find).await?;
         Ok((webhook, store.clone()))
     }
 }

@@ -17,12 +17,12 @@ use super::{Webhooks, enable::require_enabled};
 use storage::{
     ConnectionTrait,
     pages::Cursor,
-    webhook_notifications::{AttemptView, NotificationView},
+    webhook_notifications::{self, AttemptView, NotificationView},
 };
 
 use crate::{
     error::Error,
-    grpc::{caller::Caller, messages, pages},
+    grpc::{caller::Caller, lookup, messages, pages},
 };
 
 impl Webhooks {
@@ -47,14 +47,13 @@ impl Webhooks {
         let key = (webhook.store_id, webhook.id);
         let reader = self.storage.reader();
         let (page, has_more) =
-            storage::webhook_notifications::read(reader, key, &states, start, size).await?;
+            webhook_notifications::read(reader, key, &states, start, size).await?;
         let ends = [page.first().map(cursor), page.last().map(cursor)];
         let (next_page_token, previous_page_token) = pages::tokens(start, ends, has_more);
         let mut attempts = HashMap::new();
         if request.with_attempts {
             let ids = page.iter().map(|notification| notification.id);
-            attempts =
-                storage::webhook_notifications::attempts(reader, webhook.store_id, ids).await?;
+            attempts = webhook_notifications::attempts(reader, webhook.store_id, ids).await?;
         }
         Ok(proto::ListWebhookNotificationsResponse {
             notifications: page
@@ -112,8 +111,8 @@ impl Webhooks {
                 let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
                 require_enabled(&webhook)?;
                 require_attempts_left(transaction, (store_id, id)).await?;
-                storage::webhook_notifications::resend(transaction, key, [id], now).await?;
-                let notification = storage::webhook_notifications::find(transaction, store_id, id)
+                webhook_notifications::resend(transaction, key, [id], now).await?;
+                let notification = webhook_notifications::find(transaction, store_id, id)
                     .await?
                     .ok_or(Error::NotFound(name))?;
                 with_attempts(transaction, &notification, &store).await
@@ -130,23 +129,21 @@ impl Webhooks {
         caller: &Caller,
         name: &str,
     ) -> Result<(NotificationView, Webhook, Store), Error> {
-        let not_found = || Error::NotFound(name.to_owned());
         let reader = self.storage.reader();
-        let id = Collection::Notifications.id(name).map(NotificationId);
+        let resource = (Collection::Notifications, name);
         let notification = if caller.has(Scope::Admin) {
-            let id = id.ok_or_else(not_found)?;
-            storage::webhook_notifications::find_of_any_store(reader, id).await?
+            let find = |id| webhook_notifications::find_of_any_store(reader, NotificationId(id));
+            lookup::resource(resource, find).await?
         } else {
-            let store = caller.store()?;
-            let id = id.ok_or_else(not_found)?;
-            storage::webhook_notifications::find(reader, store.id, id).await?
+            let store_id = caller.store()?.id;
+            let find = |id| webhook_notifications::find(reader, store_id, NotificationId(id));
+            lookup::resource(resource, find).await?
         };
-        let notification = notification.ok_or_else(not_found)?;
         let webhook = messages::webhook_name(notification.webhook_id);
         match self.webhook_of(caller, &webhook).await {
             Ok((webhook, store)) => Ok((notification, webhook, store)),
             // Name the notification that was requested.
-            Err(Error::NotFound(_)) => Err(not_found()),
+            Err(Error::NotFound(_)) => Err(Error::NotFound(name.to_owned())),
             Err(error) => Err(error),
         }
     }
@@ -157,7 +154,7 @@ async fn require_attempts_left(
     transaction: &impl ConnectionTrait,
     (store_id, id): (StoreId, NotificationId),
 ) -> Result<(), Error> {
-    let found = storage::webhook_notifications::find(transaction, store_id, id).await?;
+    let found = webhook_notifications::find(transaction, store_id, id).await?;
     if found.is_some_and(|notification| notification.attempts >= MAX_ATTEMPTS) {
         return Err(Error::Conflict(
             "TOO_MANY_ATTEMPTS",
@@ -172,12 +169,9 @@ async fn with_attempts(
     notification: &NotificationView,
     store: &Store,
 ) -> Result<proto::WebhookNotification, Error> {
-    let mut attempts = storage::webhook_notifications::attempts(
-        connection,
-        notification.store_id,
-        [notification.id],
-    )
-    .await?;
+    let mut attempts =
+        webhook_notifications::attempts(connection, notification.store_id, [notification.id])
+            .await?;
     let attempts = attempts.remove(&notification.id).unwrap_or_default();
     Ok(message(notification, store, attempts))
 }
