@@ -1,4 +1,4 @@
-//! The all-in-one: core, gateway and dispatcher in one process. Gateway and dispatcher call core over memory.
+//! The all-in-one: core, gateway and dispatcher in one process. Gateway and dispatcher call core without a connection.
 //! Only this crate depends on all three services; they depend neither on it nor on each other.
 
 mod data_dir;

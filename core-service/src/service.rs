@@ -245,12 +245,12 @@ impl CoreService {
             () = drain => Ok(()),
         };
 
+        drop(self.local_server);
         lifecycle.shutdown.cancel();
         lifecycle.task_tracker.close();
         lifecycle.task_tracker.wait().await;
         lifecycle.streams_closed.cancel();
         let _ = release_leases.await;
-        drop(self.local_server);
         // Calls that outlast the drain still use the storage.
         if let Some(storage) = Arc::into_inner(storage) {
             storage.close().await?;

@@ -67,7 +67,8 @@ pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState,
     Ok(state)
 }
 
-// Only integers are interpolated, no external text. The conditions are those of partial indexes.
+// In these statements, only integers are interpolated, no external text. The conditions are those of
+// partial indexes.
 
 fn deliveries(now: Timestamp) -> String {
     let from = now.saturating_sub(CURRENT).unwrap_or(now).as_microsecond();

@@ -15,7 +15,8 @@ pub(crate) struct CallOptions {
 }
 
 impl CallOptions {
-    /// A request with these options. Core gets the remaining time as its timeout.
+    /// A request with these options. Core gets the remaining time as its timeout,
+    /// unless it is called within this process.
     pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
         let mut request = tonic::Request::new(message);
         request.set_timeout(self.deadline.saturating_duration_since(Instant::now()));

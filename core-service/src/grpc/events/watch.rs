@@ -150,7 +150,8 @@ impl EventFeed {
             };
             let events = if is_behind {
                 let events = self.read_log(after).await?;
-                is_behind = !events.is_empty();
+                // What is newer than a part of a batch was received after the subscription.
+                is_behind = u64::try_from(events.len()) == Ok(BATCH);
                 events
             } else {
                 let received = tokio::select! {
@@ -195,11 +196,15 @@ fn events_after(position: i64, batch: &[Event]) -> Option<Vec<proto::Event>> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use domain::{
         event::Object,
         id::{DeliveryId, EventId, StoreId},
     };
+    use futures_util::FutureExt as _;
     use jiff::Timestamp;
+    use storage::fixture;
 
     use super::*;
 
@@ -212,6 +217,48 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
             number: position,
             position,
+        }
+    }
+
+    /// Writes events to the log and passes each on in a batch of its own.
+    async fn publish(feed: &EventFeed, count: usize) {
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        let lease = Duration::from_mins(1);
+        fixture::leased_notifications(&feed.storage, &webhook, count, lease).await;
+        let numbered = feed
+            .storage
+            .write(async move |transaction| events::assign_numbers(transaction, count).await);
+        assert_eq!(numbered.await.unwrap(), Some(count));
+        let log = events::list_of_all_stores(feed.storage.reader(), 0, 1000).await;
+        for event in log.unwrap() {
+            feed.new_events.send([event].into()).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_sends_each_event_once_if_it_falls_behind_or_not() {
+        for count in [1, CAPACITY, CAPACITY + 1, 150] {
+            let (_directory, storage) = fixture::sqlite().await;
+            let feed = EventFeed::new(storage, CancellationToken::new());
+            let subscription = feed.subscribe(None).await.unwrap();
+            publish(&feed, count).await;
+
+            let (responses, mut sent) = mpsc::channel(1);
+            let mut revoked = pin!(std::future::pending::<Error>());
+            let mut serving = pin!(feed.serve(revoked.as_mut(), subscription, &responses));
+            let mut positions = Vec::new();
+            while positions.len() < count {
+                let response = tokio::select! {
+                    ended = &mut serving => panic!("the stream ends: {ended:?}"),
+                    response = sent.recv() => response.unwrap().unwrap(),
+                };
+                positions.extend(response.events.iter().map(|event| event.position));
+            }
+
+            let expected: Vec<_> = (1..).take(count).collect();
+            assert_eq!(positions, expected);
+            assert!(serving.as_mut().now_or_never().is_none());
+            assert!(sent.try_recv().is_err(), "{count}");
         }
     }
 

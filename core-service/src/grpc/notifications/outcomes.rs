@@ -137,3 +137,53 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::notification::Outcome;
+    use storage::{ConnectionTrait as _, fixture, webhook_notifications};
+
+    use super::{super::fixture::queue, *};
+
+    #[tokio::test]
+    async fn an_outcome_and_its_attempt_are_stored_together_or_not_at_all() {
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        let lease = Duration::from_hours(1);
+        let leased = fixture::leased_notifications(&queue.storage, &webhook, 1, lease).await;
+        let reports = [AttemptReport {
+            id: leased[0].0,
+            lease_token: leased[0].1,
+            outcome: Outcome::Delivered,
+            status: Some(200),
+            duration: Duration::ZERO,
+            response_body: String::new(),
+            jitter: 0,
+        }];
+        let rename = async |from: &str, to: &str| {
+            let rename = format!("ALTER TABLE {from} RENAME TO {to}");
+            let renamed = queue.storage.reader().execute_unprepared(&rename).await;
+            renamed.unwrap();
+        };
+
+        let attempts = async || {
+            let (reader, id) = (queue.storage.reader(), leased[0].0);
+            let stored = webhook_notifications::attempts(reader, webhook.store_id, [id]).await;
+            stored
+                .unwrap()
+                .remove(&id)
+                .map_or(0, |attempts| attempts.len())
+        };
+
+        rename("attempts", "unusable").await;
+        assert!(queue.record_batch(&reports, None).await.is_err());
+        rename("unusable", "attempts").await;
+        assert_eq!(attempts().await, 0);
+
+        // The lease is still held: the outcome was rolled back.
+        for _ in 0..2 {
+            queue.record_batch(&reports, None).await.unwrap();
+            assert_eq!(attempts().await, 1);
+        }
+    }
+}

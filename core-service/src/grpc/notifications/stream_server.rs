@@ -36,7 +36,8 @@ impl StreamServer {
         let closed = self.shutdown.child_token();
         let receiving = async {
             let received = closed.run_until_cancelled(receive(requests, &stream));
-            let is_half_closed = matches!(received.await, Some(Ok(())));
+            // A dispatcher of the same process has no connection whose loss would be an error.
+            let is_half_closed = matches!(received.await, Some(Ok(()))) && !responses.is_closed();
             closed.cancel();
             self.queue.streams.close(&stream);
             if !is_half_closed {

@@ -37,23 +37,24 @@ pub async fn assign_numbers(
     let parameters = [last_position.into(), limit.into()];
     let numbered = rows::query(transaction, ASSIGN_NUMBERS, parameters).await?;
 
+    if numbered.is_empty() {
+        return Ok(Some(0));
+    }
     let mut last_numbers: BTreeMap<Uuid, i64> = BTreeMap::new();
     for row in &numbered {
         let (store_id, number) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
         let last = last_numbers.entry(store_id).or_insert(number);
         *last = std::cmp::max(*last, number);
     }
-    if !last_numbers.is_empty() {
-        let save = format!(
-            "INSERT INTO event_counters (store_id, last_number, retained_after) VALUES {}
-                ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number",
-            rows::placeholders(&mut (1..), last_numbers.len(), 3)
-        );
-        let values = last_numbers
-            .into_iter()
-            .flat_map(|(store_id, number)| [store_id.into(), number.into(), 0_i64.into()]);
-        rows::execute(transaction, &save, values).await?;
-    }
+    let save = format!(
+        "INSERT INTO event_counters (store_id, last_number, retained_after) VALUES {}
+            ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number",
+        rows::placeholders(&mut (1..), last_numbers.len(), 3)
+    );
+    let values = last_numbers
+        .into_iter()
+        .flat_map(|(store_id, number)| [store_id.into(), number.into(), 0_i64.into()]);
+    rows::execute(transaction, &save, values).await?;
     let count = i64::try_from(numbered.len()).unwrap_or(i64::MAX);
     let update = "UPDATE event_sequencers SET last_position = last_position + $1";
     rows::execute(transaction, update, [count.into()]).await?;

@@ -39,7 +39,7 @@ pub(super) trait Job: Send {
 }
 
 /// What is special about a write whose result is `T`.
-pub(super) enum Kind<T> {
+pub(super) enum WriteKind<T> {
     Any,
     TruncatesLog,
     /// It only inserts this delivery, and then returns this result.
@@ -49,13 +49,13 @@ pub(super) enum Kind<T> {
 pub(super) struct Write<T, E, W> {
     origin: Origin,
     work: W,
-    kind: Kind<T>,
+    kind: WriteKind<T>,
     result: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
 impl<T, E, W> Write<T, E, W> {
-    pub(super) fn new(work: W, kind: Kind<T>, reply: oneshot::Sender<Result<T, E>>) -> Self {
+    pub(super) fn new(work: W, kind: WriteKind<T>, reply: oneshot::Sender<Result<T, E>>) -> Self {
         Self {
             origin: Origin::current(),
             work,
@@ -111,18 +111,18 @@ where
     }
 
     fn truncates_log(&self) -> bool {
-        matches!(self.kind, Kind::TruncatesLog)
+        matches!(self.kind, WriteKind::TruncatesLog)
     }
 
     fn insertion(&self) -> Option<Arc<NewDelivery>> {
         match &self.kind {
-            Kind::Insertion(new, _) => Some(Arc::clone(new)),
-            Kind::Any | Kind::TruncatesLog => None,
+            WriteKind::Insertion(new, _) => Some(Arc::clone(new)),
+            WriteKind::Any | WriteKind::TruncatesLog => None,
         }
     }
 
     fn set_inserted(&mut self) {
-        if let Kind::Insertion(_, result) = self.kind {
+        if let WriteKind::Insertion(_, result) = self.kind {
             self.result = Some(Ok(result()));
         }
     }

@@ -1,6 +1,6 @@
 //! Group commit: a flush costs the same for one write as for many. Writes that arrive during a
-//! commit share the next one, and return when it is on disk. If one of them fails, all are rolled
-//! back and run again, each in a savepoint.
+//! commit share the next one, and return when it is on disk. Deliveries are inserted first, by few
+//! statements. If one of the writes fails, all are rolled back and run again, each in a savepoint.
 
 mod job;
 mod queue;
@@ -10,6 +10,7 @@ mod write_check;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use sea_orm::ConnectionTrait as _;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -29,7 +31,7 @@ use super::{
     session::Session,
     work::Work,
 };
-use job::{Job, JobResult, Kind};
+use job::{Job, JobResult, WriteKind};
 use queue::{CommitTimer, Queue};
 pub(super) use write_check::WriteCheck;
 
@@ -90,14 +92,14 @@ impl GroupCommit {
         T: Send + 'static,
         E: WriteError,
     {
-        self.queue.write(work, Kind::Any).await
+        self.queue.write(work, WriteKind::Any).await
     }
 
     /// Inserts a delivery. Insertions in one commit share statements: each statement costs two
     /// changes of threads.
     pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
         let new = Arc::new(new);
-        let kind = Kind::Insertion(Arc::clone(&new), || true);
+        let kind = WriteKind::Insertion(Arc::clone(&new), || true);
         let insert =
             async move |transaction: &Session| delivery_insertion::insert(transaction, &new).await;
         self.queue.write(insert, kind).await
@@ -105,7 +107,9 @@ impl GroupCommit {
 
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
-        self.queue.write(async |_| Ok(()), Kind::TruncatesLog).await
+        self.queue
+            .write(async |_| Ok(()), WriteKind::TruncatesLog)
+            .await
     }
 
     pub(super) fn write_check(&self) -> WriteCheck {
@@ -285,13 +289,15 @@ async fn transact(
 ) -> Result<Committed, Error> {
     session.begin().await?;
     let inserted = if savepoints == Savepoints::No && jobs.len() > 1 {
-        match insert_together(session, jobs, metrics).await {
-            Ok(inserted) => inserted,
-            Err(error) if error.is_unique_violation() => {
+        let inserted = AssertUnwindSafe(insert_together(session, jobs, metrics)).catch_unwind();
+        match inserted.await {
+            Ok(Ok(inserted)) => inserted,
+            Ok(Err(error)) if error.is_unique_violation() => {
                 session.roll_back().await?;
                 return Ok(Committed::No);
             }
-            Err(error) => return Err(error),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(Error::RolledBack),
         }
     } else {
         BTreeSet::new()

@@ -10,7 +10,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::job::{Job, Kind, Write};
+use super::job::{Job, Write, WriteKind};
 use crate::{Error, Work, WriteError};
 
 /// The queue of writes.
@@ -28,7 +28,7 @@ impl Queue {
     pub(super) async fn write<T, E>(
         &self,
         work: impl Work<Result<T, E>>,
-        kind: Kind<T>,
+        kind: WriteKind<T>,
     ) -> Result<T, E>
     where
         T: Send + 'static,

@@ -103,12 +103,11 @@ async fn insert(
     results
 }
 
-async fn are_stored(storage: &Storage, deliveries: &[Delivery]) -> bool {
+async fn assert_stored(storage: &Storage, deliveries: &[Delivery]) {
     for delivery in deliveries {
         let found = crate::deliveries::find(storage.reader(), delivery.store_id, delivery.id);
         assert_eq!(found.await.unwrap().as_ref(), Some(delivery));
     }
-    true
 }
 
 /// How many statements of this kind have succeeded.
@@ -135,7 +134,7 @@ async fn deliveries_that_share_a_commit_share_statements() {
     let results = insert(&storage, &deliveries, other).await;
 
     assert!(results.iter().all(|result| matches!(result, Ok(true))));
-    assert!(are_stored(&storage, &deliveries).await);
+    assert_stored(&storage, &deliveries).await;
     assert_eq!(names(&storage).await, ["other"]);
     // 16, 2 and 1 deliveries, each with its tasks in another statement, and the store.
     assert_eq!(statements(&storage, "INSERT").await, 7);
@@ -154,7 +153,7 @@ async fn a_delivery_that_exists_fails_alone() {
     let is_inserted: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(is_inserted, [true, true, false, true]);
     assert!(results[2].as_ref().unwrap_err().is_unique_violation());
-    assert!(are_stored(&storage, &deliveries).await);
+    assert_stored(&storage, &deliveries).await;
     assert_eq!(names(&storage).await, ["other"]);
 }
 

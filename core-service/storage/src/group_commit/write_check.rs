@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak, atomic::Ordering};
 use sea_orm::ConnectionTrait as _;
 use tokio::sync::Mutex;
 
-use super::{job::Kind, queue::Queue};
+use super::{job::WriteKind, queue::Queue};
 use crate::Error;
 
 /// Writes more than most requests do: a smaller write may still succeed on a disk that is full.
@@ -55,7 +55,7 @@ async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
             transaction.execute_unprepared(statements).await?;
             Ok(())
         },
-        Kind::Any,
+        WriteKind::Any,
     );
     write.await
 }

@@ -101,8 +101,7 @@ pub async fn find(
     rows::first(connection, Entity::find_by_id((store_id.0, id.0))).await
 }
 
-/// The attempts of some notifications of a store, oldest first. Attempts that could not be stored
-/// are missing.
+/// The attempts of some notifications of a store, oldest first.
 pub async fn attempts(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
