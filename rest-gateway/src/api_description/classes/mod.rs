@@ -34,6 +34,7 @@ pub(crate) struct Class {
     /// Name, and last segment of the path of its JSON-LD context.
     pub(super) name: String,
     /// By default the term of the API's vocabulary with the class's name.
+    #[serde(default, deserialize_with = "compact_iri")]
     iri: Option<String>,
     #[serde(rename = "type", default)]
     pub(super) type_name: TypeName,
@@ -59,11 +60,11 @@ pub(super) enum TypeName {
     None,
 }
 
-/// Whether a member is in responses.
+/// Whether the objects of a class have an `@id` in responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Presence {
     Always,
-    /// In some responses, and never null there.
+    /// Stored resources do, previews do not.
     Optional,
     #[default]
     Never,
@@ -73,9 +74,11 @@ pub(super) enum Presence {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Field {
+    #[serde(deserialize_with = "member_name")]
     pub(super) name: String,
     /// By default the name itself if it is a compact IRI such as `hydra:title`, or else the term of
     /// the API's vocabulary.
+    #[serde(default, deserialize_with = "compact_iri")]
     iri: Option<String>,
     pub(super) range: Range,
     #[serde(default)]
@@ -159,20 +162,42 @@ impl Field {
     pub(super) fn iri(&self) -> String {
         match &self.iri {
             Some(iri) => iri.clone(),
-            None if self.name.starts_with("hydra:") => self.name.clone(),
+            None if self.name.contains(':') => self.name.clone(),
             None => format!("vocab:{}", self.name),
         }
     }
 }
 
-/// Expands a compact IRI.
+/// Expands a compact IRI of the tables.
 pub(super) fn expand(iri: &str, public_url: &str) -> String {
+    try_expand(iri, public_url)
+        .expect("IRIs without a known prefix are rejected when they are read")
+}
+
+/// Expands a compact IRI. Fails without a known prefix.
+fn try_expand(iri: &str, public_url: &str) -> Result<String, String> {
     match iri.split_once(':') {
-        Some(("schema", term)) => format!("{SCHEMA_ORG}{term}"),
-        Some(("hydra", term)) => format!("{HYDRA}{term}"),
-        Some((_, term)) => format!("{public_url}{DOCUMENTATION}#{term}"),
-        None => iri.to_owned(),
+        Some(("schema", term)) => Ok(format!("{SCHEMA_ORG}{term}")),
+        Some(("hydra", term)) => Ok(format!("{HYDRA}{term}")),
+        Some(("vocab", term)) => Ok(format!("{public_url}{DOCUMENTATION}#{term}")),
+        _ => Err(format!("{iri} has no known prefix")),
     }
+}
+
+/// Reads a compact IRI.
+fn compact_iri<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let iri = String::deserialize(deserializer)?;
+    try_expand(&iri, "").map_err(D::Error::custom)?;
+    Ok(Some(iri))
+}
+
+/// Reads the name of a member, which may be a compact IRI.
+fn member_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    if name.contains(':') {
+        try_expand(&name, "").map_err(D::Error::custom)?;
+    }
+    Ok(name)
 }
 
 /// The class with a name.
@@ -186,7 +211,48 @@ impl<'de> Deserialize<'de> for &'static Class {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_iri_without_a_known_prefix_is_rejected_when_a_table_is_read() {
+        let read = |name: &str, iri: &str| {
+            let field = json!({"name": name, "iri": iri, "range": "Text"});
+            serde_json::from_value::<Field>(field).map(|field| expand(&field.iri(), "/public"))
+        };
+
+        for (iri, expected) in [
+            ("schema:name", "http://schema.org/name"),
+            ("hydra:title", "http://www.w3.org/ns/hydra/core#title"),
+            ("vocab:name", "/public/api/docs.jsonld#name"),
+        ] {
+            assert_eq!(read("name", iri).unwrap(), expected);
+        }
+        for (name, iri, rejected) in [
+            ("name", "shcema:name", "shcema:name"),
+            ("name", "name", "name"),
+            ("hdyra:title", "hydra:title", "hdyra:title"),
+        ] {
+            let error = read(name, iri).unwrap_err().to_string();
+            assert_eq!(error, format!("{rejected} has no known prefix"));
+        }
+        let class =
+            json!({"name": "Store", "iri": "shcema:Store", "description": "", "fields": []});
+        let error = serde_json::from_value::<Class>(class).unwrap_err();
+        assert_eq!(error.to_string(), "shcema:Store has no known prefix");
+    }
+
+    /// The schema of the member in requests would follow from one of them only.
+    #[test]
+    fn no_member_has_both_a_maximum_length_and_a_schema_for_requests() {
+        for class in ALL.iter() {
+            for field in &class.fields {
+                let has_both = field.max_length.is_some() && field.request.is_some();
+                assert!(!has_both, "{} of {}", field.name, class.name);
+            }
+        }
+    }
 
     #[test]
     fn every_class_that_a_member_names_exists() {

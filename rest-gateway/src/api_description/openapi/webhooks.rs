@@ -33,7 +33,11 @@ pub(super) fn all(platform_name: &str) -> Map<String, Value> {
         request["operationId"] = json!(operation_id);
         request["summary"] = json!(summary);
         request["description"] = json!(rules.replace("{signature}", &signature));
-        request["parameters"][0]["name"] = json!(signature);
+        for parameter in request["parameters"].as_array_mut().into_iter().flatten() {
+            if parameter["name"] == "{signature}" {
+                parameter["name"] = json!(signature);
+            }
+        }
         let content = &mut request["requestBody"]["content"]["application/json"];
         content["example"]["data"]["event"] = json!(event);
         (event.to_owned(), json!({"post": request}))

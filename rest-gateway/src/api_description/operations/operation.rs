@@ -227,3 +227,31 @@ impl<'de> Deserialize<'de> for &'static ErrorCode {
         error_codes::find(&code).ok_or_else(|| D::Error::custom(format!("no error is {code}")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::api_description::operations;
+
+    #[test]
+    fn parameter_names_are_unique() {
+        let names: BTreeSet<_> = PARAMETERS.iter().map(|parameter| &parameter.name).collect();
+
+        assert_eq!(names.len(), PARAMETERS.len());
+    }
+
+    #[test]
+    fn every_parameter_that_a_path_names_has_one_row_with_that_location() {
+        for operation in operations::all() {
+            for part in operation.path.split('{').skip(1) {
+                let (name, _) = part.split_once('}').unwrap();
+                let rows = PARAMETERS
+                    .iter()
+                    .filter(|row| row.name == name && row.location == "path");
+                assert_eq!(rows.count(), 1, "{name} in {}", operation.path);
+            }
+        }
+    }
+}

@@ -56,6 +56,49 @@ fn every_event_has_the_request_that_a_webhook_gets() {
 }
 
 #[test]
+fn the_request_that_a_webhook_gets_names_each_header() {
+    let document = document();
+    for (event, path) in document["webhooks"].as_object().unwrap() {
+        let parameters = path["post"]["parameters"].as_array().unwrap();
+        let names: Vec<_> = parameters
+            .iter()
+            .map(|parameter| &parameter["name"])
+            .collect();
+
+        let expected = [
+            "X-Service-Signature",
+            "webhook-id",
+            "webhook-timestamp",
+            "webhook-signature",
+        ];
+        assert_eq!(names, expected, "{event}");
+    }
+}
+
+#[test]
+fn every_part_of_a_path_in_braces_is_a_required_parameter() {
+    let document = document();
+    let mut found = 0;
+    for operation in operations::all() {
+        let method = operation.method.to_ascii_lowercase();
+        let parameters = &document["paths"][&operation.path][method]["parameters"];
+        let described: Vec<_> = parameters
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|parameter| parameter["in"] == "path" && parameter["required"] == true)
+            .map(|parameter| &parameter["name"])
+            .collect();
+
+        let parts = operation.path.split('{').skip(1);
+        let in_path: Vec<_> = parts.filter_map(|part| part.split('}').next()).collect();
+        assert_eq!(described, in_path, "{}", operation.path);
+        found += in_path.len();
+    }
+    assert!(found > 20, "{found}");
+}
+
+#[test]
 fn an_operation_names_the_credentials_that_it_needs() {
     for (auth, expected) in [
         (Auth::None, json!([])),
@@ -109,6 +152,14 @@ fn an_error_response_has_the_headers_of_its_status() {
         let mut own = headers(code);
         own.retain(|header| !common.contains(header));
         assert_eq!(own, [expected], "{code}");
+    }
+    let token_errors = &document["paths"]["/oauth2/token"]["post"]["responses"];
+    for (status, own) in [
+        ("400", &["Cache-Control"][..]),
+        ("401", &["Cache-Control", "WWW-Authenticate"]),
+    ] {
+        let expected = responses::header_references(own);
+        assert_eq!(token_errors[status]["headers"], expected, "{status}");
     }
 }
 
