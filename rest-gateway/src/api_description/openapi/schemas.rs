@@ -47,7 +47,9 @@ pub(super) fn all() -> Map<String, Value> {
 /// schema per class of their members, and a pickup may lack members that a dropoff must have.
 fn is_listed(class: &Class, form: Form) -> bool {
     let is_described_apart = match form {
-        Form::Stored => ["Error", "ConstraintViolationList", "Collection"].contains(&&*class.name),
+        Form::Stored => {
+            ["Error", "ConstraintViolationList", "Collection"].contains(&class.name.as_str())
+        }
         Form::Preview => class.id_presence != Presence::Optional,
         Form::Draft => class.name == "Task",
     };

@@ -30,7 +30,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
     let mut derived: Vec<&'static ErrorCode> = Vec::new();
     match &operation.auth {
         Auth::None => {}
-        // Rejected credentials are answered as RFC 6749 defines: see `token_errors`.
+        // Rejected credentials are answered as RFC 6749 defines: see `token_errors.json`.
         Auth::ClientCredentials => derived.push(&codes::UNAVAILABLE),
         Auth::Token => derived.extend(ACCESS_TOKEN_ERRORS),
         Auth::StoreToken => {
