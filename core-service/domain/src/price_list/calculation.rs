@@ -62,12 +62,25 @@ pub(super) struct Calculator<'a> {
     pub(super) delivery: Context<'a, 'a>,
     pub(super) tasks: [Context<'a, 'a>; 2],
     pub(super) subtotal: Option<i64>,
-    /// Why the remaining rules are skipped; `None` while rules are applied.
-    pub(super) skip_reason: Option<&'static str>,
+    /// `None` while rules are applied.
+    pub(super) skip_reason: Option<SkipReason>,
 }
 
-const PRICED: &str = "an earlier rule gave the price";
-const FAILED: &str = "an earlier rule failed";
+/// Why the remaining rules are skipped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SkipReason {
+    Priced,
+    Failed,
+}
+
+impl SkipReason {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Priced => "an earlier rule gave the price",
+            Self::Failed => "an earlier rule failed",
+        }
+    }
+}
 
 impl Calculator<'_> {
     /// Applies all rules. Returns the price including tax, or `None`, and the outcomes.
@@ -85,7 +98,7 @@ impl Calculator<'_> {
             amount,
         };
         if let Some(reason) = self.skip_reason {
-            return outcome(false, reason.to_owned(), 0);
+            return outcome(false, reason.text().to_owned(), 0);
         }
         let (times, reason) = match self.evaluate(rule) {
             Ok(evaluated) => evaluated,
@@ -96,14 +109,14 @@ impl Calculator<'_> {
         for _ in 0..times {
             if let Err(error) = self.add(&rule.charge) {
                 if error == ChargeError::Overflow {
-                    self.skip_reason = Some(FAILED);
+                    self.skip_reason = Some(SkipReason::Failed);
                 }
                 let matched = !matches!(error, ChargeError::Missing(_));
                 return outcome(matched, format!("{reason}, but {error}"), 0);
             }
         }
         if self.strategy == Strategy::First {
-            self.skip_reason = Some(PRICED);
+            self.skip_reason = Some(SkipReason::Priced);
         }
         let added = self
             .subtotal
@@ -152,7 +165,7 @@ impl Calculator<'_> {
     /// The price including tax. A negative sum is no price; the reason of the last matching rule
     /// says so.
     fn gross(&self, outcomes: &mut [RuleOutcome]) -> Option<i64> {
-        if self.skip_reason == Some(FAILED) {
+        if self.skip_reason == Some(SkipReason::Failed) {
             return None;
         }
         let sum = self.subtotal?;
