@@ -1,5 +1,7 @@
 //! Labels of windows in the client's language: days by ICU, the phrases around them by a table.
 
+use std::cell::OnceCell;
+
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::{FixedCalendarDateTimeFormatter, fieldsets::MDE};
 use icu_locale_core::Locale;
@@ -79,6 +81,14 @@ impl Language {
     }
 }
 
+type DayFormatter = FixedCalendarDateTimeFormatter<Gregorian, MDE>;
+
+thread_local! {
+    /// In the order of [`LANGUAGES`]. To make a formatter takes most of the time of a label.
+    static DAY_FORMATTERS: [OnceCell<Option<DayFormatter>>; LANGUAGES.len()] =
+        const { [const { OnceCell::new() }; LANGUAGES.len()] };
+}
+
 /// A window's label in the time zone of `now`: "Today between 12:00 and 14:00"; days other than
 /// today and tomorrow have weekday and date.
 pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
@@ -107,15 +117,17 @@ pub fn label(window: TimeWindow, now: &Zoned, language: Language) -> String {
 
 fn weekday_and_date(day: &Zoned, language: Language) -> String {
     let part = |part: i8| u8::try_from(part).unwrap_or_default();
-    let date: Option<Date<Gregorian>> =
-        Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
-    let locale = language.tag.parse().unwrap_or(Locale::UNKNOWN);
-    let formatter = FixedCalendarDateTimeFormatter::try_new((&locale).into(), MDE::long());
-    match (date, formatter) {
-        (Some(date), Ok(formatter)) => formatter.format(&date).to_string(),
-        // Not reached: ICU has data for every row of the table, and for every day.
-        _ => day.date().to_string(),
-    }
+    let date = Date::try_new_gregorian(day.year().into(), part(day.month()), part(day.day())).ok();
+    let formatted = DAY_FORMATTERS.with(|formatters| {
+        let position = LANGUAGES.iter().position(|row| *row == language)?;
+        let formatter = formatters[position].get_or_init(|| {
+            let locale = language.tag.parse().unwrap_or(Locale::UNKNOWN);
+            DayFormatter::try_new((&locale).into(), MDE::long()).ok()
+        });
+        Some(formatter.as_ref()?.format(&date?).to_string())
+    });
+    // Not reached: ICU has data for every row of the table, and for every day.
+    formatted.unwrap_or_else(|| day.date().to_string())
 }
 
 #[cfg(test)]
