@@ -182,12 +182,14 @@ impl HttpGeocoder {
 
     /// Waits until the rate limit permits a request: stores take turns.
     async fn wait_for_rate_limit(&self, queue: &Queue) -> Result<(), Failure> {
+        let arrived_at = Instant::now();
         let permitted = async {
             let _turn_in_store = queue.rate_limit.lock().await;
             let mut next_permitted_at = self.next_permitted_at.lock().await;
             sleep_until(*next_permitted_at).await;
             let interval = Duration::from_secs(1) / self.spec.options.rate.get();
-            *next_permitted_at = Instant::now() + interval;
+            // Not from now: timers are up to some milliseconds late, and that would add up.
+            *next_permitted_at = arrived_at.max(*next_permitted_at) + interval;
         };
         // Leaves half of the timeout for the request.
         timeout(

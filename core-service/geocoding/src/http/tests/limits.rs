@@ -2,6 +2,7 @@
 
 use domain::id::StoreId;
 use futures_util::future::join_all;
+use tokio::time::advance;
 use upstream::test_server::{Reply, TestServer};
 
 use super::*;
@@ -165,4 +166,38 @@ async fn requests_stay_within_the_rate_limit() {
     let sent = server.targets().len();
     assert_eq!(sent + rate_limited, 5, "{results:?}");
     assert!(sent as u64 <= 1 + start.elapsed().as_secs(), "{results:?}");
+}
+
+fn geocoder_without_server(options: &str) -> HttpGeocoder {
+    let url = "http://127.0.0.1:9".parse().unwrap();
+    geocoder(Protocol::Nominatim, &url, options)
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_requests_reach_the_rate_limit_with_a_timer_of_milliseconds() {
+    let geocoder = geocoder_without_server("rate=300&timeout=20s");
+    let queue = geocoder.queues.of(None);
+    let start = Instant::now();
+
+    let permitted = join_all((0..=300).map(|_| geocoder.wait_for_rate_limit(&queue))).await;
+
+    assert!(permitted.iter().all(Result::is_ok));
+    let millis = start.elapsed().as_millis();
+    assert!((999..=1001).contains(&millis), "{millis} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_without_requests_does_not_shorten_the_next_interval() {
+    let geocoder = geocoder_without_server("rate=2&timeout=20s");
+    let queue = geocoder.queues.of(None);
+    geocoder.wait_for_rate_limit(&queue).await.unwrap();
+    advance(Duration::from_millis(900)).await;
+    let start = Instant::now();
+
+    for _ in 0..2 {
+        geocoder.wait_for_rate_limit(&queue).await.unwrap();
+    }
+
+    let millis = start.elapsed().as_millis();
+    assert!((500..=501).contains(&millis), "{millis} ms");
 }
