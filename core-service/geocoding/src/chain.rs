@@ -60,6 +60,7 @@ mod tests {
             lat_lng: LatLng::new(48.0, 2.0).unwrap(),
             precision: Precision::House,
             confidence: 1.0,
+            is_in_nearest_town: false,
             reasons: Vec::new(),
         }
     }

@@ -46,11 +46,14 @@ pub struct GeocodeMatch {
     pub precision: Precision,
     /// From 0 to 1; 1 if every word matches the data exactly.
     pub confidence: f64,
+    /// Whether the query names no town, and the one nearest to [`Query::near`](crate::Query::near)
+    /// was chosen.
+    pub is_in_nearest_town: bool,
     /// How the parts of the query were matched, for people.
     pub reasons: Vec<String>,
 }
 
-/// The reason of a match of a query without a town, chosen near [`Query::near`](crate::Query::near).
+/// The text of [`GeocodeMatch::is_in_nearest_town`].
 pub(crate) const NEAREST_TOWN: &str = "no town is given: the town nearest to the store was chosen";
 
 impl GeocodeMatch {
@@ -60,10 +63,7 @@ impl GeocodeMatch {
             Precision::Locality => Some("only the town was found, not the street"),
             Precision::Street => Some("only the street was found, not the house number"),
             Precision::House | Precision::Interpolated => {
-                let mut reasons = self.reasons.iter();
-                reasons
-                    .any(|reason| reason == NEAREST_TOWN)
-                    .then_some(NEAREST_TOWN)
+                self.is_in_nearest_town.then_some(NEAREST_TOWN)
             }
         }
     }

@@ -147,6 +147,7 @@ impl TryFrom<PlaceJson> for GeocodeMatch {
             lat_lng,
             precision,
             confidence: place.confidence,
+            is_in_nearest_town: false,
             reasons: Vec::new(),
         })
     }
@@ -175,6 +176,7 @@ mod tests {
             lat_lng: LatLng::new(48.87, 2.3314).unwrap(),
             precision: Precision::House,
             confidence: 0.9,
+            is_in_nearest_town: false,
             reasons: Vec::new(),
         });
         let minute = Duration::from_mins(1);

@@ -147,6 +147,7 @@ fn validate(place: &Place, text: &str, countries: &[String]) -> Option<GeocodeMa
         lat_lng: LatLng::new(place.latitude, place.longitude).ok()?,
         precision,
         confidence,
+        is_in_nearest_town: false,
         reasons: Vec::new(),
     })
 }

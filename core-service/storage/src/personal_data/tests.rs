@@ -305,6 +305,7 @@ fn found(point: LatLng) -> GeocodeResult {
         lat_lng: point,
         precision: Precision::House,
         confidence: 0.9,
+        is_in_nearest_town: false,
         reasons: Vec::new(),
     })
 }

@@ -8,11 +8,11 @@ use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, resu
 
 // Factors that reduce the confidence.
 /// For a street found with [`Scope::Area`], if the query has neither its town nor its postcode.
-const NEAREST: f64 = 0.9;
+const NEAREST_TOWN_FACTOR: f64 = 0.9;
 /// The same for a street found with another scope.
-const OUTSIDE_AREA: f64 = 0.7;
+const OUTSIDE_AREA_FACTOR: f64 = 0.7;
 /// For an interpolated house number.
-const INTERPOLATED: f64 = 0.9;
+const INTERPOLATED_FACTOR: f64 = 0.9;
 
 impl Search<'_> {
     /// The only address of the required precision, otherwise a partial match. The streets elsewhere
@@ -115,13 +115,13 @@ impl Search<'_> {
         let (street, locality) = (&candidate.street, &candidate.locality);
         let mut confidence = candidate.confidence;
         let mut reasons = candidate.reasons.clone();
-        if !candidate.has_given_place && self.query.near.is_some() {
-            if scope == Scope::Area {
-                confidence *= NEAREST;
-                reasons.push(NEAREST_TOWN.to_owned());
-            } else {
-                confidence *= OUTSIDE_AREA;
-            }
+        let is_assumed_near = !candidate.has_given_place && self.query.near.is_some();
+        let is_in_nearest_town = is_assumed_near && scope == Scope::Area;
+        if is_in_nearest_town {
+            confidence *= NEAREST_TOWN_FACTOR;
+            reasons.push(NEAREST_TOWN.to_owned());
+        } else if is_assumed_near {
+            confidence *= OUTSIDE_AREA_FACTOR;
         }
         let address = |number: &str, postcode: &str, point: LatLng, precision| GeocodeMatch {
             formatted: self.parsed.country.format(
@@ -136,6 +136,7 @@ impl Search<'_> {
             lat_lng: point,
             precision,
             confidence,
+            is_in_nearest_town,
             reasons: reasons.clone(),
         };
         // `24-26` has two numbers: an exact one takes precedence.
@@ -155,7 +156,7 @@ impl Search<'_> {
                     house.precision,
                 );
                 if house.precision > Precision::House {
-                    found.confidence *= INTERPOLATED;
+                    found.confidence *= INTERPOLATED_FACTOR;
                 }
                 found.reasons.extend(house.reason);
                 found

@@ -53,6 +53,7 @@ impl Search<'_> {
             lat_lng: locality.point,
             precision: Precision::Locality,
             confidence: 1.0,
+            is_in_nearest_town: false,
             reasons: reason.into_iter().collect(),
         };
         if let Some(contradiction) = self.contradiction(town, postcode)? {

@@ -18,6 +18,7 @@ fn a_complete_address_is_found() {
             lat_lng: LatLng::new(48.87008, 2.33144).unwrap(),
             precision: Precision::House,
             confidence: 1.0,
+            is_in_nearest_town: false,
             reasons: [
                 "house number: 24",
                 "street: Rue Paix",

@@ -20,6 +20,7 @@ fn geocode_match(formatted: &str, postcode: &str, town: &str, country: &str) -> 
         lat_lng: LatLng::new(48.0, 2.0).unwrap(),
         precision: Precision::House,
         confidence: 1.0,
+        is_in_nearest_town: false,
         reasons: Vec::new(),
     }
 }
