@@ -30,8 +30,8 @@ const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// them are safe to retry.
 const PING_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Limit of a call by an operator's command or a dispatcher until its response starts. Core's own
-/// limits are below 30 s.
+/// Limit of a call over a connection by an operator's command or a dispatcher, until its response
+/// starts. Core's own limits are below 30 s.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The maximum size of response headers. An error's headers contain the violations: those of the
@@ -80,8 +80,8 @@ impl Cores {
         }
     }
 
-    /// Connects before it returns the channel, whose calls fail if no response starts within a
-    /// minute.
+    /// Connects before it returns the channel. Its calls fail if no response starts within a
+    /// minute; calls in the same process have only the caller's and core's own limits.
     pub async fn connect(&self, core: &CoreAddr) -> Result<Channel, ConnectError> {
         self.connect_with_timeout(core, CALL_TIMEOUT).await
     }

@@ -33,7 +33,8 @@ pub fn local_server() -> (LocalServer, LocalChannel) {
 }
 
 impl LocalServer {
-    /// Serves each call with a clone of `service`. A panic fails its call, not the caller.
+    /// Serves each call with a clone of `service`. A panic before the response starts fails the
+    /// call; a panic while the response's body is polled reaches the caller.
     pub fn serve<S>(&self, service: S)
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
