@@ -132,9 +132,8 @@ impl DeliveryCreator {
                 Err(error) => Err(error.into()),
             }
         } else {
-            let write = self
-                .idempotency
-                .write(request_key, async move |transaction| {
+            let write = self.idempotency.write(request_key, move |transaction| {
+                Box::pin(async move {
                     let delivery = &new.delivery;
                     // Before the booking, so that a repeated request fails because of its quote,
                     // not because of the time slot.
@@ -156,7 +155,8 @@ impl DeliveryCreator {
                     }
                     quotas.count(transaction, store_id, bytes, now).await?;
                     Ok(reply)
-                });
+                })
+            });
             Box::pin(write).await
         };
 

@@ -107,7 +107,9 @@ pub(crate) async fn read_or_create(
     }
     let key = generate(secret_box, now)?;
     storage
-        .write(async move |transaction| storage::signing_keys::insert(transaction, &key).await)
+        .write(move |transaction| {
+            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
+        })
         .await?;
     read(storage, secret_box, issuer, now)
         .await?
@@ -180,9 +182,9 @@ mod tests {
         // As another core does.
         let key = key_ring.generate(Timestamp::UNIX_EPOCH).unwrap();
         let id = key.id.clone();
-        let insert = key_ring
-            .storage
-            .write(async move |transaction| storage::signing_keys::insert(transaction, &key).await);
+        let insert = key_ring.storage.write(move |transaction| {
+            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
+        });
         insert.await.unwrap();
         (directory, key_ring, id)
     }

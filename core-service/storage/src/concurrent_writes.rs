@@ -53,7 +53,7 @@ where
     E: WriteError,
 {
     let (session, checkout) = connections.begin().await.map_err(Error::from)?;
-    let result = work.run(&session).await;
+    let result = work(&session).await;
     let ended = checkout.end(session, result.is_ok()).await;
     ended.map_err(Error::from)?;
     result

@@ -115,14 +115,16 @@ impl Idempotency {
         };
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(async move |transaction| {
-                if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
-                    return request.replay(&secret_box, &stored);
-                }
-                let message = work.run(transaction).await?;
-                let response = request.encrypt(&secret_box, &message);
-                idempotency_keys::store_response(transaction, request.key, response).await?;
-                Ok(Response::new(message))
+            .write(move |transaction| {
+                Box::pin(async move {
+                    if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
+                        return request.replay(&secret_box, &stored);
+                    }
+                    let message = work(transaction).await?;
+                    let response = request.encrypt(&secret_box, &message);
+                    idempotency_keys::store_response(transaction, request.key, response).await?;
+                    Ok(Response::new(message))
+                })
             })
             .await
     }
@@ -146,9 +148,13 @@ impl Idempotency {
     {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(async move |transaction| match request_key {
-                Some(request) => request.step(transaction, &secret_box, work).await,
-                None => work(transaction, progress).await.map(Step::into_response),
+            .write(move |transaction| {
+                Box::pin(async move {
+                    match request_key {
+                        Some(request) => request.step(transaction, &secret_box, work).await,
+                        None => work(transaction, progress).await.map(Step::into_response),
+                    }
+                })
             })
             .await
     }

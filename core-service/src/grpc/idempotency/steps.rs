@@ -142,12 +142,14 @@ mod tests {
         ) -> Result<Step<u64, Response<String>>, Error> {
             let secret_box = Arc::clone(&self.secret_box);
             self.storage
-                .write(async move |transaction| {
-                    request
-                        .step(transaction, &secret_box, move |_, progress| {
-                            Box::pin(async move { work(progress) })
-                        })
-                        .await
+                .write(move |transaction| {
+                    Box::pin(async move {
+                        request
+                            .step(transaction, &secret_box, move |_, progress| {
+                                Box::pin(async move { work(progress) })
+                            })
+                            .await
+                    })
                 })
                 .await
         }

@@ -244,9 +244,12 @@ mod tests {
             jitter: 0,
         };
         let reports: Arc<[_]> = leases.into_iter().map(report).collect();
-        let written = storage.write(async move |transaction| {
-            let disable_after = SignedDuration::from_hours(1);
-            storage::notifications::apply_outcomes(transaction, &reports, disable_after, NOW).await
+        let written = storage.write(move |transaction| {
+            Box::pin(async move {
+                let disable_after = SignedDuration::from_hours(1);
+                storage::notifications::apply_outcomes(transaction, &reports, disable_after, NOW)
+                    .await
+            })
         });
         assert_eq!(written.await.unwrap().attempts.len(), count);
         webhook
@@ -270,8 +273,10 @@ mod tests {
         let all = all.await.unwrap();
         let recover = |progress: Progress| {
             let webhook = webhook.clone();
-            storage.write(async move |transaction| {
-                recover_failed(transaction, &webhook, period, progress).await
+            storage.write(move |transaction| {
+                Box::pin(
+                    async move { recover_failed(transaction, &webhook, period, progress).await },
+                )
             })
         };
 

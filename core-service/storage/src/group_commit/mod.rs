@@ -100,15 +100,22 @@ impl GroupCommit {
     pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
         let new = Arc::new(new);
         let kind = WriteKind::Insertion(Arc::clone(&new), || true);
-        let insert =
-            async move |transaction: &Session| delivery_insertion::insert(transaction, &new).await;
-        self.queue.write(insert, kind).await
+        let insert = self.queue.write(
+            move |transaction| {
+                Box::pin(async move { delivery_insertion::insert(transaction, &new).await })
+            },
+            kind,
+        );
+        insert.await
     }
 
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
         self.queue
-            .write(async |_| Ok(()), WriteKind::TruncatesLog)
+            .write(
+                move |_| Box::pin(async move { Ok(()) }),
+                WriteKind::TruncatesLog,
+            )
             .await
     }
 

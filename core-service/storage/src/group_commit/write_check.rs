@@ -51,9 +51,11 @@ impl WriteCheck {
 
 async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
     let write = queue.write(
-        async move |transaction| {
-            transaction.execute_unprepared(statements).await?;
-            Ok(())
+        move |transaction| {
+            Box::pin(async move {
+                transaction.execute_unprepared(statements).await?;
+                Ok(())
+            })
         },
         WriteKind::Any,
     );

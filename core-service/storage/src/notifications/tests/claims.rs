@@ -231,17 +231,19 @@ async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
     let has_backlog = async |now| {
         let new = store
             .storage
-            .write(async move |transaction| {
-                let events = [EventName::DeliveryCompleted];
-                let id = DeliveryId::new();
-                record_events(
-                    transaction,
-                    (store_id, id),
-                    Changes::default(),
-                    &events,
-                    now,
-                )
-                .await
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let events = [EventName::DeliveryCompleted];
+                    let id = DeliveryId::new();
+                    record_events(
+                        transaction,
+                        (store_id, id),
+                        Changes::default(),
+                        &events,
+                        now,
+                    )
+                    .await
+                })
             })
             .await
             .unwrap();
@@ -265,8 +267,9 @@ async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
         store.complete(1, NOW).await;
 
         let lease = (Uuid::now_v7(), LONG_LEASE);
-        let batch = store
-            .write(async move |transaction| claim(transaction, &budget(free), lease, NOW).await);
+        let batch = store.write(move |transaction| {
+            Box::pin(async move { claim(transaction, &budget(free), lease, NOW).await })
+        });
         let batch = batch.await;
 
         assert_eq!(batch.claimed.len(), 2);

@@ -20,10 +20,12 @@ impl TestStore {
     async fn enqueue(&self, id: WebhookId, page: &MissedPage) {
         let (webhook, missed) = (self.row(id).await, page.missed.clone());
         self.storage
-            .write(async move |transaction| {
-                let webhook = Webhook::try_from(webhook)?;
-                enqueue_missed(transaction, &webhook, &missed, NOW).await?;
-                Ok::<_, Error>(())
+            .write(move |transaction| {
+                Box::pin(async move {
+                    let webhook = Webhook::try_from(webhook)?;
+                    enqueue_missed(transaction, &webhook, &missed, NOW).await?;
+                    Ok::<_, Error>(())
+                })
             })
             .await
             .unwrap();
@@ -31,9 +33,11 @@ impl TestStore {
 
     async fn number_events(&self) {
         self.storage
-            .write(async |transaction| {
-                events::assign_numbers(transaction, 1000).await?;
-                Ok::<_, Error>(())
+            .write(move |transaction| {
+                Box::pin(async move {
+                    events::assign_numbers(transaction, 1000).await?;
+                    Ok::<_, Error>(())
+                })
             })
             .await
             .unwrap();

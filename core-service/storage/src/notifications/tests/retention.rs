@@ -5,7 +5,9 @@ use super::*;
 impl TestStore {
     async fn remove(&self, before: Timestamp, limit: u64) -> u64 {
         self.storage
-            .write(async move |transaction| remove_finished(transaction, before, limit).await)
+            .write(move |transaction| {
+                Box::pin(async move { remove_finished(transaction, before, limit).await })
+            })
             .await
             .unwrap()
     }
