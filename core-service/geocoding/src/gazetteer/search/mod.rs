@@ -8,10 +8,9 @@ mod scoring;
 mod streets;
 mod town;
 
-use match_locality::StreetCandidate;
 use parsed_query::{ParsedQuery, SpellCheck};
 
-use super::index::{Index, Lookup, Street};
+use super::index::{Index, Lookup};
 use crate::{GeocodeResult, Query, tokenizer::Country};
 
 /// The radius of the area around [`Query::near`].
@@ -34,17 +33,6 @@ enum Scope {
     /// Near [`Query::near`].
     Area,
     Anywhere,
-}
-
-/// The streets found for a query.
-#[derive(Default)]
-struct Streets<'a> {
-    /// Streets that match the query.
-    matching: Vec<StreetCandidate<'a>>,
-    /// Streets that match by name but not by place.
-    elsewhere: Vec<StreetCandidate<'a>>,
-    /// Streets with similar names, with their similarity.
-    similar: Vec<(f64, Street)>,
 }
 
 /// Searches for an address in one country.

@@ -3,12 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AREA_RADIUS_METERS, Scope, Search, Streets,
+    AREA_RADIUS_METERS, Scope, Search,
     match_locality::StreetCandidate,
     match_street::{StreetMatch, similarity},
     parsed_query::WordCandidates,
 };
 use crate::gazetteer::{index::Street, place_token, point};
+
+/// The streets found for a query.
+#[derive(Default)]
+pub(super) struct Streets<'a> {
+    /// Streets that match the query.
+    pub(super) matching: Vec<StreetCandidate<'a>>,
+    /// Streets that match by name but not by place.
+    pub(super) elsewhere: Vec<StreetCandidate<'a>>,
+    /// Streets with similar names, with their similarity.
+    pub(super) similar: Vec<(f64, Street)>,
+}
 
 /// Streets compared per full-text query.
 const MAX_STREETS: u32 = 48;
