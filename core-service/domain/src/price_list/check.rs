@@ -1,7 +1,7 @@
 //! Checks the names, fields and functions of a condition, and converts its numbers to doubles.
 
 use cel::{
-    ExecutionError, Value,
+    Context, Env, ExecutionError, Value,
     common::{
         ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, operators},
         types::CelDouble,
@@ -9,14 +9,23 @@ use cel::{
 };
 
 use super::{
-    definition::Target,
-    parse::RuleReader,
+    definition::{Strategy, Target},
     variables::{
         ADDRESS_FIELDS, FUNCTIONS, TASK, TASK_FIELDS, TASKS, TEXT_METHODS, TIME_METHODS, VARIABLES,
         has,
     },
 };
-use crate::definition::MistakeInString;
+use crate::{definition::MistakeInString, zone::Zones};
+
+/// What rules are read and checked with.
+pub(super) struct RuleReader<'a> {
+    pub(super) env: &'a Env,
+    pub(super) zones: &'a Zones,
+    pub(super) strategy: Strategy,
+    pub(super) is_package: &'a dyn Fn(&str) -> bool,
+    /// The variables of the sample deliveries with which each condition is evaluated, to check it.
+    pub(super) sample_contexts: &'a [Context<'a, 'a>],
+}
 
 /// Checks one condition and collects its mistakes.
 pub(super) struct Checker<'a, 'r> {

@@ -5,7 +5,10 @@ use cel::{
     common::ast::{Expr, IdedExpr},
 };
 
-use super::{check::Checker, definition::Target, parse::RuleReader};
+use super::{
+    check::{Checker, RuleReader},
+    definition::Target,
+};
 use crate::definition::MistakeInString;
 
 /// A checked condition: all names are known, and its value for the sample deliveries is

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cel::{Context, Env};
+use cel::Env;
 use iso_currency::Currency;
 use jiff::SignedDuration;
 use toml::{Spanned, de::DeValue};
@@ -13,6 +13,7 @@ use toml::{Spanned, de::DeValue};
 use super::{
     calculation::Rule,
     charge::Charge,
+    check::RuleReader,
     condition::Condition,
     definition::{Strategy, Target},
     functions,
@@ -215,16 +216,6 @@ fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<S
         types.insert(kind);
     }
     Some((types, volumes))
-}
-
-/// What rules are checked with.
-pub(super) struct RuleReader<'a> {
-    pub(super) env: &'a Env,
-    pub(super) zones: &'a Zones,
-    strategy: Strategy,
-    pub(super) is_package: &'a dyn Fn(&str) -> bool,
-    /// The variables of the sample deliveries with which each condition is evaluated, to check it.
-    pub(super) sample_contexts: &'a [Context<'a, 'a>],
 }
 
 impl RuleReader<'_> {
