@@ -47,8 +47,9 @@ const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 /// default limit of 1024.
 const MAX_CALLS: usize = 2048;
 
-/// Limit of anonymous calls in flight; to issue a token takes a millisecond.
-const MAX_ANONYMOUS_CALLS: usize = 512;
+/// Limit of anonymous calls in flight: as many as a gateway sends with its default limit, so that it
+/// is the gateway where excess requests wait.
+const MAX_ANONYMOUS_CALLS: usize = 1024;
 
 /// Timeout for the message of an anonymous call.
 const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
