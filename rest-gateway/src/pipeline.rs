@@ -128,16 +128,15 @@ impl Pipeline {
         if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
             self.metrics.shed.inc("body_memory");
         }
-        // Operations with a fixed media type are exempt: some are health checks, which must always
-        // respond.
-        let _permit = if operation.returns.is_fixed() {
+        let is_read = operation.method == "GET";
+        // Documents are exempt, and health checks, which must always respond.
+        let _permit = if is_read && operation.returns.is_fixed() {
             None
         } else {
             let permit = self.concurrency_limit.acquire().await;
             Some(permit.inspect_err(|_| self.metrics.shed.inc("concurrency"))?)
         };
 
-        let is_read = operation.method == "GET";
         let conditional_headers = is_read.then(|| parts.headers.clone());
         let is_iri = parameter.starts_with("/api/");
         let mut request = Request {

@@ -92,12 +92,16 @@ async fn a_request_that_waits_too_long_for_its_turn_is_503() {
         () = platform.core.next_call() => {}
     }
 
-    let rejected = platform.client.get("/api/tasks/2").await;
-
-    assert_eq!(rejected.status, 503);
-    assert_eq!(rejected.header("retry-after"), Some("1"));
-    assert_eq!(rejected.error()["code"], "overloaded");
-    assert!(rejected.header("x-request-id").is_some());
+    let form = "grant_type=client_credentials&client_id=key&client_secret=secret";
+    for rejected in [
+        platform.client.get("/api/tasks/2").await,
+        platform.client.post_form("/oauth2/token", form, None).await,
+    ] {
+        assert_eq!(rejected.status, 503);
+        assert_eq!(rejected.header("retry-after"), Some("1"));
+        assert_eq!(rejected.error()["code"], "overloaded");
+        assert!(rejected.header("x-request-id").is_some());
+    }
 }
 
 #[tokio::test]

@@ -72,8 +72,8 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
         derived.push(&codes::NOT_ACCEPTABLE);
     }
     if !operation.returns.is_fixed() {
-        // Operations with a fixed media type ignore unknown query parameters, and the concurrency
-        // limit does not apply to them.
+        // Operations with a fixed media type ignore unknown query parameters. To read a document needs
+        // no turn.
         derived.extend([&codes::VALIDATION_FAILED, &codes::OVERLOADED]);
     }
     // All entity tags are weak, so every `If-Match` but `*` fails.
