@@ -46,9 +46,9 @@ async fn a_connection_whose_begin_was_cancelled_is_not_used_again() {
     let (tested, other) = (connections(&url, 1).await, connections(&url, 1).await);
     let create = "CREATE TABLE inserted (number BIGINT)";
     other.execute_unprepared(create).await.unwrap();
-    // Opens the connection.
-    number(&tested, "SELECT 1::bigint").await;
     loop {
+        // Opens the connection: the last one was closed if its `BEGIN` was cancelled.
+        number(&tested, "SELECT 1::bigint").await;
         let mut begin = Box::pin(tested.begin());
         // Sends the statement, unless the machine is so slow that the connection is tested first.
         if let Poll::Ready(begun) = poll!(begin.as_mut()) {
