@@ -140,11 +140,11 @@ fn requests_allocate_no_more_often_than_they_did() {
     let get = |path: &str| request(&format!("GET {path}"), &headers, "");
     for (name, request, counted) in [
         ("a token", token_request, 210),
-        ("a task", get(task), 217),
+        ("a task", get(task), 212),
         ("a calculation of a price", calculate, 231),
         ("choices of time slots", get("/api/time_slots/choices"), 239),
         ("the creation of a delivery", create, 431),
-        ("a list of 30 deliveries", get("/api/deliveries"), 3612),
+        ("a list of 30 deliveries", get("/api/deliveries"), 3188),
     ] {
         let allocations = connection.allocations(&request);
         println!("{name}: {allocations} allocations");

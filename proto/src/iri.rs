@@ -63,7 +63,7 @@ impl Collection {
 
 /// The IRI of a named resource: `/api/tasks/<id>`.
 pub fn of(name: &str) -> String {
-    format!("{PREFIX}{name}")
+    [PREFIX, name].concat()
 }
 
 /// The resource name in an IRI; a name without the prefix is returned unchanged.

@@ -92,7 +92,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         .await?;
         Ok(Response::new(proto::Delivery {
             warnings,
-            ..messages::preview(&delivery, store)
+            ..messages::preview(delivery, store)
         }))
     }
 
@@ -108,7 +108,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
         let delivery = lookup::resource((Collection::Deliveries, &name), find).await?;
 
-        Ok(Response::new(messages::delivery(&delivery, store)))
+        Ok(Response::new(messages::delivery(delivery, store)))
     }
 
     async fn list_deliveries(
@@ -136,7 +136,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let (next_page_token, previous_page_token) = pages::tokens(start, bounds, has_more);
         Ok(Response::new(proto::ListDeliveriesResponse {
             deliveries: page
-                .iter()
+                .into_iter()
                 .map(|delivery| messages::delivery(delivery, store))
                 .collect(),
             next_page_token,
@@ -159,7 +159,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         };
         let delivery = delivery.ok_or(Error::NotFound(name))?;
 
-        Ok(Response::new(messages::delivery(&delivery, store)))
+        Ok(Response::new(messages::delivery(delivery, store)))
     }
 }
 

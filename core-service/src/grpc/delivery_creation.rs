@@ -116,7 +116,7 @@ impl DeliveryCreator {
         let reference = delivery.external_reference.clone();
         let reply = proto::Delivery {
             warnings,
-            ..messages::delivery(&delivery, store)
+            ..messages::delivery(delivery.clone(), store)
         };
         let quotas = self.quotas;
         // With a key, the response is stored too.

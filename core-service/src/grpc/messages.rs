@@ -59,18 +59,18 @@ pub(super) fn lat_lng(point: LatLng) -> proto::LatLng {
     }
 }
 
-pub(super) fn address(address: &Address) -> proto::Address {
+pub(super) fn address(address: Address) -> proto::Address {
     proto::Address {
         name: Collection::Addresses.name(address.id),
-        street_address: address.street_address.clone(),
+        street_address: address.street_address,
         lat_lng: Some(lat_lng(address.lat_lng)),
-        place_name: address.place_name.clone(),
-        contact_name: address.contact_name.clone(),
-        telephone: address.telephone.clone(),
-        description: address.description.clone(),
-        postal_code: address.postal_code.clone(),
-        address_locality: address.locality.clone(),
-        address_country: address.country.clone(),
+        place_name: address.place_name,
+        contact_name: address.contact_name,
+        telephone: address.telephone,
+        description: address.description,
+        postal_code: address.postal_code,
+        address_locality: address.locality,
+        address_country: address.country,
     }
 }
 
@@ -107,48 +107,46 @@ pub(super) fn read_distance_source(source: proto::DistanceSource) -> Option<Dist
     }
 }
 
-pub(super) fn delivery(delivery: &Delivery, store: &Store) -> proto::Delivery {
+pub(super) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
     proto::Delivery {
         name: Collection::Deliveries.name(delivery.id),
-        pickup: Some(task(&delivery.pickup, store)),
-        dropoff: Some(task(&delivery.dropoff, store)),
+        pickup: Some(task(delivery.pickup, store)),
+        dropoff: Some(task(delivery.dropoff, store)),
         distance_meters: delivery.route.distance_meters,
         duration_seconds: delivery.route.duration_seconds,
         distance_source: distance_source(delivery.route.source).into(),
         price: delivery.price.map(price),
-        retail_price: delivery.retail_price.clone().unwrap_or_default(),
+        retail_price: delivery.retail_price.unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(delivery.created_at)),
         cancel_time: delivery.cancelled_at.map(timestamp),
-        external_reference: delivery.external_reference.clone(),
+        external_reference: delivery.external_reference,
         warnings: Vec::new(),
     }
 }
 
 /// A delivery before its creation: without names, creation and update times.
-pub(super) fn preview(planned: &Delivery, store: &Store) -> proto::Delivery {
-    let nameless = |planned: &Task| proto::Task {
-        name: String::new(),
-        delivery: String::new(),
-        address: Some(proto::Address {
-            name: String::new(),
-            ..address(&planned.plan.address)
-        }),
-        create_time: None,
-        update_time: None,
-        ..task(planned, store)
-    };
-    proto::Delivery {
-        name: String::new(),
-        pickup: Some(nameless(&planned.pickup)),
-        dropoff: Some(nameless(&planned.dropoff)),
-        create_time: None,
-        ..delivery(planned, store)
+pub(super) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
+    let mut preview = delivery(planned, store);
+    preview.name.clear();
+    preview.create_time = None;
+    for task in [&mut preview.pickup, &mut preview.dropoff]
+        .into_iter()
+        .flatten()
+    {
+        task.name.clear();
+        task.delivery.clear();
+        task.create_time = None;
+        task.update_time = None;
+        if let Some(address) = &mut task.address {
+            address.name.clear();
+        }
     }
+    preview
 }
 
-pub(super) fn task(task: &Task, store: &Store) -> proto::Task {
-    let plan = &task.plan;
+pub(super) fn task(task: Task, store: &Store) -> proto::Task {
+    let plan = task.plan;
     let complete_time = match task.state {
         TaskState::Todo => None,
         TaskState::Done { completed_at } => Some(timestamp(completed_at)),
@@ -166,14 +164,14 @@ pub(super) fn task(task: &Task, store: &Store) -> proto::Task {
             TaskState::Done { .. } => proto::task::Status::Done,
         }
         .into(),
-        address: Some(address(&plan.address)),
+        address: Some(address(plan.address)),
         after: Some(timestamp(plan.window.after)),
         before: Some(timestamp(plan.window.before)),
-        comments: plan.comments.clone(),
+        comments: plan.comments,
         weight: plan.weight,
-        packages: plan.packages.iter().map(package).collect(),
-        tags: plan.tags.clone(),
-        metadata: plan.metadata.clone().into_iter().collect(),
+        packages: plan.packages.into_iter().map(package).collect(),
+        tags: plan.tags,
+        metadata: plan.metadata.into_iter().collect(),
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(task.created_at)),
         update_time: Some(timestamp(task.updated_at)),
@@ -182,9 +180,9 @@ pub(super) fn task(task: &Task, store: &Store) -> proto::Task {
     }
 }
 
-fn package(package: &Package) -> proto::Package {
+fn package(package: Package) -> proto::Package {
     proto::Package {
-        r#type: package.kind.clone(),
+        r#type: package.kind,
         quantity: package.quantity,
     }
 }
@@ -193,7 +191,7 @@ pub(super) fn store(store: &Store) -> proto::Store {
     proto::Store {
         name: Collection::Stores.name(store.id),
         display_name: store.display_name.clone(),
-        default_address: store.default_address.as_ref().map(address),
+        default_address: store.default_address.clone().map(address),
         time_zone: store.time_zone_name().to_owned(),
         currency_code: store.currency.code().to_owned(),
         country_code: store.country.as_str().to_owned(),
@@ -230,7 +228,7 @@ pub(super) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::A
             .iter()
             .map(|scope| scope.as_str().to_owned())
             .collect(),
-        default_address: client.default_address.as_ref().map(address),
+        default_address: client.default_address.clone().map(address),
         create_time: Some(timestamp(client.created_at)),
         disable_time: client.disabled_at.map(timestamp),
         disabled_webhooks: 0,

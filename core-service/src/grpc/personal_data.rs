@@ -141,9 +141,10 @@ impl PersonalData {
         for task in [&mut delivery.pickup, &mut delivery.dropoff] {
             task.plan.erase();
         }
-        let erased = messages::delivery(&delivery, &store);
+        let created_at = delivery.created_at;
+        let erased = messages::delivery(delivery, &store);
         self.idempotency
-            .erase_responses(store_id, &erased, delivery.created_at)
+            .erase_responses(store_id, &erased, created_at)
             .await
     }
 }

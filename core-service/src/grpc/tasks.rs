@@ -37,11 +37,11 @@ impl proto::tasks_server::Tasks for Tasks {
 
         let reply = if caller.has(Scope::TasksAll) {
             let (store, task) = self.find_any_task(&name).await?;
-            messages::task(&task, &store)
+            messages::task(task, &store)
         } else {
             caller.require(Scope::Tasks)?;
             let task = self.find_own_task(&caller, &name).await?;
-            messages::task(&task, caller.store()?)
+            messages::task(task, caller.store()?)
         };
 
         Ok(Response::new(reply))
@@ -59,7 +59,7 @@ impl proto::tasks_server::Tasks for Tasks {
             task = self.complete(store.id, task.delivery_id, task.id).await?;
         }
 
-        Ok(Response::new(messages::task(&task, &store)))
+        Ok(Response::new(messages::task(task, &store)))
     }
 }
 
