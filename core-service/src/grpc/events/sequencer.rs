@@ -19,7 +19,7 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 /// run that found events, then doubled up to the maximum. Polling finds events that other cores
 /// wrote.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Numbers events.
 pub(in crate::grpc) struct Sequencer {
