@@ -8,7 +8,7 @@ use crate::{
     load::Load,
     platform::{PROGRAM, Platform},
     postgres::Postgres,
-    progress, random_order,
+    progress_from_warm_up, random_order,
     table::{Rates, print_costs, print_ratios},
 };
 
@@ -50,12 +50,11 @@ pub(crate) async fn compare(database: &str, platforms: &[(String, Platform)]) {
     let (creates, reads): (Vec<_>, Vec<_>) =
         loads.iter().partition(|(endpoint, ..)| *endpoint == CREATE);
     let loads = [reads, creates];
-    // One round fills caches.
     for (loads, round) in loads
         .iter()
         .flat_map(|loads| (0..=ROUNDS).map(move |round| (loads, round)))
     {
-        progress(database, round);
+        progress_from_warm_up(database, round);
         for index in random_order(loads.len()) {
             let (endpoint, name, platform, load) = loads[index];
             let before = platform.processor_time();

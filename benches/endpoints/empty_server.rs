@@ -1,5 +1,5 @@
 //! The empty server: what the architecture costs with nothing in it. HTTP/1.1 by hyper, one gRPC call
-//! over loopback to tonic in the same process, and 700 bytes.
+//! over loopback to tonic in the same process, and as many bytes as the path says.
 
 use std::{
     io::{BufRead, BufReader},
@@ -26,8 +26,13 @@ use crate::{load::Load, requests::get};
 /// The argument of a process that runs the server.
 pub(crate) const ARGUMENT: &str = "empty-server";
 
-/// As long as a task.
-const BODY: &[u8] = &[b' '; 700];
+/// The bytes of a task.
+pub(crate) const TASK: usize = 700;
+
+/// The bytes of a list of 30 deliveries.
+pub(crate) const LIST: usize = 62_752;
+
+static BODY: [u8; LIST] = [b' '; LIST];
 
 /// The server, in a process of its own like the platform. Killed when it is dropped.
 pub(crate) struct EmptyServer {
@@ -51,8 +56,10 @@ impl EmptyServer {
         }
     }
 
-    pub(crate) fn load(&self, connections: usize) -> Load {
-        Load::new(&self.base_url, vec![get("/", "")], connections)
+    /// Requests of responses of as many bytes, at most [`LIST`].
+    pub(crate) fn load(&self, bytes: usize, connections: usize) -> Load {
+        let request = get(&format!("/{bytes}"), "");
+        Load::new(&self.base_url, vec![request], connections)
     }
 }
 
@@ -88,12 +95,13 @@ pub(crate) async fn serve() {
 
 async fn respond(
     channel: Channel,
-    _request: Request<Incoming>,
+    request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Status> {
     TokensClient::new(channel)
         .list_public_keys(ListPublicKeysRequest::default())
         .await?;
-    Ok(Response::new(Full::from(BODY)))
+    let bytes: usize = request.uri().path()[1..].parse().unwrap();
+    Ok(Response::new(Full::from(&BODY[..bytes])))
 }
 
 /// A service that does nothing.

@@ -4,7 +4,7 @@ use hyper::Request;
 
 use crate::{
     platform::Platform,
-    requests::{Body, calculate, create, get, token},
+    requests::{Body, SHOP_SCOPE, calculate, create, get, token},
 };
 
 /// The endpoint that creates deliveries.
@@ -32,7 +32,10 @@ impl Endpoint {
                 "`GET /api/tasks/{id}`",
                 tasks.iter().map(|task| get(task)).collect(),
             ),
-            endpoint("`POST /oauth2/token`", vec![token(&platform.credentials)]),
+            endpoint(
+                "`POST /oauth2/token`",
+                vec![token(&platform.credentials, SHOP_SCOPE)],
+            ),
             endpoint(
                 "`POST /api/retail_prices/calculate`",
                 vec![calculate(authorization)],

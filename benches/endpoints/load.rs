@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
-/// Where to send which requests, in turn.
+/// Where to send which requests: each connection sends those of its turns.
 pub(crate) struct Load {
     pub(crate) addr: String,
     pub(crate) requests: Vec<Request<Full<Bytes>>>,
@@ -53,6 +53,7 @@ impl Load {
             |(index, mut connection)| async move {
                 let mut times = Vec::new();
                 let requests = self.requests.iter().cycle().skip(index);
+                let requests = requests.step_by(self.connections);
                 for request in requests {
                     let sent = Instant::now();
                     if sent >= until {

@@ -2,9 +2,9 @@
 //! same HTTP and gRPC calls but no work, and pgbench with a create's rows. Takes minutes; asserts no
 //! times.
 //!
-//! With the argument `overload`, measures requests beyond the capacity instead; with `growth` and
-//! numbers of deliveries, platforms that store as many; with `compare` and the absolute path of a program,
-//! this program and that one.
+//! With the argument `overload`, measures requests beyond the capacity instead; with `separate`, separate
+//! processes with one core and with two; with `growth` and numbers of deliveries, platforms that store
+//! as many; with `compare` and the absolute path of a program, this program and that one.
 #![expect(
     clippy::unwrap_used,
     reason = "a panic fails the benchmark and shows where"
@@ -21,6 +21,7 @@ mod overload;
 mod pgbench;
 mod platform;
 mod requests;
+mod separate;
 mod table;
 
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -30,6 +31,8 @@ mod postgres;
 mod postgres_programs;
 #[path = "../../tests/e2e/harness/prerequisites.rs"]
 mod prerequisites;
+#[path = "../notifications/processor_time.rs"]
+mod processor_time;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/program.rs"]
 mod program;
@@ -97,6 +100,9 @@ fn main() {
         if arguments.iter().any(|argument| argument == "overload") {
             return overload::measure(&postgres).await;
         }
+        if arguments.iter().any(|argument| argument == "separate") {
+            return separate::measure(&postgres).await;
+        }
         if arguments.iter().any(|argument| argument == "growth") {
             let sizes = arguments.iter().filter_map(|size| size.parse().ok());
             return growth::measure(&postgres, &sizes.collect::<Vec<_>>()).await;
@@ -120,11 +126,18 @@ fn main() {
 /// Measures endpoints and the empty server, in random order.
 async fn measure_endpoints(platforms: &[&Platform]) {
     let empty_server = EmptyServer::start();
-    let mut loads = vec![(
-        EMPTY_SERVER.to_owned(),
-        empty_server.load(CONNECTIONS),
-        None,
-    )];
+    let mut loads = vec![
+        (
+            EMPTY_SERVER.to_owned(),
+            empty_server.load(empty_server::TASK, CONNECTIONS),
+            None,
+        ),
+        (
+            format!("{EMPTY_SERVER}, the bytes of 30 deliveries"),
+            empty_server.load(empty_server::LIST, CONNECTIONS),
+            None,
+        ),
+    ];
     for platform in platforms {
         for endpoint in Endpoint::all(platform).await {
             let name = format!("{}, {}", endpoint.name, platform.database);
@@ -154,7 +167,8 @@ async fn measure_endpoints(platforms: &[&Platform]) {
     print_costs(&costs);
 }
 
-/// Measures creates over PostgreSQL and pgbench, which inserts the same rows in one statement.
+/// Measures creates over PostgreSQL and pgbench, which inserts the same rows in one statement, or reads
+/// a task.
 async fn measure_creates(platform: &Platform, postgres: &Postgres) {
     let pgbench = Pgbench::prepare(postgres);
     for connections in PGBENCH_CONNECTIONS {
@@ -166,12 +180,19 @@ async fn measure_creates(platform: &Platform, postgres: &Postgres) {
         let mut rates = Rates::default();
         for round in 0..ROUNDS {
             progress("creates and pgbench", round);
-            for index in random_order(2) {
-                if index == 0 {
-                    rates.add("create, PostgreSQL", load.run(DURATION).await);
-                } else {
-                    rates.add("pgbench", pgbench.run(connections, DURATION));
-                }
+            for index in random_order(3) {
+                let (name, sample) = match index {
+                    0 => ("create, PostgreSQL", load.run(DURATION).await),
+                    1 => (
+                        "pgbench",
+                        pgbench.run(pgbench::CREATE, connections, DURATION),
+                    ),
+                    _ => (
+                        "pgbench that reads a task",
+                        pgbench.run(pgbench::READ, connections, DURATION),
+                    ),
+                };
+                rates.add(name, sample);
             }
         }
         print_ratios("create", &rates, "pgbench", connections);
@@ -188,4 +209,12 @@ fn random_order(count: usize) -> Vec<usize> {
 
 fn progress(what: &str, round: usize) {
     eprintln!("{what}: round {} of {ROUNDS}", round + 1);
+}
+
+/// As [`progress`], where a round 0 that only fills caches comes before the others.
+fn progress_from_warm_up(what: &str, round: usize) {
+    match round.checked_sub(1) {
+        Some(round) => progress(what, round),
+        None => eprintln!("{what}: filling caches"),
+    }
 }

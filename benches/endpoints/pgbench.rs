@@ -1,8 +1,15 @@
-//! pgbench: inserts the rows of a create in one statement, as fast as PostgreSQL can.
+//! pgbench: inserts the rows of a create in one statement, or reads a task by its key, as fast as
+//! PostgreSQL can.
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
 use crate::{load::Sample, postgres::Postgres, postgres_programs};
+
+/// The script that inserts the rows of a create.
+pub(crate) const CREATE: &str = "create.sql";
+
+/// The script that reads a task.
+pub(crate) const READ: &str = "read.sql";
 
 pub(crate) struct Pgbench {
     program: PathBuf,
@@ -26,21 +33,26 @@ impl Pgbench {
         let tasks = insert(postgres, "tasks", &new_ids);
         let directory = postgres.directory().to_owned();
         let script = format!("WITH delivery AS ({deliveries} RETURNING id) {tasks};\n");
-        std::fs::write(format!("{directory}/create.sql"), script).unwrap();
+        std::fs::write(format!("{directory}/{CREATE}"), script).unwrap();
+        let script = postgres.query(
+            "SELECT format('SELECT * FROM tasks WHERE store_id = %L AND id = %L;', store_id, id)
+             FROM template_tasks LIMIT 1",
+        );
+        std::fs::write(format!("{directory}/{READ}"), script).unwrap();
         Self {
             program: postgres_programs::find().unwrap().join("pgbench"),
             directory,
         }
     }
 
-    pub(crate) fn run(&self, connections: usize, duration: Duration) -> Sample {
+    pub(crate) fn run(&self, script: &str, connections: usize, duration: Duration) -> Sample {
         // pgbench takes whole seconds.
         let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         let output = Command::new(&self.program)
             .args(["--no-vacuum", "--protocol=prepared", "--jobs=2"])
             .arg(format!("--client={connections}"))
             .arg(format!("--time={seconds}"))
-            .arg(format!("--file={}/create.sql", self.directory))
+            .arg(format!("--file={}/{script}", self.directory))
             .args(["--host", &self.directory, "--username=delivery", "postgres"])
             .output()
             .unwrap();

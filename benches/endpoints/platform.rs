@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::{
-    requests::{Body, token},
+    processor_time::processor_time,
+    requests::{Body, SHOP_SCOPE, token},
     reserved_addr::reserve_addr,
     server::Server,
 };
@@ -53,22 +54,36 @@ impl Platform {
         arguments.extend(database_url.map(|url| format!("--database-url={url}")));
         let mut server = Server::new("delivery", program, arguments, ("ready:", 1));
         server.start().await;
-        let ready = std::fs::read(Path::new(data_dir).join("ready.json")).unwrap();
-        let ready: Value = serde_json::from_slice(&ready).unwrap();
-        let client = &ready["demo_client"];
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let pair = [&client["api_key"], &client["api_secret"]].map(text);
         let mut platform = Self {
             database,
-            base_url: text(&ready["base_url"]),
-            credentials: format!("Basic {}", STANDARD.encode(pair.join(":"))),
+            base_url: String::new(),
+            credentials: String::new(),
             authorization: String::new(),
             server,
             directory,
         };
-        let issued = platform.fetch(token(&platform.credentials)).await;
-        platform.authorization = format!("Bearer {}", text(&issued["access_token"]));
+        platform.base_url = text(&platform.ready()["base_url"]);
+        platform.credentials = platform.credentials("demo_client");
+        platform.authorization = platform.authorize("demo_client", SHOP_SCOPE).await;
         platform
+    }
+
+    /// What the platform has written when it was ready.
+    fn ready(&self) -> Value {
+        let ready = std::fs::read(self.file("ready.json")).unwrap();
+        serde_json::from_slice(&ready).unwrap()
+    }
+
+    fn credentials(&self, client: &str) -> String {
+        let client = &self.ready()[client];
+        let pair = [&client["api_key"], &client["api_secret"]].map(text);
+        format!("Basic {}", STANDARD.encode(pair.join(":")))
+    }
+
+    /// A `Bearer` token of one of the clients that the platform has made.
+    pub(crate) async fn authorize(&self, client: &str, scope: &str) -> String {
+        let issued = self.fetch(token(&self.credentials(client), scope)).await;
+        format!("Bearer {}", text(&issued["access_token"]))
     }
 
     /// Sends a request on a connection of its own, and returns the response's JSON.
@@ -93,7 +108,12 @@ impl Platform {
     }
 
     pub(crate) fn sqlite_file(&self) -> PathBuf {
-        self.directory.path().join("delivery.sqlite")
+        self.file("delivery.sqlite")
+    }
+
+    /// A file of the data directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -106,14 +126,7 @@ impl Platform {
 
     /// Processor time of the process in seconds.
     pub(crate) fn processor_time(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.server.id())).unwrap();
-        // The fields `utime` and `stime`, in ticks of 10 ms.
-        let fields = stat.rsplit(')').next().unwrap();
-        let ticks = fields.split_whitespace().skip(11).take(2);
-        ticks
-            .map(|ticks| ticks.parse::<f64>().unwrap())
-            .sum::<f64>()
-            / 100.0
+        processor_time(self.server.id())
     }
 
     /// Memory, and processor time while nothing is requested.
@@ -127,4 +140,8 @@ impl Platform {
             100.0 * share
         )
     }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }

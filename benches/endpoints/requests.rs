@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 pub(crate) type Body = Full<Bytes>;
 
+/// The scope of a shop's tokens, as in a form.
+pub(crate) const SHOP_SCOPE: &str = "deliveries%20tasks";
+
 pub(crate) fn get(path: &str, authorization: &str) -> Request<Body> {
     Request::get(path)
         .header(HOST, "localhost")
@@ -18,14 +21,23 @@ pub(crate) fn get(path: &str, authorization: &str) -> Request<Body> {
         .unwrap()
 }
 
-pub(crate) fn token(credentials: &str) -> Request<Body> {
+/// The completion of a task by its id.
+pub(crate) fn complete(authorization: &str, task: &str) -> Request<Body> {
+    Request::put(format!("/api/tasks/{task}/done"))
+        .header(HOST, "localhost")
+        .header(AUTHORIZATION, authorization)
+        .body(Body::default())
+        .unwrap()
+}
+
+pub(crate) fn token(credentials: &str, scope: &str) -> Request<Body> {
     Request::post("/oauth2/token")
         .header(HOST, "localhost")
         .header(AUTHORIZATION, credentials)
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .body(Body::from(
-            "grant_type=client_credentials&scope=deliveries%20tasks",
-        ))
+        .body(Body::from(format!(
+            "grant_type=client_credentials&scope={scope}"
+        )))
         .unwrap()
 }
 

@@ -56,7 +56,7 @@ fn with_range(values: &[f64]) -> String {
     )
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     sorted(values)[values.len() / 2]
 }
 

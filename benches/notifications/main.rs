@@ -8,6 +8,7 @@
 
 mod bare_client;
 mod latency;
+mod processor_time;
 mod receiver;
 mod resource_usage;
 

@@ -1,8 +1,12 @@
 //! Resource usage of the platform's processes and PostgreSQL.
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
-use crate::{cluster::Cluster, postgres::Postgres, server::Server};
+use crate::{
+    cluster::Cluster,
+    processor_time::{postgres_processes, processor_time},
+    server::Server,
+};
 
 /// Time after which idle PostgreSQL sessions have reported their statistics.
 const STATISTICS_DELAY: Duration = Duration::from_secs(12);
@@ -28,7 +32,7 @@ impl ResourceUsage {
         tokio::time::sleep(STATISTICS_DELAY).await;
         let cores = cluster.cores.each_ref().map(Server::id);
         let dispatchers = cluster.dispatchers.each_ref().map(Server::id);
-        let postgres = process_ids(&cluster.postgres);
+        let postgres = postgres_processes(&cluster.postgres);
         let all = cores.iter().chain(&dispatchers).chain(&postgres);
         let query_number = |statement| cluster.postgres.query(statement).parse().unwrap();
         Self {
@@ -81,34 +85,6 @@ impl std::fmt::Display for ResourceUsage {
             self.flushes
         )
     }
-}
-
-/// The ids of the PostgreSQL server process and its children.
-fn process_ids(postgres: &Postgres) -> Vec<u32> {
-    let file = format!("{}/data/postmaster.pid", postgres.directory());
-    let postmaster = std::fs::read_to_string(file).unwrap();
-    let postmaster = postmaster.lines().next().unwrap().to_owned();
-    let children = Command::new("ps")
-        .args(["-o", "pid=", "--ppid", &postmaster])
-        .output()
-        .unwrap();
-    String::from_utf8_lossy(&children.stdout)
-        .split_whitespace()
-        .chain([postmaster.as_str()])
-        .map(|id| id.parse().unwrap())
-        .collect()
-}
-
-/// Processor time of a process in seconds: the fields `utime` and `stime`, in ticks of 10 ms.
-fn processor_time(process: u32) -> f64 {
-    // A process that has ended is not counted.
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks
-        .filter_map(|ticks| ticks.parse::<f64>().ok())
-        .sum::<f64>()
-        / 100.0
 }
 
 /// Time in seconds for which the threads of a process were runnable but not running.
