@@ -10,8 +10,8 @@ use super::{Error, GeocodeResult, Geocoder, Query, tokenizer};
 
 /// A cache of results that is kept across restarts and shared by processes.
 pub trait PersistentCache: Send + Sync {
-    /// The result for a key, unless expired.
-    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>>;
+    /// The result for a key, and for how long it may still be used, unless expired.
+    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<(GeocodeResult, Duration)>>;
     /// Stores a result for its time to live. Errors are logged, not returned.
     fn put(
         &self,
@@ -29,7 +29,8 @@ pub struct CachedGeocoder<G> {
     geocoder: G,
     /// Identifies the geocoder and its settings.
     cache_scope: String,
-    memory: Cache<CacheKey, GeocodeResult>,
+    /// With the time to live when it was inserted.
+    memory: Cache<CacheKey, (GeocodeResult, Duration)>,
     persistent: Box<dyn PersistentCache>,
 }
 
@@ -56,16 +57,16 @@ impl<G: Geocoder> CachedGeocoder<G> {
 
     async fn get_or_geocode(&self, query: &Query) -> Result<GeocodeResult, Error> {
         let key = self.key(query);
-        if let Some(result) = self.memory.get(&key) {
+        if let Some((result, _)) = self.memory.get(&key) {
             return Ok(result);
         }
-        if let Some(result) = self.persistent.get(key).await {
-            self.memory.insert(key, result.clone());
+        if let Some((result, time_to_live)) = self.persistent.get(key).await {
+            self.memory.insert(key, (result.clone(), time_to_live));
             return Ok(result);
         }
         let result = self.geocoder.geocode(query).await?;
-        self.memory.insert(key, result.clone());
         let time_to_live = time_to_live(&result);
+        self.memory.insert(key, (result.clone(), time_to_live));
         let stored = self.persistent.put(key, result.clone(), time_to_live);
         stored.await;
         Ok(result)
@@ -112,14 +113,14 @@ fn time_to_live(result: &GeocodeResult) -> Duration {
 
 struct ResultExpiry;
 
-impl Expiry<CacheKey, GeocodeResult> for ResultExpiry {
+impl Expiry<CacheKey, (GeocodeResult, Duration)> for ResultExpiry {
     fn expire_after_create(
         &self,
         _: &CacheKey,
-        result: &GeocodeResult,
+        (_, time_to_live): &(GeocodeResult, Duration),
         _: Instant,
     ) -> Option<Duration> {
-        Some(time_to_live(result))
+        Some(*time_to_live)
     }
 }
 
@@ -152,14 +153,19 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct SharedCache(Arc<Mutex<HashMap<CacheKey, GeocodeResult>>>);
+    struct SharedCache(Arc<Mutex<HashMap<CacheKey, (GeocodeResult, Duration)>>>);
 
     impl PersistentCache for SharedCache {
-        fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>> {
+        fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<(GeocodeResult, Duration)>> {
             std::future::ready(self.0.lock().unwrap().get(&key).cloned()).boxed()
         }
-        fn put(&self, key: CacheKey, result: GeocodeResult, _: Duration) -> BoxFuture<'_, ()> {
-            self.0.lock().unwrap().insert(key, result);
+        fn put(
+            &self,
+            key: CacheKey,
+            result: GeocodeResult,
+            time_to_live: Duration,
+        ) -> BoxFuture<'_, ()> {
+            self.0.lock().unwrap().insert(key, (result, time_to_live));
             std::future::ready(()).boxed()
         }
     }
@@ -217,5 +223,20 @@ mod tests {
         }
         assert_eq!(counting.0.load(Ordering::Relaxed), 1);
         assert_eq!(shared.0.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_result_of_the_persistent_cache_is_used_no_longer_than_it_lives_there() {
+        let (counting, shared) = (CountingGeocoder::default(), SharedCache::default());
+        let query = Query::new("24 rue");
+        let cached = cached(&counting, &shared);
+        let expired = (GeocodeResult::NotFound, Duration::ZERO);
+        shared.0.lock().unwrap().insert(cached.key(&query), expired);
+        cached.geocode(&query).await.unwrap();
+        shared.0.lock().unwrap().clear();
+
+        cached.geocode(&query).await.unwrap();
+
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
     }
 }

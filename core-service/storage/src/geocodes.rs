@@ -25,7 +25,7 @@ pub struct GeocodeCache {
 }
 
 impl PersistentCache for GeocodeCache {
-    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<GeocodeResult>> {
+    fn get(&self, key: CacheKey) -> BoxFuture<'_, Option<(GeocodeResult, Duration)>> {
         async move {
             let found = find(self.storage.reader(), key, self.clock.now()).await;
             found.unwrap_or_else(|error| {
@@ -71,14 +71,19 @@ async fn find(
     connection: &impl ConnectionTrait,
     key: CacheKey,
     now: Timestamp,
-) -> Result<Option<GeocodeResult>, Error> {
+) -> Result<Option<(GeocodeResult, Duration)>, Error> {
     let row = Entity::find_by_id(key.to_vec())
         .filter(Column::ExpiresAt.gt(Instant::from(now)))
         .one(connection)
         .await?;
-    row.map(|row| match row.place {
-        Some(place) => place.try_into().map(GeocodeResult::Found),
-        None => Ok(GeocodeResult::NotFound),
+    row.map(|row| {
+        let result = match row.place {
+            Some(place) => GeocodeResult::Found(place.try_into()?),
+            None => GeocodeResult::NotFound,
+        };
+        let expires_at = Timestamp::try_from(row.expires_at)?;
+        let time_to_live = expires_at.duration_since(now).unsigned_abs();
+        Ok((result, time_to_live))
     })
     .transpose()
 }
@@ -182,17 +187,20 @@ mod tests {
             reasons: Vec::new(),
         });
         let minute = Duration::from_mins(1);
+        let get = async |key| cache.get([key; 32]).await;
 
         cache.put([1; 32], found.clone(), minute).await;
         cache.put([2; 32], GeocodeResult::NotFound, minute).await;
-        assert_eq!(cache.get([1; 32]).await, Some(found.clone()));
-        assert_eq!(cache.get([2; 32]).await, Some(GeocodeResult::NotFound));
-        assert_eq!(cache.get([3; 32]).await, None);
+        assert_eq!(get(1).await, Some((found.clone(), minute)));
+        assert_eq!(get(2).await, Some((GeocodeResult::NotFound, minute)));
+        assert_eq!(get(3).await, None);
 
-        clock.advance(SignedDuration::from_secs(60));
-        assert_eq!(cache.get([1; 32]).await, None);
+        clock.advance(SignedDuration::from_secs(59));
+        assert_eq!(get(1).await, Some((found.clone(), Duration::from_secs(1))));
+        clock.advance(SignedDuration::from_secs(1));
+        assert_eq!(get(1).await, None);
         cache.put([2; 32], found.clone(), minute).await;
-        assert_eq!(cache.get([2; 32]).await, Some(found));
+        assert_eq!(get(2).await, Some((found, minute)));
         let rows = Entity::find().all(cache.storage.reader()).await.unwrap();
         assert_eq!(rows.len(), 1);
     }
