@@ -188,6 +188,36 @@ fn a_town_that_the_fields_of_an_address_repeat_is_understood() {
 }
 
 #[test]
+fn a_town_in_the_name_of_a_street_is_not_the_town_of_the_address() {
+    let csv = "id;numero;rep;nom_voie;code_postal;nom_commune;lon;lat\n\
+        a;1;;Rue de Paris;59000;Lille;3.0640;50.6340\n\
+        b;1;;Rue X;75001;Paris;2.3400;48.8600\n";
+
+    assert_eq!(
+        search(&gazetteer_of("FR", csv), "1 rue de Paris, 59000"),
+        "1 Rue de Paris, 59000 Lille"
+    );
+}
+
+#[test]
+fn unknown_words_that_do_not_follow_the_town_only_reduce_the_confidence() {
+    let paris = paris();
+    let certain = found(&paris, "24 Rue de la Paix, 75002 Paris").confidence;
+    for text in [
+        "24 Rue de la Paix, Tartempion, 75002 Paris",
+        "75002 Paris, Tartempion, 24 Rue de la Paix",
+        "75002 Paris, 24 Rue de la Paix, Tartempion",
+    ] {
+        let found = found(&paris, text);
+
+        assert_eq!(found.formatted, "24 Rue de la Paix, 75002 Paris", "{text}");
+        let ignored = r#"ignored "Tartempion""#.to_owned();
+        assert!(found.reasons.contains(&ignored), "{:?}", found.reasons);
+        assert!(found.confidence < certain, "{text}");
+    }
+}
+
+#[test]
 fn a_spelling_error_is_corrected_and_reported() {
     let paris = paris();
     for (text, expected) in [
