@@ -51,6 +51,10 @@ fn rejected_texts_get_a_message_about_their_mistake() {
             r#"understood "10:00 UTC CET", but "EST" is a second time zone: write only one"#,
         ),
         (
+            "UTC @1792600000",
+            r#"understood "UTC", but "@1792600000" is a second time zone: write only one"#,
+        ),
+        (
             "2026-11-25T14:00:00+99:00",
             r#""+99:00" is not a UTC offset: they are from -12:00 to +14:00"#,
         ),
