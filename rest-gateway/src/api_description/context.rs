@@ -169,6 +169,18 @@ mod tests {
     }
 
     #[test]
+    fn the_context_of_a_collection_has_the_terms_of_every_class_of_its_members() {
+        let collection = context("Collection", PUBLIC_URL).unwrap();
+        for class in ["Delivery", "Webhook", "Event", "Notification"] {
+            for field in &classes::find(class).fields {
+                let term = collection["@context"].get(&field.name);
+
+                assert_eq!(term, Some(&definition(field, PUBLIC_URL)), "{class}");
+            }
+        }
+    }
+
+    #[test]
     fn days_of_the_week_are_terms_where_one_can_be_a_value() {
         let context = context("TimeSlot", PUBLIC_URL).unwrap();
         let terms = &context["@context"];
