@@ -69,6 +69,24 @@ async fn an_operation_without_a_connection_fails_with_the_reason_of_the_refusal(
     assert!(exposition.contains(timeouts), "{exposition}");
 }
 
+#[tokio::test]
+async fn an_operation_fails_at_once_for_a_reason_other_than_a_refusal() {
+    let Some(url) = fixture::postgres_url() else {
+        return;
+    };
+    let missing = url.replace("//delivery@localhost/", "//delivery@localhost/missing_");
+    let connections = Connections::new(Target::of(&missing).unwrap(), 1);
+
+    let failed = connections
+        .execute_unprepared("SELECT 1")
+        .await
+        .unwrap_err();
+
+    assert!(failed.to_string().contains("does not exist"), "{failed}");
+    assert_eq!(connections.0.target.metrics.refused.get(), 0);
+    assert_eq!(connections.0.refusals.withheld(), 0);
+}
+
 /// A server that has not started.
 fn starting() -> Target {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
