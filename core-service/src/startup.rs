@@ -173,3 +173,33 @@ pub(crate) async fn require_keys(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use process::metrics::Exposition;
+    use storage::fixture;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_metrics_of_a_second_geocoder_of_a_kind_have_a_name_of_their_own() {
+        let (directory, storage) = fixture::sqlite().await;
+        let gazetteer = Arc::new(Gazetteer::new(directory.path().join("addresses.sqlite")));
+        let mut config = Config::default();
+        config.geocoding.geocoders = ["photon", "nominatim", "photon", "photon"]
+            .map(|kind| format!("{kind}=https://geo.internal").parse().unwrap())
+            .into();
+
+        let mut upstreams = Vec::new();
+        let cached_in = (&storage, &Clock::system());
+        geocoder(&config, &gazetteer, cached_in, &mut upstreams).unwrap();
+
+        let mut exposition = Exposition::new();
+        upstream::register_metrics(upstreams, exposition.registry());
+        let exposition = exposition.render().await;
+        for name in ["photon", "nominatim", "photon-2", "photon-3"] {
+            let label = format!("upstream=\"{name}\"");
+            assert!(exposition.contains(&label), "{name}: {exposition}");
+        }
+    }
+}
