@@ -272,6 +272,12 @@ proptest::proptest! {
 fn working_days_are_counted_from_a_weekend_as_in_php() {
     assert_parsed("2026-10-25 -3 weekdays", "2026-10-21T00:00[Europe/Paris]");
     assert_parsed("2026-11-07 +0 weekdays", "2026-11-09T00:00[Europe/Paris]");
+    for weekend in ["2026-11-07", "2026-11-08"] {
+        for (working_days, expected) in [("+5", "2026-11-13"), ("-5", "2026-11-02")] {
+            let text = format!("{weekend} {working_days} weekdays");
+            assert_parsed(&text, &format!("{expected}T00:00[Europe/Paris]"));
+        }
+    }
 }
 
 #[test]

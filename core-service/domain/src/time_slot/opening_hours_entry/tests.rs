@@ -175,9 +175,9 @@ fn an_entry_that_a_weekly_pattern_cannot_express_is_rejected() {
             "{entry:?}"
         );
     }
-    let long = OpeningHoursEntry::parse(&"a".repeat(257), &Calendar::of("FR"));
-    assert_eq!(
-        long,
-        Err(MistakeInString::at(0, "an entry has at most 256 bytes"))
-    );
+    for (length, is_too_long) in [(256, false), (257, true)] {
+        let parsed = OpeningHoursEntry::parse(&"a".repeat(length), &Calendar::of("FR"));
+        let too_long = MistakeInString::at(0, "an entry has at most 256 bytes");
+        assert_eq!(parsed == Err(too_long), is_too_long, "{length}: {parsed:?}");
+    }
 }
