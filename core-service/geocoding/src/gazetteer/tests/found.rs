@@ -157,10 +157,11 @@ fn the_nearest_of_several_towns_is_chosen() {
         near: Some(LatLng::new(50.62, 3.05).unwrap()),
         ..Query::new("1 rue de Paris")
     };
-    let GeocodeResult::Found(found) = towns().search(&near_lille).unwrap() else {
+    let GeocodeResult::Found(nearest) = towns().search(&near_lille).unwrap() else {
         panic!("one of the towns is nearby");
     };
-    assert_eq!(found.locality.as_deref(), Some("Lille"));
+    assert_eq!(nearest.locality.as_deref(), Some("Lille"));
+    assert!(nearest.confidence < found(&towns(), "1 rue de Paris, Lille").confidence);
 }
 
 #[test]
@@ -275,6 +276,7 @@ fn a_house_between_its_neighbours_is_interpolated_and_marked() {
 
     assert_eq!(between.lat_lng, LatLng::new(48.8, 2.3002).unwrap());
     assert_eq!(between.precision, Precision::Interpolated);
+    assert!(between.confidence < found(&gazetteer, "2 rue X, Paris").confidence);
     assert_eq!(
         between.reasons.last().map(String::as_str),
         Some("between 2 and 10")
