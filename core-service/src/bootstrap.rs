@@ -100,19 +100,17 @@ async fn create_unless_set_up(
     again: bool,
 ) -> Result<Vec<ApiClient>, Error> {
     storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                // Concurrent bootstraps wait for each other: there is a key that both lock.
-                storage::signing_keys::lock(transaction).await?;
-                let mut operators = storage::api_clients::list_of_platform(transaction).await?;
-                operators.retain(|client| client.scopes.contains(Scope::Admin));
-                if again || operators.is_empty() {
-                    for client in &clients {
-                        storage::api_clients::insert(transaction, client).await?;
-                    }
+        .write(move |transaction| async move {
+            // Concurrent bootstraps wait for each other: there is a key that both lock.
+            storage::signing_keys::lock(&transaction).await?;
+            let mut operators = storage::api_clients::list_of_platform(&transaction).await?;
+            operators.retain(|client| client.scopes.contains(Scope::Admin));
+            if again || operators.is_empty() {
+                for client in &clients {
+                    storage::api_clients::insert(&transaction, client).await?;
                 }
-                Ok(operators)
-            })
+            }
+            Ok(operators)
         })
         .await
 }
@@ -142,8 +140,8 @@ pub(crate) fn new_client(
 
 /// Creates an API client, unless its key exists.
 pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
-    let created = storage.write(move |transaction| {
-        Box::pin(async move { storage::api_clients::insert_if_absent(transaction, &client).await })
+    let created = storage.write(move |transaction| async move {
+        storage::api_clients::insert_if_absent(&transaction, &client).await
     });
     Ok(created.await?)
 }

@@ -31,11 +31,9 @@ impl Seed {
         let encrypted = secret_box.encrypt(Purpose::PlatformSecret, NAME.as_bytes(), &*new);
         let secret = (NAME.to_owned(), encrypted);
         storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    // Another all-in-one may have created it meanwhile.
-                    storage::platform_secrets::insert_if_absent(transaction, secret).await
-                })
+            .write(move |transaction| async move {
+                // Another all-in-one may have created it meanwhile.
+                storage::platform_secrets::insert_if_absent(&transaction, secret).await
             })
             .await?;
         Self::read(storage, secret_box)

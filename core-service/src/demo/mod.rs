@@ -147,14 +147,12 @@ async fn create_store(
         now,
     );
     storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                storage::stores::insert(transaction, &store).await?;
-                storage::time_slots::save(transaction, &time_slot).await?;
-                storage::price_lists::insert(transaction, &price_list).await?;
-                storage::api_clients::insert_if_absent(transaction, &client).await?;
-                Ok::<_, Error>(())
-            })
+        .write(move |transaction| async move {
+            storage::stores::insert(&transaction, &store).await?;
+            storage::time_slots::save(&transaction, &time_slot).await?;
+            storage::price_lists::insert(&transaction, &price_list).await?;
+            storage::api_clients::insert_if_absent(&transaction, &client).await?;
+            Ok::<_, Error>(())
         })
         .await?;
     Ok(store_id)

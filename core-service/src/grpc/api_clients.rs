@@ -50,11 +50,9 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         let reply = messages::api_client(&client, Some(secret));
         let created = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    storage::api_clients::insert(transaction, &client).await?;
-                    Ok(reply)
-                })
+            .write(request_key, move |transaction| async move {
+                storage::api_clients::insert(&transaction, &client).await?;
+                Ok(reply)
             })
             .await?;
         caller.audit("CreateApiClient", &created.get_ref().name);
@@ -228,18 +226,16 @@ impl ApiClients {
         let id = id.ok_or_else(|| Error::NotFound(name.to_owned()))?;
         let changed = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let client = storage::api_clients::find_and_lock(transaction, id).await?;
-                    let mut client =
-                        client.ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
-                    change(&mut client)?;
-                    storage::api_clients::update(transaction, &client).await?;
-                    let disabled_webhooks = disable_webhooks(transaction, &client).await?;
-                    Ok(proto::ApiClient {
-                        disabled_webhooks,
-                        ..messages::api_client(&client, secret)
-                    })
+            .write(request_key, move |transaction| async move {
+                let client = storage::api_clients::find_and_lock(&transaction, id).await?;
+                let mut client =
+                    client.ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
+                change(&mut client)?;
+                storage::api_clients::update(&transaction, &client).await?;
+                let disabled_webhooks = disable_webhooks(&transaction, &client).await?;
+                Ok(proto::ApiClient {
+                    disabled_webhooks,
+                    ..messages::api_client(&client, secret)
                 })
             })
             .await;

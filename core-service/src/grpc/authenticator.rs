@@ -258,8 +258,8 @@ mod tests {
                 disabled_at: Some(self.clock.now()),
                 ..client.clone()
             };
-            let changed = self.storage.write(move |transaction| {
-                Box::pin(async move { storage::api_clients::update(transaction, &disabled).await })
+            let changed = self.storage.write(move |transaction| async move {
+                storage::api_clients::update(&transaction, &disabled).await
             });
             changed.await.unwrap();
         }
@@ -280,8 +280,8 @@ mod tests {
             disabled_at: None,
         };
         let new = client.clone();
-        let inserted = storage.write(move |transaction| {
-            Box::pin(async move { storage::api_clients::insert(transaction, &new).await })
+        let inserted = storage.write(move |transaction| async move {
+            storage::api_clients::insert(&transaction, &new).await
         });
         inserted.await.unwrap();
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);

@@ -178,30 +178,27 @@ impl Deliveries {
         let outbox = Arc::clone(&self.outbox);
         let (delivery, pending_dispatch, is_changed) = self
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    // The lock serializes cancellation and completion.
-                    let found =
-                        storage::deliveries::find_and_lock(transaction, store_id, id).await?;
-                    let Some(mut delivery) = found else {
-                        return Ok::<_, Error>((None, PendingDispatch::default(), false));
-                    };
-                    let event = delivery
-                        .cancel(now)
-                        .map_err(|error| Error::Conflict("TASK_DONE", error.to_string()))?;
-                    let Some(event) = event else {
-                        return Ok((Some(delivery), PendingDispatch::default(), false));
-                    };
+            .write(move |transaction| async move {
+                // The lock serializes cancellation and completion.
+                let found = storage::deliveries::find_and_lock(&transaction, store_id, id).await?;
+                let Some(mut delivery) = found else {
+                    return Ok::<_, Error>((None, PendingDispatch::default(), false));
+                };
+                let event = delivery
+                    .cancel(now)
+                    .map_err(|error| Error::Conflict("TASK_DONE", error.to_string()))?;
+                let Some(event) = event else {
+                    return Ok((Some(delivery), PendingDispatch::default(), false));
+                };
 
-                    if let Some(booking) = delivery.booking {
-                        slot_bookings::release(transaction, store_id, booking).await?;
-                    }
-                    let changes = storage::deliveries::cancellation(&delivery)?;
-                    let pending_dispatch = outbox
-                        .enqueue(transaction, (store_id, id), changes, &[event], now)
-                        .await?;
-                    Ok((Some(delivery), pending_dispatch, true))
-                })
+                if let Some(booking) = delivery.booking {
+                    slot_bookings::release(&transaction, store_id, booking).await?;
+                }
+                let changes = storage::deliveries::cancellation(&delivery)?;
+                let pending_dispatch = outbox
+                    .enqueue(&transaction, (store_id, id), changes, &[event], now)
+                    .await?;
+                Ok((Some(delivery), pending_dispatch, true))
             })
             .await?;
         if is_changed {

@@ -132,31 +132,31 @@ impl DeliveryCreator {
                 Err(error) => Err(error.into()),
             }
         } else {
-            let write = self.idempotency.write(request_key, move |transaction| {
-                Box::pin(async move {
+            let write = self
+                .idempotency
+                .write(request_key, move |transaction| async move {
                     let delivery = &new.delivery;
                     // Before the booking, so that a repeated request fails because of its quote,
                     // not because of the time slot.
                     if let Some(id) = quote_id {
-                        use_quote(transaction, id, delivery).await?;
+                        use_quote(&transaction, id, delivery).await?;
                     }
                     if let Some((booking, capacity)) = booking {
                         let store_id = delivery.store_id;
                         let booked =
-                            slot_bookings::book(transaction, store_id, booking, capacity).await?;
+                            slot_bookings::book(&transaction, store_id, booking, capacity).await?;
                         if !booked {
                             return Err(Error::SlotFull);
                         }
                     }
                     let (store_id, now) = (delivery.store_id, delivery.created_at);
-                    quotas.check(transaction, store_id, bytes, now).await?;
-                    if !delivery_insertion::insert(transaction, &new).await? {
+                    quotas.check(&transaction, store_id, bytes, now).await?;
+                    if !delivery_insertion::insert(&transaction, &new).await? {
                         return Err(Error::DefinitionChanged);
                     }
-                    quotas.count(transaction, store_id, bytes, now).await?;
+                    quotas.count(&transaction, store_id, bytes, now).await?;
                     Ok(reply)
-                })
-            });
+                });
             Box::pin(write).await
         };
 

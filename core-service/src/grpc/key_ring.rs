@@ -107,9 +107,7 @@ pub(crate) async fn read_or_create(
     }
     let key = generate(secret_box, now)?;
     storage
-        .write(move |transaction| {
-            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
-        })
+        .write(move |transaction| async move { storage::signing_keys::insert(&transaction, &key).await })
         .await?;
     read(storage, secret_box, issuer, now)
         .await?
@@ -182,8 +180,8 @@ mod tests {
         // As another core does.
         let key = key_ring.generate(Timestamp::UNIX_EPOCH).unwrap();
         let id = key.id.clone();
-        let insert = key_ring.storage.write(move |transaction| {
-            Box::pin(async move { storage::signing_keys::insert(transaction, &key).await })
+        let insert = key_ring.storage.write(move |transaction| async move {
+            storage::signing_keys::insert(&transaction, &key).await
         });
         insert.await.unwrap();
         (directory, key_ring, id)

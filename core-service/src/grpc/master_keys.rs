@@ -102,29 +102,27 @@ impl MasterKeys {
     async fn reencrypt_keys(&self) -> Result<(u32, u32), Error> {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let (mut signing_keys, mut platform_secrets) = (0, 0);
-                    storage::signing_keys::lock(transaction).await?;
-                    for key in storage::signing_keys::list(transaction).await? {
-                        let (context, old) = (key.id.as_bytes(), &key.encrypted_private_key);
-                        let new = secret_box.reencrypt(Purpose::SigningKey, context, old)?;
-                        if let Some(new) = new {
-                            storage::signing_keys::save(transaction, (key.id, new)).await?;
-                            signing_keys += 1;
-                        }
+            .write(move |transaction| async move {
+                let (mut signing_keys, mut platform_secrets) = (0, 0);
+                storage::signing_keys::lock(&transaction).await?;
+                for key in storage::signing_keys::list(&transaction).await? {
+                    let (context, old) = (key.id.as_bytes(), &key.encrypted_private_key);
+                    let new = secret_box.reencrypt(Purpose::SigningKey, context, old)?;
+                    if let Some(new) = new {
+                        storage::signing_keys::save(&transaction, (key.id, new)).await?;
+                        signing_keys += 1;
                     }
-                    let secrets = storage::platform_secrets::list_and_lock(transaction).await?;
-                    for (name, old) in secrets {
-                        let context = name.as_bytes();
-                        let new = secret_box.reencrypt(Purpose::PlatformSecret, context, &old)?;
-                        if let Some(new) = new {
-                            storage::platform_secrets::save(transaction, (name, new)).await?;
-                            platform_secrets += 1;
-                        }
+                }
+                let secrets = storage::platform_secrets::list_and_lock(&transaction).await?;
+                for (name, old) in secrets {
+                    let context = name.as_bytes();
+                    let new = secret_box.reencrypt(Purpose::PlatformSecret, context, &old)?;
+                    if let Some(new) = new {
+                        storage::platform_secrets::save(&transaction, (name, new)).await?;
+                        platform_secrets += 1;
                     }
-                    Ok((signing_keys, platform_secrets))
-                })
+                }
+                Ok((signing_keys, platform_secrets))
             })
             .await
     }
@@ -147,8 +145,8 @@ impl MasterKeys {
         for batch in others.chunks(BATCH) {
             let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
             let now = self.clock.now();
-            let write = self.storage.write(move |transaction| {
-                Box::pin(async move { reencrypt_batch(transaction, &secret_box, batch, now).await })
+            let write = self.storage.write(move |transaction| async move {
+                reencrypt_batch(&transaction, &secret_box, batch, now).await
             });
             count += write.await?;
         }

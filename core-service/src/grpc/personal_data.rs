@@ -117,14 +117,12 @@ impl PersonalData {
         self.erase_stored_responses(store_id, id).await?;
         let now = self.clock.now();
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let delivery = (store_id, id);
-                    let points = personal_data::erase(transaction, delivery, now).await?;
-                    personal_data::delete_geocodes(transaction, &points).await?;
-                    personal_data::erase_response_bodies(transaction, delivery).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                let delivery = (store_id, id);
+                let points = personal_data::erase(&transaction, delivery, now).await?;
+                personal_data::delete_geocodes(&transaction, &points).await?;
+                personal_data::erase_response_bodies(&transaction, delivery).await?;
+                Ok::<_, Error>(())
             })
             .await?;
         // Again, for a response to an idempotency key that was stored meanwhile.

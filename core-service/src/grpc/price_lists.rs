@@ -55,20 +55,17 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         let warnings = list.warnings.clone();
         let applied = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    storage::stores::lock(transaction, store_id).await?;
-                    let version =
-                        storage::price_lists::current_version(transaction, store_id).await?;
-                    let stored = StoredPriceList {
-                        store_id,
-                        version: version.unwrap_or(0) + 1,
-                        definition,
-                        created_at: now,
-                    };
-                    storage::price_lists::insert(transaction, &stored).await?;
-                    Ok(price_list(stored, &warnings))
-                })
+            .write(request_key, move |transaction| async move {
+                storage::stores::lock(&transaction, store_id).await?;
+                let version = storage::price_lists::current_version(&transaction, store_id).await?;
+                let stored = StoredPriceList {
+                    store_id,
+                    version: version.unwrap_or(0) + 1,
+                    definition,
+                    created_at: now,
+                };
+                storage::price_lists::insert(&transaction, &stored).await?;
+                Ok(price_list(stored, &warnings))
             })
             .await;
         self.definitions.invalidate();

@@ -91,19 +91,17 @@ impl Retention {
     /// that another core has locked.
     async fn remove_notifications(&self, now: Timestamp) -> Result<bool, Error> {
         let before = cutoff(now, self.notifications);
-        let removed = self.storage.write(move |transaction| {
-            Box::pin(async move {
-                webhooks::remove_old_failures(transaction, now).await?;
-                notifications::remove_finished(transaction, before, BATCH).await
-            })
+        let removed = self.storage.write(move |transaction| async move {
+            webhooks::remove_old_failures(&transaction, now).await?;
+            notifications::remove_finished(&transaction, before, BATCH).await
         });
         Ok(removed.await? == BATCH)
     }
 
     async fn remove_events(&self, now: Timestamp) -> Result<bool, Error> {
         let before = cutoff(now, self.events);
-        let removed = self.storage.write(move |transaction| {
-            Box::pin(async move { events::remove_oldest(transaction, before, BATCH).await })
+        let removed = self.storage.write(move |transaction| async move {
+            events::remove_oldest(&transaction, before, BATCH).await
         });
         Ok(u64::try_from(removed.await?) == Ok(BATCH))
     }
@@ -111,10 +109,8 @@ impl Retention {
     /// Deletes the stored responses to requests with idempotency keys.
     async fn delete_responses(&self, now: Timestamp) -> Result<bool, Error> {
         let before = idempotency::expired_before(now);
-        let deleted = self.storage.write(move |transaction| {
-            Box::pin(async move {
-                idempotency_keys::delete_expired(transaction, before, RESPONSES).await
-            })
+        let deleted = self.storage.write(move |transaction| async move {
+            idempotency_keys::delete_expired(&transaction, before, RESPONSES).await
         });
         Ok(deleted.await? == RESPONSES)
     }
@@ -129,13 +125,11 @@ impl Retention {
         let found = personal_data::find_past_retention(reader, before, DELIVERIES).await?;
         let is_full = u64::try_from(found.len()) == Ok(DELIVERIES);
         if !found.is_empty() {
-            let erased = self.storage.write(move |transaction| {
-                Box::pin(async move {
-                    for delivery in found {
-                        personal_data::erase(transaction, delivery, now).await?;
-                    }
-                    Ok::<_, Error>(())
-                })
+            let erased = self.storage.write(move |transaction| async move {
+                for delivery in found {
+                    personal_data::erase(&transaction, delivery, now).await?;
+                }
+                Ok::<_, Error>(())
             });
             erased.await?;
         }
@@ -175,9 +169,8 @@ mod tests {
         let lease = Duration::from_mins(1);
         // Each has an event. Only numbered ones are removed.
         fixture::leased_notifications(&storage, &webhook, 3, lease).await;
-        let numbered = storage.write(move |transaction| {
-            Box::pin(async move { events::assign_numbers(transaction, 3).await })
-        });
+        let numbered = storage
+            .write(move |transaction| async move { events::assign_numbers(&transaction, 3).await });
         assert_eq!(numbered.await.unwrap(), Some(3));
         for (after, is_left) in [(0, true), (1, false)] {
             let now = webhook.created_at + RETENTION + SignedDuration::from_micros(after);
@@ -203,14 +196,12 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let expired = idempotency::expired_before(now);
         let valid = expired + SignedDuration::from_micros(1);
-        let acquired = storage.write(move |transaction| {
-            Box::pin(async move {
-                for (number, acquired_at) in [(1, expired), (2, valid)] {
-                    let times = (acquired_at, Timestamp::MIN);
-                    idempotency_keys::acquire(transaction, key(number), [0; 32], times).await?;
-                }
-                Ok::<_, Error>(())
-            })
+        let acquired = storage.write(move |transaction| async move {
+            for (number, acquired_at) in [(1, expired), (2, valid)] {
+                let times = (acquired_at, Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, key(number), [0; 32], times).await?;
+            }
+            Ok::<_, Error>(())
         });
         acquired.await.unwrap();
 

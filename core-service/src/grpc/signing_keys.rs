@@ -44,24 +44,21 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
 
         let created = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    storage::signing_keys::insert(transaction, &key).await?;
-                    let mut created = None;
-                    for (stored, lifecycle) in
-                        lifecycles(storage::signing_keys::list(transaction).await?)
-                    {
-                        match lifecycle.state(now) {
-                            Some(state) if stored.id == key.id => {
-                                created = Some(message(&key.id, &lifecycle, state));
-                            }
-                            Some(_) => {}
-                            None => storage::signing_keys::delete(transaction, &stored.id).await?,
+            .write(request_key, move |transaction| async move {
+                storage::signing_keys::insert(&transaction, &key).await?;
+                let mut created = None;
+                for (stored, lifecycle) in
+                    lifecycles(storage::signing_keys::list(&transaction).await?)
+                {
+                    match lifecycle.state(now) {
+                        Some(state) if stored.id == key.id => {
+                            created = Some(message(&key.id, &lifecycle, state));
                         }
+                        Some(_) => {}
+                        None => storage::signing_keys::delete(&transaction, &stored.id).await?,
                     }
-                    created
-                        .ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))
-                })
+                }
+                created.ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))
             })
             .await?;
         caller.audit("RotateSigningKey", &created.get_ref().name);
@@ -88,8 +85,8 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         let new_key = self.key_ring.generate(now)?;
         let remaining = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move { revoke(transaction, revoked, new_key, now).await })
+            .write(request_key, move |transaction| async move {
+                revoke(&transaction, revoked, new_key, now).await
             })
             .await?;
         caller.audit("RevokeSigningKeys", &revoked_keys);

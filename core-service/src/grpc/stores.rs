@@ -127,11 +127,9 @@ impl proto::stores_server::Stores for Stores {
 
         let created = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    storage::stores::insert(transaction, &store).await?;
-                    Ok(messages::store(&store))
-                })
+            .write(request_key, move |transaction| async move {
+                storage::stores::insert(&transaction, &store).await?;
+                Ok(messages::store(&store))
             })
             .await?;
         caller.audit("CreateStore", &created.get_ref().name);
@@ -204,20 +202,18 @@ impl proto::stores_server::Stores for Stores {
         let store_id = store.id;
         let updated = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    // Read again under the lock: other fields may have changed meanwhile.
-                    let store = storage::stores::find_and_lock(transaction, store_id).await?;
-                    let mut store =
-                        store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
-                    let old_country = store.country.clone();
-                    changes.apply(&mut store);
-                    if store.country != old_country {
-                        check_time_slot(transaction, &store).await?;
-                    }
-                    storage::stores::update(transaction, &store).await?;
-                    Ok(messages::store(&store))
-                })
+            .write(request_key, move |transaction| async move {
+                // Read again under the lock: other fields may have changed meanwhile.
+                let store = storage::stores::find_and_lock(&transaction, store_id).await?;
+                let mut store =
+                    store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                let old_country = store.country.clone();
+                changes.apply(&mut store);
+                if store.country != old_country {
+                    check_time_slot(&transaction, &store).await?;
+                }
+                storage::stores::update(&transaction, &store).await?;
+                Ok(messages::store(&store))
             })
             .await;
         // Even if it failed: it may be committed.

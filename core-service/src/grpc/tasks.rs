@@ -75,37 +75,35 @@ impl Tasks {
         let outbox = Arc::clone(&self.outbox);
         let (task, pending_dispatch, is_changed, is_completed) = self
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    // The lock serializes completions of one delivery, so that the second one
-                    // sees the first.
-                    let mut delivery =
-                        storage::deliveries::find_and_lock(transaction, store_id, delivery_id)
-                            .await?
-                            .ok_or_else(|| not_found(task_id))?;
-                    let is_to_do = state(&delivery, task_id) == Some(TaskState::Todo);
-                    let events = delivery
-                        .complete_task(task_id, now)
-                        .map_err(|error| complete_error(&error, task_id))?;
+            .write(move |transaction| async move {
+                // The lock serializes completions of one delivery, so that the second one
+                // sees the first.
+                let mut delivery =
+                    storage::deliveries::find_and_lock(&transaction, store_id, delivery_id)
+                        .await?
+                        .ok_or_else(|| not_found(task_id))?;
+                let is_to_do = state(&delivery, task_id) == Some(TaskState::Todo);
+                let events = delivery
+                    .complete_task(task_id, now)
+                    .map_err(|error| complete_error(&error, task_id))?;
 
-                    let is_completed = delivery.is_completed();
-                    let task = if delivery.pickup.id == task_id {
-                        &delivery.pickup
-                    } else {
-                        &delivery.dropoff
-                    };
-                    let changes = if is_to_do {
-                        storage::deliveries::completion(&delivery, task, now)?
-                    } else {
-                        Changes::default()
-                    };
-                    let task = task.clone();
-                    let delivery_key = (store_id, delivery_id);
-                    let pending_dispatch = outbox
-                        .enqueue(transaction, delivery_key, changes, &events, now)
-                        .await?;
-                    Ok::<_, Error>((task, pending_dispatch, is_to_do, is_completed))
-                })
+                let is_completed = delivery.is_completed();
+                let task = if delivery.pickup.id == task_id {
+                    &delivery.pickup
+                } else {
+                    &delivery.dropoff
+                };
+                let changes = if is_to_do {
+                    storage::deliveries::completion(&delivery, task, now)?
+                } else {
+                    Changes::default()
+                };
+                let task = task.clone();
+                let delivery_key = (store_id, delivery_id);
+                let pending_dispatch = outbox
+                    .enqueue(&transaction, delivery_key, changes, &events, now)
+                    .await?;
+                Ok::<_, Error>((task, pending_dispatch, is_to_do, is_completed))
             })
             .await?;
         if is_changed {

@@ -46,22 +46,20 @@ impl proto::zones_server::Zones for Zones {
         let now = self.clock.now();
         let applied = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let current = storage::zones::find_current(transaction).await?;
-                    let (version, zones) = match current {
-                        Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
-                        None => (1, zones),
-                    };
-                    zones.check_size().map_err(invalid)?;
-                    let stored = StoredZones {
-                        version,
-                        zones,
-                        created_at: now,
-                    };
-                    storage::zones::insert(transaction, &stored).await?;
-                    Ok(zone_set(&stored))
-                })
+            .write(request_key, move |transaction| async move {
+                let current = storage::zones::find_current(&transaction).await?;
+                let (version, zones) = match current {
+                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
+                    None => (1, zones),
+                };
+                zones.check_size().map_err(invalid)?;
+                let stored = StoredZones {
+                    version,
+                    zones,
+                    created_at: now,
+                };
+                storage::zones::insert(&transaction, &stored).await?;
+                Ok(zone_set(&stored))
             })
             .await;
         self.definitions.invalidate();

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use process::traces::Origin;
 
 use super::{Error, WriteError, connections::Connections, error, work::Work};
@@ -25,16 +26,16 @@ where
 }
 
 /// Runs a write on a task of its own, so that a cancelled caller does not interrupt it.
-pub(super) async fn spawned<T, E>(
+pub(super) fn spawned<T, E>(
     write: impl Future<Output = Result<T, E>> + Send + 'static,
-) -> Result<T, E>
+) -> impl Future<Output = Result<T, E>> + Send
 where
     T: Send + 'static,
     E: WriteError,
 {
-    tokio::spawn(Origin::current().run(write))
-        .await
-        .unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into()))
+    // Not in an async function: its future, and those of its callers, would have room for the write.
+    let task = tokio::spawn(Origin::current().run(write));
+    task.map(|ended| ended.unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into())))
 }
 
 /// Repeats a write after serialization failures, until the timeout.
@@ -53,7 +54,7 @@ where
     E: WriteError,
 {
     let (session, checkout) = connections.begin().await.map_err(Error::from)?;
-    let result = work(&session).await;
+    let result = work(session.clone()).await;
     let ended = checkout.end(session, result.is_ok()).await;
     ended.map_err(Error::from)?;
     result

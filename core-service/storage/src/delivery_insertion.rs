@@ -244,8 +244,8 @@ mod tests {
                 definition: String::new(),
                 created_at: NOW,
             };
-            let apply = storage.write(move |transaction| {
-                Box::pin(async move { price_lists::insert(transaction, &price_list).await })
+            let apply = storage.write(move |transaction| async move {
+                price_lists::insert(&transaction, &price_list).await
             });
             apply.await.unwrap();
             assert!(!is_inserted(&storage, store_id, &versions).await);
@@ -263,8 +263,8 @@ mod tests {
         for definition in ["capacity = 1", "capacity = 2"] {
             definition.clone_into(&mut time_slot.definition);
             let changed = time_slot.clone();
-            let apply = storage.write(move |transaction| {
-                Box::pin(async move { time_slots::save(transaction, &changed).await })
+            let apply = storage.write(move |transaction| async move {
+                time_slots::save(&transaction, &changed).await
             });
             apply.await.unwrap();
             assert!(!is_inserted(&storage, store_id, &versions).await);
@@ -292,15 +292,13 @@ mod tests {
         };
         assert!(is_inserted(&storage, store_id, &with_zones(&[None])).await);
         for version in [1, 2] {
-            let apply = storage.write(move |transaction| {
-                Box::pin(async move {
-                    let stored = StoredZones {
-                        version,
-                        zones: Zones::default(),
-                        created_at: NOW,
-                    };
-                    zones::insert(transaction, &stored).await
-                })
+            let apply = storage.write(move |transaction| async move {
+                let stored = StoredZones {
+                    version,
+                    zones: Zones::default(),
+                    created_at: NOW,
+                };
+                zones::insert(&transaction, &stored).await
             });
             apply.await.unwrap();
         }

@@ -288,9 +288,8 @@ mod tests {
     }
 
     async fn write(storage: &Storage, sql: String) -> Result<i64, Error> {
-        let written = storage.write(move |transaction| {
-            Box::pin(async move { rows::value(transaction, &sql).await })
-        });
+        let written =
+            storage.write(move |transaction| async move { rows::value(&transaction, &sql).await });
         written.await
     }
 

@@ -167,26 +167,23 @@ pub async fn leased_notifications(
     lease: Duration,
 ) -> Vec<(NotificationId, Uuid)> {
     let webhook = webhook.clone();
-    let inserted = storage.write(move |transaction| {
-        Box::pin(async move {
-            let now = webhook.created_at;
-            let secrets = Secrets::new(b"encrypted".to_vec());
-            webhooks::insert(transaction, &webhook, &secrets).await?;
-            let events = [webhook.event];
-            let mut leases = Vec::new();
-            for _ in 0..count {
-                let delivery = (webhook.store_id, DeliveryId::new());
-                let changes = Changes::default();
-                let new =
-                    notifications::record_events(transaction, delivery, changes, &events, now)
-                        .await?;
-                let token = Uuid::now_v7();
-                leases.extend(new.iter().map(|new| (new.id, token)));
-                let new: Vec<_> = new.into_iter().map(|new| (new, Some(token))).collect();
-                notifications::insert(transaction, &new, lease, now).await?;
-            }
-            Ok::<_, Error>(leases)
-        })
+    let inserted = storage.write(move |transaction| async move {
+        let now = webhook.created_at;
+        let secrets = Secrets::new(b"encrypted".to_vec());
+        webhooks::insert(&transaction, &webhook, &secrets).await?;
+        let events = [webhook.event];
+        let mut leases = Vec::new();
+        for _ in 0..count {
+            let delivery = (webhook.store_id, DeliveryId::new());
+            let changes = Changes::default();
+            let new =
+                notifications::record_events(&transaction, delivery, changes, &events, now).await?;
+            let token = Uuid::now_v7();
+            leases.extend(new.iter().map(|new| (new.id, token)));
+            let new: Vec<_> = new.into_iter().map(|new| (new, Some(token))).collect();
+            notifications::insert(&transaction, &new, lease, now).await?;
+        }
+        Ok::<_, Error>(leases)
     });
     let leases = inserted.await.unwrap();
     assert_eq!(leases.len(), count);

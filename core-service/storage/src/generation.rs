@@ -238,8 +238,8 @@ mod tests {
 
     async fn add_store(storage: &Storage, name: &str) {
         let store = fixture::store(name);
-        let write = storage.write(move |transaction| {
-            Box::pin(async move { crate::stores::insert(transaction, &store).await })
+        let write = storage.write(move |transaction| async move {
+            crate::stores::insert(&transaction, &store).await
         });
         write.await.unwrap();
     }

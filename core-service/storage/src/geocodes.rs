@@ -52,11 +52,9 @@ impl PersistentCache for GeocodeCache {
             let expires_at = now.checked_add(time_to_live).unwrap_or(now);
             let stored = self
                 .storage
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        delete_expired(transaction, now).await?;
-                        insert(transaction, key, place, expires_at).await
-                    })
+                .write(move |transaction| async move {
+                    delete_expired(&transaction, now).await?;
+                    insert(&transaction, key, place, expires_at).await
                 })
                 .await;
             if let Err(error) = stored {

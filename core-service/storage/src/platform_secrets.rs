@@ -55,13 +55,11 @@ mod tests {
     #[tokio::test]
     async fn a_secret_is_inserted_once_and_listed_under_its_name() {
         let (_directory, storage) = fixture::sqlite().await;
-        let written = storage.write(move |transaction| {
-            Box::pin(async move {
-                for (name, encrypted) in [("a", "first"), ("a", "second"), ("b", "third")] {
-                    insert_if_absent(transaction, (name.to_owned(), encrypted.into())).await?;
-                }
-                save(transaction, ("b".to_owned(), b"saved".to_vec())).await
-            })
+        let written = storage.write(move |transaction| async move {
+            for (name, encrypted) in [("a", "first"), ("a", "second"), ("b", "third")] {
+                insert_if_absent(&transaction, (name.to_owned(), encrypted.into())).await?;
+            }
+            save(&transaction, ("b".to_owned(), b"saved".to_vec())).await
         });
         written.await.unwrap();
 

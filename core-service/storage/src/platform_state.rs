@@ -152,16 +152,13 @@ mod tests {
     /// Enqueues the notification of a further event of the webhook's store.
     async fn enqueue(storage: &Storage, webhook: &domain::webhook::Webhook, now: Timestamp) {
         let (store_id, event) = (webhook.store_id, webhook.event);
-        let enqueued = storage.write(move |transaction| {
-            Box::pin(async move {
-                let delivery = (store_id, DeliveryId::new());
-                let changes = Changes::default();
-                let new =
-                    notifications::record_events(transaction, delivery, changes, &[event], now)
-                        .await?;
-                let new: Vec<_> = new.into_iter().map(|new| (new, None::<Uuid>)).collect();
-                notifications::insert(transaction, &new, LEASE, now).await
-            })
+        let enqueued = storage.write(move |transaction| async move {
+            let delivery = (store_id, DeliveryId::new());
+            let changes = Changes::default();
+            let new = notifications::record_events(&transaction, delivery, changes, &[event], now)
+                .await?;
+            let new: Vec<_> = new.into_iter().map(|new| (new, None::<Uuid>)).collect();
+            notifications::insert(&transaction, &new, LEASE, now).await
         });
         assert!(enqueued.await.unwrap(), "it is pending");
     }

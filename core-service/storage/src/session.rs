@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use sea_orm::{
-    ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr, Statement,
+    ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr,
+    Statement,
     prelude::async_trait,
     sqlx::{
         self, AssertSqlSafe, Connection as _, IntoArguments, database::HasStatementCache,
@@ -130,6 +131,9 @@ where
     sqlx::query_with(AssertSqlSafe(statement.sql), SqlxValues(values)).persistent(keeps_statements)
 }
 
+/// The error of a connection that is closed, or has been taken.
+pub(super) const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
+
 pub(super) fn connect_error(error: impl Into<Arc<sqlx::Error>>) -> DbErr {
     DbErr::Conn(RuntimeErr::SqlxError(error.into()))
 }
@@ -143,27 +147,32 @@ fn exec_error(error: sqlx::Error) -> DbErr {
 }
 
 /// A connection on which transactions run one after the other: over `PostgreSQL` one, over `SQLite` those
-/// of all writes.
-#[derive(Debug)]
+/// of all writes. Clones share it.
+#[derive(Clone, Debug)]
 pub struct Session {
     backend: DbBackend,
-    connection: Mutex<Connection>,
+    connection: Arc<Mutex<Connection>>,
 }
 
 impl Session {
     pub(super) fn new(connection: Connection) -> Self {
         Self {
             backend: connection.backend(),
-            connection: Mutex::new(connection),
+            connection: Arc::new(Mutex::new(connection)),
         }
     }
 
-    pub(super) fn into_connection(self) -> Connection {
-        self.connection.into_inner()
+    /// `None` if there are other clones.
+    pub(super) fn into_connection(self) -> Option<Connection> {
+        Arc::into_inner(self.connection).map(Mutex::into_inner)
     }
 
+    /// Closes the connection, which must have no other clones.
     pub(super) async fn close(self) -> Result<(), DbErr> {
-        self.into_connection().close().await
+        match self.into_connection() {
+            Some(connection) => connection.close().await,
+            None => Err(CLOSED),
+        }
     }
 
     /// Begins a transaction, on `SQLite` one that writes.

@@ -141,18 +141,16 @@ mod tests {
             (b"aa2".to_vec(), vec![b"bb1".to_vec(), b"cc1".to_vec()]),
             (b"dd1".to_vec(), vec![b"bb2".to_vec()]),
         ];
-        let inserted = storage.write(move |transaction| {
-            Box::pin(async move {
-                for (newest, retired) in secrets {
-                    let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
-                    let secrets = Secrets {
-                        retired,
-                        ..Secrets::new(newest)
-                    };
-                    webhooks::insert(transaction, &webhook, &secrets).await?;
-                }
-                Ok::<_, Error>(())
-            })
+        let inserted = storage.write(move |transaction| async move {
+            for (newest, retired) in secrets {
+                let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+                let secrets = Secrets {
+                    retired,
+                    ..Secrets::new(newest)
+                };
+                webhooks::insert(&transaction, &webhook, &secrets).await?;
+            }
+            Ok::<_, Error>(())
         });
         inserted.await.unwrap();
 

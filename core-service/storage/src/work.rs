@@ -1,19 +1,21 @@
 //! What runs in a transaction.
 
-use futures_util::future::BoxFuture;
-
 use super::session::Session;
 
-/// The work of a transaction ([`Storage::write`]), over values that each run gets a clone of. An
-/// `async` closure would need no box, but rustc 1.95 fails on it when it compiles incrementally.
+/// The work of a transaction ([`Storage::write`]), over values that each run gets a clone of. It gets
+/// a clone of the session, which must not outlive it.
 ///
 /// [`Storage::write`]: super::Storage::write
 pub trait Work<T>:
-    for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, T> + Clone + Send + Sync + 'static
+    FnOnce(Session) -> <Self as Work<T>>::Future + Clone + Send + Sync + 'static
 {
+    type Future: Future<Output = T> + Send;
 }
 
-impl<T, W> Work<T> for W where
-    W: for<'tx> FnOnce(&'tx Session) -> BoxFuture<'tx, T> + Clone + Send + Sync + 'static
+impl<T, W, F> Work<T> for W
+where
+    W: FnOnce(Session) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = T> + Send,
 {
+    type Future = F;
 }

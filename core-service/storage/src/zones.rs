@@ -62,15 +62,13 @@ mod tests {
         "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.8]]]}}]}"#;
 
     async fn add(storage: &Storage, version: i64) -> Result<(), Error> {
-        let added = storage.write(move |transaction| {
-            Box::pin(async move {
-                let stored = StoredZones {
-                    version,
-                    zones: Zones::parse(ZONE).unwrap(),
-                    created_at: Timestamp::UNIX_EPOCH,
-                };
-                insert(transaction, &stored).await
-            })
+        let added = storage.write(move |transaction| async move {
+            let stored = StoredZones {
+                version,
+                zones: Zones::parse(ZONE).unwrap(),
+                created_at: Timestamp::UNIX_EPOCH,
+            };
+            insert(&transaction, &stored).await
         });
         added.await
     }

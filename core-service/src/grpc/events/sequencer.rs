@@ -70,8 +70,8 @@ impl Sequencer {
         let mut is_any_found = false;
         while storage::events::is_any_unnumbered(self.storage.reader()).await? {
             is_any_found = true;
-            let numbered = self.storage.write(move |transaction| {
-                Box::pin(async move { storage::events::assign_numbers(transaction, BATCH).await })
+            let numbered = self.storage.write(move |transaction| async move {
+                storage::events::assign_numbers(&transaction, BATCH).await
             });
             // Another core may be numbering other events: these are looked for again soon.
             let Some(count) = numbered.await? else {

@@ -225,8 +225,8 @@ mod tests {
         let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
         let lease = Duration::from_mins(1);
         fixture::leased_notifications(&feed.storage, &webhook, count, lease).await;
-        let numbered = feed.storage.write(move |transaction| {
-            Box::pin(async move { events::assign_numbers(transaction, count).await })
+        let numbered = feed.storage.write(move |transaction| async move {
+            events::assign_numbers(&transaction, count).await
         });
         assert_eq!(numbered.await.unwrap(), Some(count));
         let log = events::list_of_all_stores(feed.storage.reader(), 0, 1000).await;

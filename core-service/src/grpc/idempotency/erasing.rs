@@ -46,10 +46,8 @@ impl Idempotency {
 
     async fn store(&self, key: Key, plain: &[u8]) -> Result<(), Error> {
         let encrypted = request::encrypt(&self.secret_box, key, plain);
-        let stored = self.storage.write(move |transaction| {
-            Box::pin(
-                async move { idempotency_keys::store_response(transaction, key, encrypted).await },
-            )
+        let stored = self.storage.write(move |transaction| async move {
+            idempotency_keys::store_response(&transaction, key, encrypted).await
         });
         Ok(stored.await?)
     }
@@ -131,15 +129,13 @@ mod tests {
                 (key, *now, request::encrypt(&secret_box, key, plain))
             })
             .collect();
-        let write = idempotency.storage.write(move |transaction| {
-            Box::pin(async move {
-                for (key, now, encrypted) in rows.iter() {
-                    let times = (*now, Timestamp::MIN);
-                    idempotency_keys::acquire(transaction, *key, [0; 32], times).await?;
-                    idempotency_keys::store_response(transaction, *key, encrypted.clone()).await?;
-                }
-                Ok::<_, Error>(())
-            })
+        let write = idempotency.storage.write(move |transaction| async move {
+            for (key, now, encrypted) in rows.iter() {
+                let times = (*now, Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, *key, [0; 32], times).await?;
+                idempotency_keys::store_response(&transaction, *key, encrypted.clone()).await?;
+            }
+            Ok::<_, Error>(())
         });
         write.await.unwrap();
     }

@@ -11,7 +11,6 @@ mod steps;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::Response;
@@ -115,46 +114,38 @@ impl Idempotency {
         };
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    if let Acquisition::Stored(stored) = request.acquire(transaction).await? {
-                        return request.replay(&secret_box, &stored);
-                    }
-                    let message = work(transaction).await?;
-                    let response = request.encrypt(&secret_box, &message);
-                    idempotency_keys::store_response(transaction, request.key, response).await?;
-                    Ok(Response::new(message))
-                })
+            .write(move |transaction| async move {
+                if let Acquisition::Stored(stored) = request.acquire(&transaction).await? {
+                    return request.replay(&secret_box, &stored);
+                }
+                let message = work(transaction.clone()).await?;
+                let response = request.encrypt(&secret_box, &message);
+                idempotency_keys::store_response(&transaction, request.key, response).await?;
+                Ok(Response::new(message))
             })
             .await
     }
 
     /// Runs one step of a request. `work` gets the progress of the previous steps: with a key, the
     /// stored progress (the default before the first step); without a key, `progress`.
-    pub(super) async fn write_step<P, M, W>(
+    pub(super) async fn write_step<P, M, F>(
         &self,
         request_key: RequestKey,
         progress: P,
-        work: W,
+        work: impl FnOnce(Session, P) -> F + Clone + Send + Sync + 'static,
     ) -> Result<Step<P, Response<M>>, Error>
     where
         P: prost::Message + Default + Clone + 'static,
         M: prost::Message + Default + 'static,
-        W: for<'tx> FnOnce(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
+        F: Future<Output = Result<Step<P, M>, Error>> + Send + 'static,
     {
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    match request_key {
-                        Some(request) => request.step(transaction, &secret_box, work).await,
-                        None => work(transaction, progress).await.map(Step::into_response),
-                    }
-                })
+            .write(move |transaction| async move {
+                match request_key {
+                    Some(request) => request.step(&transaction, &secret_box, work).await,
+                    None => work(transaction, progress).await.map(Step::into_response),
+                }
             })
             .await
     }

@@ -32,21 +32,19 @@ impl Idempotency {
         let mut count = 0;
         for batch in others.chunks(BATCH) {
             let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
-            let write = self.storage.write(move |transaction| {
-                Box::pin(async move {
-                    let mut count = 0;
-                    for key in batch {
-                        let found = idempotency_keys::find_and_lock(transaction, key).await?;
-                        let Some(old) = found else {
-                            continue;
-                        };
-                        if let Some(new) = request::reencrypt(&secret_box, key, &old)? {
-                            idempotency_keys::store_response(transaction, key, new).await?;
-                            count += 1;
-                        }
+            let write = self.storage.write(move |transaction| async move {
+                let mut count = 0;
+                for key in batch {
+                    let found = idempotency_keys::find_and_lock(&transaction, key).await?;
+                    let Some(old) = found else {
+                        continue;
+                    };
+                    if let Some(new) = request::reencrypt(&secret_box, key, &old)? {
+                        idempotency_keys::store_response(&transaction, key, new).await?;
+                        count += 1;
                     }
-                    Ok::<_, Error>(count)
-                })
+                }
+                Ok::<_, Error>(count)
             });
             count += write.await?;
         }

@@ -3,7 +3,6 @@
 //! response. A repetition before that, after a failure or concurrently, continues from the stored
 //! progress: all repetitions together do the work once and return one response.
 
-use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use tonic::Response;
 
@@ -32,16 +31,16 @@ impl<P, M> Step<P, M> {
 }
 
 impl KeyedRequest {
-    pub(super) async fn step<P, M, W>(
+    pub(super) async fn step<P, M, F>(
         &self,
         transaction: &Session,
         secret_box: &SecretBox,
-        work: W,
+        work: impl FnOnce(Session, P) -> F,
     ) -> Result<Step<P, Response<M>>, Error>
     where
         P: prost::Message + Default,
         M: prost::Message + Default,
-        W: for<'tx> FnOnce(&'tx Session, P) -> BoxFuture<'tx, Result<Step<P, M>, Error>>,
+        F: Future<Output = Result<Step<P, M>, Error>>,
     {
         let in_progress = self.in_progress();
         // From here on, concurrent repetitions wait for this step.
@@ -55,7 +54,7 @@ impl KeyedRequest {
             return Ok(Step::Finished(self.replay(secret_box, &stored)?));
         }
 
-        let step = work(transaction, progress).await?;
+        let step = work(transaction.clone(), progress).await?;
         match &step {
             Step::Unfinished(progress) => {
                 let progress = in_progress.encrypt(secret_box, progress);
@@ -142,14 +141,12 @@ mod tests {
         ) -> Result<Step<u64, Response<String>>, Error> {
             let secret_box = Arc::clone(&self.secret_box);
             self.storage
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        request
-                            .step(transaction, &secret_box, move |_, progress| {
-                                Box::pin(async move { work(progress) })
-                            })
-                            .await
-                    })
+                .write(move |transaction| async move {
+                    request
+                        .step(&transaction, &secret_box, move |_, progress| async move {
+                            work(progress)
+                        })
+                        .await
                 })
                 .await
         }

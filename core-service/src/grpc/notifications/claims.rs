@@ -97,10 +97,8 @@ impl Queue {
             return Ok(ClaimResult::NoCapacity);
         };
         let (budget, lease) = claim.terms();
-        let claimed = self.storage.write(move |transaction| {
-            Box::pin(async move {
-                storage::notifications::claim(transaction, &budget, lease, now).await
-            })
+        let claimed = self.storage.write(move |transaction| async move {
+            storage::notifications::claim(&transaction, &budget, lease, now).await
         });
         let claimed = claimed.await?;
         Ok(self.finish_claim(claim, claimed))

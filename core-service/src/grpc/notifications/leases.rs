@@ -28,16 +28,14 @@ pub(crate) async fn recover_orphaned_leases(
     now: Timestamp,
 ) -> Result<(), Error> {
     storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                if all_in_one {
-                    storage::notifications::release_all(transaction, now).await?;
-                } else {
-                    storage::notifications::renew_all(transaction, LEASE_DURATION).await?;
-                }
-                storage::webhooks::release_all_hosts(transaction).await?;
-                Ok(())
-            })
+        .write(move |transaction| async move {
+            if all_in_one {
+                storage::notifications::release_all(&transaction, now).await?;
+            } else {
+                storage::notifications::renew_all(&transaction, LEASE_DURATION).await?;
+            }
+            storage::webhooks::release_all_hosts(&transaction).await?;
+            Ok(())
         })
         .await
 }
@@ -51,10 +49,8 @@ impl Queue {
             let leases = leases.to_vec();
             released += self
                 .storage
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        storage::notifications::release(transaction, &leases, now).await
-                    })
+                .write(move |transaction| async move {
+                    storage::notifications::release(&transaction, &leases, now).await
                 })
                 .await?;
         }
@@ -119,8 +115,8 @@ impl Queue {
             return Ok(0);
         }
         let now = self.clock.now();
-        let released = self.storage.write(move |transaction| {
-            Box::pin(async move { storage::notifications::release_expired(transaction, now).await })
+        let released = self.storage.write(move |transaction| async move {
+            storage::notifications::release_expired(&transaction, now).await
         });
         Ok(released.await?)
     }

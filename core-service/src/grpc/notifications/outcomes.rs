@@ -75,25 +75,23 @@ impl Queue {
         let reports: Arc<[AttemptReport]> = reports.into();
         let (recorded, claim) = self
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let recorded = storage::notifications::apply_outcomes(
-                        transaction,
-                        &reports,
-                        disable_after,
-                        now,
-                    )
-                    .await?;
-                    let attempts = &recorded.attempts;
-                    storage::notifications::insert_attempts(transaction, attempts).await?;
-                    let claim = match claim {
-                        Some((budget, lease)) => {
-                            storage::notifications::claim(transaction, &budget, lease, now).await?
-                        }
-                        None => ClaimedBatch::default(),
-                    };
-                    Ok::<_, Error>((recorded, claim))
-                })
+            .write(move |transaction| async move {
+                let recorded = storage::notifications::apply_outcomes(
+                    &transaction,
+                    &reports,
+                    disable_after,
+                    now,
+                )
+                .await?;
+                let attempts = &recorded.attempts;
+                storage::notifications::insert_attempts(&transaction, attempts).await?;
+                let claim = match claim {
+                    Some((budget, lease)) => {
+                        storage::notifications::claim(&transaction, &budget, lease, now).await?
+                    }
+                    None => ClaimedBatch::default(),
+                };
+                Ok::<_, Error>((recorded, claim))
             })
             .await?;
         self.metrics.count(&recorded);
@@ -112,10 +110,8 @@ impl Queue {
         if outcomes.is_empty() {
             return;
         }
-        let recorded = self.storage.write(move |transaction| {
-            Box::pin(async move {
-                storage::webhooks::record_host_outcomes(transaction, &outcomes, now).await
-            })
+        let recorded = self.storage.write(move |transaction| async move {
+            storage::webhooks::record_host_outcomes(&transaction, &outcomes, now).await
         });
         match recorded.await {
             Ok(()) => self.streams.wake(),

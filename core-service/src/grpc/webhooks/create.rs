@@ -39,26 +39,22 @@ impl Webhooks {
         };
         let secrets = Secrets::new(encrypted);
         self.idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    storage::stores::lock(transaction, webhook.store_id).await?;
-                    // A client that is disabled meanwhile must keep no enabled webhook.
-                    let client = storage::api_clients::find_and_lock(transaction, owner.1).await?;
-                    if client.is_none_or(|client| client.disabled_at.is_some()) {
-                        return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
-                    }
-                    let count = storage::webhooks::count(transaction, owner).await?;
-                    if count >= MAX_PER_CLIENT {
-                        return Err(Error::Quota(
-                            "TOO_MANY_WEBHOOKS",
-                            format!(
-                                "a client has at most {MAX_PER_CLIENT} webhooks; delete one first"
-                            ),
-                        ));
-                    }
-                    storage::webhooks::insert(transaction, &webhook, &secrets).await?;
-                    Ok(reply)
-                })
+            .write(request_key, move |transaction| async move {
+                storage::stores::lock(&transaction, webhook.store_id).await?;
+                // A client that is disabled meanwhile must keep no enabled webhook.
+                let client = storage::api_clients::find_and_lock(&transaction, owner.1).await?;
+                if client.is_none_or(|client| client.disabled_at.is_some()) {
+                    return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
+                }
+                let count = storage::webhooks::count(&transaction, owner).await?;
+                if count >= MAX_PER_CLIENT {
+                    return Err(Error::Quota(
+                        "TOO_MANY_WEBHOOKS",
+                        format!("a client has at most {MAX_PER_CLIENT} webhooks; delete one first"),
+                    ));
+                }
+                storage::webhooks::insert(&transaction, &webhook, &secrets).await?;
+                Ok(reply)
             })
             .await
     }

@@ -47,26 +47,24 @@ impl Webhooks {
 
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
         self.idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-                    // It may have been deleted since it was read.
-                    let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
-                    let is_changed = if let Some(disabled) = disabled {
-                        webhook.disable(disabled)
-                    } else {
-                        require_may_enable(transaction, &webhook, is_operator).await?;
-                        webhook.enable(now)
-                    };
-                    if is_changed {
-                        storage::webhooks::save_disabled(transaction, &webhook).await?;
-                        // On disabling, the first batch; `Retention` cancels the rest. On
-                        // enabling, too: an event that was committed while it was disabled may
-                        // have enqueued a notification.
-                        storage::notifications::cancel_backlog(transaction, &webhook, now).await?;
-                    }
-                    Ok(messages::webhook(&webhook, &store, now))
-                })
+            .write(request_key, move |transaction| async move {
+                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
+                // It may have been deleted since it was read.
+                let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+                let is_changed = if let Some(disabled) = disabled {
+                    webhook.disable(disabled)
+                } else {
+                    require_may_enable(&transaction, &webhook, is_operator).await?;
+                    webhook.enable(now)
+                };
+                if is_changed {
+                    storage::webhooks::save_disabled(&transaction, &webhook).await?;
+                    // On disabling, the first batch; `Retention` cancels the rest. On
+                    // enabling, too: an event that was committed while it was disabled may
+                    // have enqueued a notification.
+                    storage::notifications::cancel_backlog(&transaction, &webhook, now).await?;
+                }
+                Ok(messages::webhook(&webhook, &store, now))
             })
             .await
     }

@@ -103,21 +103,19 @@ impl Webhooks {
         );
         let reply = self
             .idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let (store_id, webhook_id) = key;
-                    let found =
-                        storage::webhooks::find_and_lock(transaction, store_id, webhook_id).await?;
-                    // It may have been disabled or deleted since it was read.
-                    let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
-                    require_enabled(&webhook)?;
-                    require_attempts_left(transaction, (store_id, id)).await?;
-                    webhook_notifications::resend(transaction, key, [id], now).await?;
-                    let notification = webhook_notifications::find(transaction, store_id, id)
-                        .await?
-                        .ok_or(Error::NotFound(name))?;
-                    with_attempts(transaction, &notification, &store).await
-                })
+            .write(request_key, move |transaction| async move {
+                let (store_id, webhook_id) = key;
+                let found =
+                    storage::webhooks::find_and_lock(&transaction, store_id, webhook_id).await?;
+                // It may have been disabled or deleted since it was read.
+                let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
+                require_enabled(&webhook)?;
+                require_attempts_left(&transaction, (store_id, id)).await?;
+                webhook_notifications::resend(&transaction, key, [id], now).await?;
+                let notification = webhook_notifications::find(&transaction, store_id, id)
+                    .await?
+                    .ok_or(Error::NotFound(name))?;
+                with_attempts(&transaction, &notification, &store).await
             })
             .await?;
         self.streams.wake();

@@ -88,9 +88,11 @@ impl Webhooks {
             };
             let step = self
                 .idempotency
-                .write_step(request_key, progress, move |transaction, progress| {
-                    Box::pin(async move {
-                        let progress = recover_batch(transaction, webhook_key, period, progress);
+                .write_step(
+                    request_key,
+                    progress,
+                    move |transaction, progress| async move {
+                        let progress = recover_batch(&transaction, webhook_key, period, progress);
                         Ok(match progress.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
@@ -101,8 +103,8 @@ impl Webhooks {
                                 })
                             }
                         })
-                    })
-                })
+                    },
+                )
                 .await?;
             self.streams.wake();
             match step {
@@ -244,12 +246,9 @@ mod tests {
             jitter: 0,
         };
         let reports: Arc<[_]> = leases.into_iter().map(report).collect();
-        let written = storage.write(move |transaction| {
-            Box::pin(async move {
-                let disable_after = SignedDuration::from_hours(1);
-                storage::notifications::apply_outcomes(transaction, &reports, disable_after, NOW)
-                    .await
-            })
+        let written = storage.write(move |transaction| async move {
+            let disable_after = SignedDuration::from_hours(1);
+            storage::notifications::apply_outcomes(&transaction, &reports, disable_after, NOW).await
         });
         assert_eq!(written.await.unwrap().attempts.len(), count);
         webhook
@@ -273,10 +272,8 @@ mod tests {
         let all = all.await.unwrap();
         let recover = |progress: Progress| {
             let webhook = webhook.clone();
-            storage.write(move |transaction| {
-                Box::pin(
-                    async move { recover_failed(transaction, &webhook, period, progress).await },
-                )
+            storage.write(move |transaction| async move {
+                recover_failed(&transaction, &webhook, period, progress).await
             })
         };
 

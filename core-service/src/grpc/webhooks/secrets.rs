@@ -78,23 +78,20 @@ impl Webhooks {
         let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
         let new = new.map(|secret| secret.to_text());
         self.idempotency
-            .write(request_key, move |transaction| {
-                Box::pin(async move {
-                    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-                    // It may have been deleted since it was read.
-                    let (webhook, mut secrets) =
-                        found.ok_or_else(|| messages::webhook_not_found(id))?;
-                    change(&mut secrets);
-                    storage::webhook_secrets::save(transaction, (store_id, id), &secrets, now)
-                        .await?;
-                    let webhook = Webhook {
-                        overlap_ends_at: secrets.overlap_ends_at(now),
-                        ..webhook
-                    };
-                    Ok(proto::Webhook {
-                        secret: new.unwrap_or_default(),
-                        ..messages::webhook(&webhook, &store, now)
-                    })
+            .write(request_key, move |transaction| async move {
+                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
+                // It may have been deleted since it was read.
+                let (webhook, mut secrets) =
+                    found.ok_or_else(|| messages::webhook_not_found(id))?;
+                change(&mut secrets);
+                storage::webhook_secrets::save(&transaction, (store_id, id), &secrets, now).await?;
+                let webhook = Webhook {
+                    overlap_ends_at: secrets.overlap_ends_at(now),
+                    ..webhook
+                };
+                Ok(proto::Webhook {
+                    secret: new.unwrap_or_default(),
+                    ..messages::webhook(&webhook, &store, now)
                 })
             })
             .await

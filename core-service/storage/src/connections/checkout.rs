@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use process::traces::TraceSpan;
-use sea_orm::{ConnAcquireErr, DbErr};
+use sea_orm::DbErr;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::Instant};
 
 use super::pool::{Pool, is_usable};
 use crate::{
     error::is_serialization_failure,
-    session::{Connection, Session},
+    session::{CLOSED, Connection, Session},
 };
 
 /// The permit to use one connection, and that connection.
@@ -21,8 +21,6 @@ pub(crate) struct Checkout {
     pool: Arc<Pool>,
     permit: Option<OwnedSemaphorePermit>,
 }
-
-const CLOSED: DbErr = DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed);
 
 impl Checkout {
     pub(super) fn new(
@@ -49,8 +47,10 @@ impl Checkout {
     /// is not rolled back is lost with its connection.
     pub(crate) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
         if !commits {
-            if session.roll_back().await.is_ok() {
-                self.keep(session.into_connection());
+            if session.roll_back().await.is_ok()
+                && let Some(connection) = session.into_connection()
+            {
+                self.keep(connection);
             }
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Checkout {
             .err()
             .is_none_or(is_serialization_failure)
         {
-            self.connection = Some(session.into_connection());
+            self.connection = session.into_connection();
         } else {
             // Close the connection before the permit is released: no more are open than permits exist.
             drop(session);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use process::metrics::Sample;
-use sea_orm::{ConnAcquireErr, DbErr};
+use sea_orm::DbErr;
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -15,7 +15,11 @@ use tokio::{
 };
 
 use super::refusals::Refusals;
-use crate::{connect::Target, metrics::POOL, session::Connection};
+use crate::{
+    connect::Target,
+    metrics::POOL,
+    session::{CLOSED, Connection},
+};
 
 /// How long a connection may be idle before it is tested when it is taken. One in constant use
 /// needs no test.
@@ -82,7 +86,7 @@ impl Pool {
         }
         let _pending = Arc::clone(&self.pending);
         let permit = Arc::clone(&self.permits).acquire_owned().await;
-        permit.map_err(|_| DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed))
+        permit.map_err(|_| CLOSED)
     }
 
     /// The idle connection that was used last. Tests it if that was some time ago, and drops those

@@ -104,11 +104,9 @@ async fn changes_are_made_together_with_a_query_of_another_table() {
             .update(state(delivery.store_id, &delivery.dropoff))
             .unwrap();
 
-        let found = storage.write(move |transaction| {
-            Box::pin(async move {
-                let query = store::Entity::find().into_query();
-                changes.make_and_query(transaction, query).await
-            })
+        let found = storage.write(move |transaction| async move {
+            let query = store::Entity::find().into_query();
+            changes.make_and_query(&transaction, query).await
         });
 
         assert_eq!(found.await.unwrap().len(), 1);

@@ -52,13 +52,11 @@ impl Log {
         let (store_id, id) = (self.stores[store], EventId::new());
         let now = NOW + SignedDuration::from_hours(hours);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let object = Object::Delivery(DeliveryId(id.0));
-                    let event = (store_id, id, "delivery.picked", object);
-                    insert(transaction, [event], now).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                let object = Object::Delivery(DeliveryId(id.0));
+                let event = (store_id, id, "delivery.picked", object);
+                insert(&transaction, [event], now).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -68,11 +66,9 @@ impl Log {
     async fn assign_numbers(&self, limit: usize) -> Option<usize> {
         let runs = Arc::clone(&self.runs);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    runs.fetch_add(1, Ordering::SeqCst);
-                    assign_numbers(transaction, limit).await
-                })
+            .write(move |transaction| async move {
+                runs.fetch_add(1, Ordering::SeqCst);
+                assign_numbers(&transaction, limit).await
             })
             .await
             .unwrap()
@@ -86,14 +82,12 @@ impl Log {
             (Arc::clone(&numbered), Arc::clone(&commit)),
         );
         let transaction = tokio::spawn(async move {
-            let written = storage.write(move |transaction| {
-                Box::pin(async move {
-                    let (numbered, commit) = signals.clone();
-                    let run = assign_numbers(transaction, 10).await?;
-                    numbered.add_permits(1);
-                    let _permit = commit.acquire().await;
-                    Ok::<_, Error>(run)
-                })
+            let written = storage.write(move |transaction| async move {
+                let (numbered, commit) = signals.clone();
+                let run = assign_numbers(&transaction, 10).await?;
+                numbered.add_permits(1);
+                let _permit = commit.acquire().await;
+                Ok::<_, Error>(run)
             });
             written.await.unwrap()
         });
@@ -109,9 +103,7 @@ impl Log {
     async fn remove_oldest(&self, hours: i64) -> usize {
         let before = NOW + SignedDuration::from_hours(hours);
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move { remove_oldest(transaction, before, 500).await })
-            })
+            .write(move |transaction| async move { remove_oldest(&transaction, before, 500).await })
             .await
             .unwrap()
     }

@@ -77,7 +77,7 @@ where
     }
 
     fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult> {
-        let work = AssertUnwindSafe(self.work.clone()(transaction)).catch_unwind();
+        let work = AssertUnwindSafe(self.work.clone()(transaction.clone())).catch_unwind();
         let work = self.origin.run(work);
         async move {
             let result = work

@@ -101,9 +101,7 @@ impl GroupCommit {
         let new = Arc::new(new);
         let kind = WriteKind::Insertion(Arc::clone(&new), || true);
         let insert = self.queue.write(
-            move |transaction| {
-                Box::pin(async move { delivery_insertion::insert(transaction, &new).await })
-            },
+            move |transaction| async move { delivery_insertion::insert(&transaction, &new).await },
             kind,
         );
         insert.await
@@ -112,10 +110,7 @@ impl GroupCommit {
     /// Moves the commits so far into the main file, and empties the log.
     pub(super) async fn truncate_write_ahead_log(&self) -> Result<(), Error> {
         self.queue
-            .write(
-                move |_| Box::pin(async move { Ok(()) }),
-                WriteKind::TruncatesLog,
-            )
+            .write(move |_| async move { Ok(()) }, WriteKind::TruncatesLog)
             .await
     }
 

@@ -36,14 +36,12 @@ async fn block_writer(storage: &Arc<Storage>) -> Arc<Semaphore> {
     let blocked = Arc::clone(storage);
     tokio::spawn(async move {
         blocked
-            .write(move |_| {
-                Box::pin(async move {
-                    let (started, release) = semaphores.clone();
+            .write(move |_| async move {
+                let (started, release) = semaphores.clone();
 
-                    started.add_permits(1);
-                    let _permit = release.acquire().await;
-                    Ok::<_, Error>(())
-                })
+                started.add_permits(1);
+                let _permit = release.acquire().await;
+                Ok::<_, Error>(())
             })
             .await
     });
@@ -54,9 +52,7 @@ async fn block_writer(storage: &Arc<Storage>) -> Arc<Semaphore> {
 async fn add_store(storage: &Storage, name: &str) -> Result<(), Error> {
     let store = fixture::store(name);
     storage
-        .write(move |transaction| {
-            Box::pin(async move { crate::stores::insert(transaction, &store).await })
-        })
+        .write(move |transaction| async move { crate::stores::insert(&transaction, &store).await })
         .await
 }
 
@@ -166,12 +162,10 @@ async fn a_failed_write_is_rolled_back_alone() {
     let (_directory, storage) = fixture::sqlite().await;
     let release = block_writer(&storage).await;
 
-    let failing = storage.write(move |transaction| {
-        Box::pin(async move {
-            let store = fixture::store("failed");
-            crate::stores::insert(transaction, &store).await?;
-            Err::<(), _>(WorkError::Failed)
-        })
+    let failing = storage.write(move |transaction| async move {
+        let store = fixture::store("failed");
+        crate::stores::insert(&transaction, &store).await?;
+        Err::<(), _>(WorkError::Failed)
     });
     let (before, failed, after, ()) = tokio::join!(
         add_store(&storage, "before"),
@@ -191,12 +185,10 @@ async fn a_write_of_a_row_that_exists_fails_alone_and_the_others_share_a_commit(
     let (_directory, storage) = fixture::sqlite().await;
     let release = block_writer(&storage).await;
 
-    let existing = storage.write(move |transaction| {
-        Box::pin(async move {
-            let store = fixture::store("twice");
-            crate::stores::insert(transaction, &store).await?;
-            crate::stores::insert(transaction, &store).await
-        })
+    let existing = storage.write(move |transaction| async move {
+        let store = fixture::store("twice");
+        crate::stores::insert(&transaction, &store).await?;
+        crate::stores::insert(&transaction, &store).await
     });
     let (before, existing, after, ()) = tokio::join!(
         add_store(&storage, "before"),
@@ -221,19 +213,15 @@ async fn a_write_that_breaks_the_transaction_fails_alone() {
     let (_directory, storage) = fixture::sqlite().await;
     let release = block_writer(&storage).await;
 
-    let broken = storage.write(move |transaction| {
-        Box::pin(async move {
-            // Ends the shared transaction.
-            let ended = transaction.execute_unprepared("ROLLBACK").await;
-            ended.map_err(Error::from)?;
-            let invalid = transaction.execute_unprepared("invalid").await;
-            invalid.map_err(Error::from)?;
-            Ok(())
-        })
+    let broken = storage.write(move |transaction| async move {
+        // Ends the shared transaction.
+        let ended = transaction.execute_unprepared("ROLLBACK").await;
+        ended.map_err(Error::from)?;
+        let invalid = transaction.execute_unprepared("invalid").await;
+        invalid.map_err(Error::from)?;
+        Ok(())
     });
-    let panicking = storage.write(|_| -> futures_util::future::BoxFuture<'_, Result<(), _>> {
-        Box::pin(async move { panic!("a bug") })
-    });
+    let panicking = storage.write::<(), _>(|_| async { panic!("a bug") });
     let (before, broken, panicked, after, ()) = tokio::join!(
         add_store(&storage, "before"),
         broken,
@@ -294,13 +282,11 @@ async fn a_database_that_cannot_be_written_fails_the_health_check_until_a_write_
     health.run().await.unwrap();
 
     // SQLite's own limit fails one connection; the writer cannot open another one.
-    let full = storage.write(move |transaction| {
-        Box::pin(async move {
-            let filler = "PRAGMA max_page_count = 1; CREATE TABLE filler (x); \
+    let full = storage.write(move |transaction| async move {
+        let filler = "PRAGMA max_page_count = 1; CREATE TABLE filler (x); \
                           INSERT INTO filler VALUES (zeroblob(100000))";
-            transaction.execute_unprepared(filler).await?;
-            Ok::<_, Error>(())
-        })
+        transaction.execute_unprepared(filler).await?;
+        Ok::<_, Error>(())
     });
     let full = full.await.unwrap_err();
     assert!(full.is_unwritable(), "{full:?}");
@@ -336,12 +322,10 @@ async fn a_database_that_becomes_read_only_fails_the_health_check_until_it_is_wr
         .unwrap();
     // Fails the writer's connection; the next one reads the header of the file.
     let fail = || {
-        storage.write(move |transaction| {
-            Box::pin(async move {
-                let statements = "PRAGMA query_only = 1; CREATE TABLE refused (x)";
-                transaction.execute_unprepared(statements).await?;
-                Ok::<_, Error>(())
-            })
+        storage.write(move |transaction| async move {
+            let statements = "PRAGMA query_only = 1; CREATE TABLE refused (x)";
+            transaction.execute_unprepared(statements).await?;
+            Ok::<_, Error>(())
         })
     };
     let set_write_version = |version| {

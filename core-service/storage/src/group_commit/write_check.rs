@@ -51,11 +51,9 @@ impl WriteCheck {
 
 async fn execute(queue: &Queue, statements: &'static str) -> Result<(), Error> {
     let write = queue.write(
-        move |transaction| {
-            Box::pin(async move {
-                transaction.execute_unprepared(statements).await?;
-                Ok(())
-            })
+        move |transaction| async move {
+            transaction.execute_unprepared(statements).await?;
+            Ok(())
         },
         WriteKind::Any,
     );

@@ -25,15 +25,13 @@ async fn request(
     cutoff: Timestamp,
 ) -> Result<Acquisition, Error> {
     storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                let times = (now, cutoff);
-                let acquisition = acquire(transaction, key, [body; 32], times).await?;
-                if acquisition == Acquisition::Acquired {
-                    store_response(transaction, key, vec![body]).await?;
-                }
-                Ok(acquisition)
-            })
+        .write(move |transaction| async move {
+            let times = (now, cutoff);
+            let acquisition = acquire(&transaction, key, [body; 32], times).await?;
+            if acquisition == Acquisition::Acquired {
+                store_response(&transaction, key, vec![body]).await?;
+            }
+            Ok(acquisition)
         })
         .await
 }
@@ -104,8 +102,8 @@ async fn the_oldest_keys_are_deleted_first_and_up_to_the_limit() {
         result.unwrap();
     }
     let delete = |cutoff, limit| {
-        storage.write(move |transaction| {
-            Box::pin(async move { delete_expired(transaction, cutoff, limit).await })
+        storage.write(move |transaction| async move {
+            delete_expired(&transaction, cutoff, limit).await
         })
     };
 
@@ -195,11 +193,9 @@ async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
     let keys = [key(2), key(3), of_other_client, of_other_store];
     for key in keys.into_iter().rev() {
         let response = vec![key.hash[0], 7, 8];
-        let write = storage.write(move |transaction| {
-            Box::pin(async move {
-                acquire(transaction, key, [0; 32], (NOW, Timestamp::MIN)).await?;
-                store_response(transaction, key, response).await
-            })
+        let write = storage.write(move |transaction| async move {
+            acquire(&transaction, key, [0; 32], (NOW, Timestamp::MIN)).await?;
+            store_response(&transaction, key, response).await
         });
         write.await.unwrap();
     }

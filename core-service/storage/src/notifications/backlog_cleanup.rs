@@ -57,18 +57,16 @@ async fn cancel_batch(
     webhook: WebhookKey,
     now: Timestamp,
 ) -> Result<u64, Error> {
-    let cancelled = storage.write(move |transaction| {
-        Box::pin(async move {
-            // The lock prevents the webhook from being enabled in the meantime.
-            let disabled = Condition::all()
-                .add(any_of([webhook]))
-                .add(Column::DisabledAt.is_not_null());
-            let locked = webhooks::lock(transaction, disabled, LockType::NoKeyUpdate).await?;
-            if locked.is_empty() {
-                return Ok(0);
-            }
-            cancel_pending(transaction, webhook, Some(BATCH), now).await
-        })
+    let cancelled = storage.write(move |transaction| async move {
+        // The lock prevents the webhook from being enabled in the meantime.
+        let disabled = Condition::all()
+            .add(any_of([webhook]))
+            .add(Column::DisabledAt.is_not_null());
+        let locked = webhooks::lock(&transaction, disabled, LockType::NoKeyUpdate).await?;
+        if locked.is_empty() {
+            return Ok(0);
+        }
+        cancel_pending(&transaction, webhook, Some(BATCH), now).await
     });
     cancelled.await
 }

@@ -63,9 +63,8 @@ fn hours(hours: i64) -> Timestamp {
 async fn create_store(storage: &Storage) -> StoreId {
     let store = fixture::store("Shop");
     let id = store.id;
-    let insert = storage.write(move |transaction| {
-        Box::pin(async move { stores::insert(transaction, &store).await })
-    });
+    let insert =
+        storage.write(move |transaction| async move { stores::insert(&transaction, &store).await });
     insert.await.unwrap();
     id
 }
@@ -79,8 +78,8 @@ async fn insert(storage: &Storage, delivery: &Delivery) {
 
 async fn erase_one(storage: &Storage, delivery: &Delivery) -> Vec<LatLng> {
     let id = (delivery.store_id, delivery.id);
-    let erased = storage
-        .write(move |transaction| Box::pin(async move { erase(transaction, id, hours(3)).await }));
+    let erased =
+        storage.write(move |transaction| async move { erase(&transaction, id, hours(3)).await });
     erased.await.unwrap()
 }
 
@@ -187,8 +186,8 @@ async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: A
         [backdated, first, second]
     );
     assert_eq!(past_retention(hours(5), 1).await, [backdated]);
-    let write = storage
-        .write(move |transaction| Box::pin(async move { erase(transaction, first, NOW).await }));
+    let write =
+        storage.write(move |transaction| async move { erase(&transaction, first, NOW).await });
     write.await.unwrap();
     assert_eq!(past_retention(hours(5), 9).await, [backdated, second]);
 }
@@ -213,52 +212,50 @@ async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
         (other_store, delivery_id),
     ];
     let notifications = rows.map(|row| (row, NotificationId::new()));
-    let write = storage.write(move |transaction| {
-        Box::pin(async move {
-            for ((store_id, delivery_id), id) in notifications {
-                let row = notification::ActiveModel {
-                    store_id: Set(store_id.0),
-                    id: Set(id.0),
-                    event_id: Set(Uuid::now_v7()),
-                    webhook_id: Set(WebhookId::new().0),
-                    event: Set("delivery.completed".to_owned()),
-                    delivery_id: Set(delivery_id.0),
-                    state: Set("pending".to_owned()),
-                    attempts: Set(1),
-                    attempts_at_resend: Set(0),
-                    due_at: Set(NOW.into()),
-                    lease_token: Set(None),
-                    lease_expires_at: Set(None),
-                    created_at: Set(NOW.into()),
-                    finished_at: Set(None),
-                    traceparent: Set(None),
-                };
-                notification::Entity::insert(row)
-                    .exec_without_returning(transaction)
-                    .await?;
-                let report = AttemptReport {
-                    id,
-                    lease_token: Uuid::nil(),
-                    outcome: Outcome::Failed {
-                        failure: Failure::Status,
-                        status: Some(500),
-                        retry_after: None,
-                    },
+    let write = storage.write(move |transaction| async move {
+        for ((store_id, delivery_id), id) in notifications {
+            let row = notification::ActiveModel {
+                store_id: Set(store_id.0),
+                id: Set(id.0),
+                event_id: Set(Uuid::now_v7()),
+                webhook_id: Set(WebhookId::new().0),
+                event: Set("delivery.completed".to_owned()),
+                delivery_id: Set(delivery_id.0),
+                state: Set("pending".to_owned()),
+                attempts: Set(1),
+                attempts_at_resend: Set(0),
+                due_at: Set(NOW.into()),
+                lease_token: Set(None),
+                lease_expires_at: Set(None),
+                created_at: Set(NOW.into()),
+                finished_at: Set(None),
+                traceparent: Set(None),
+            };
+            notification::Entity::insert(row)
+                .exec_without_returning(&transaction)
+                .await?;
+            let report = AttemptReport {
+                id,
+                lease_token: Uuid::nil(),
+                outcome: Outcome::Failed {
+                    failure: Failure::Status,
                     status: Some(500),
-                    duration: Duration::ZERO,
-                    response_body: "for Zoé".to_owned(),
-                    jitter: 0,
-                };
-                let attempt = RecordedAttempt {
-                    store_id,
-                    number: 1,
-                    recorded_at: NOW,
-                    report,
-                };
-                insert_attempts(transaction, &[attempt]).await?;
-            }
-            erase_response_bodies(transaction, (store_id, delivery_id)).await
-        })
+                    retry_after: None,
+                },
+                status: Some(500),
+                duration: Duration::ZERO,
+                response_body: "for Zoé".to_owned(),
+                jitter: 0,
+            };
+            let attempt = RecordedAttempt {
+                store_id,
+                number: 1,
+                recorded_at: NOW,
+                report,
+            };
+            insert_attempts(&transaction, &[attempt]).await?;
+        }
+        erase_response_bodies(&transaction, (store_id, delivery_id)).await
     });
     write.await.unwrap();
 
@@ -289,9 +286,8 @@ async fn cached_geocodes_of_its_points_are_deleted(storage: Arc<Storage>) {
         cache.put([key; 32], result.clone(), day).await;
     }
 
-    let deleted = storage.write(move |transaction| {
-        Box::pin(async move { delete_geocodes(transaction, &[point]).await })
-    });
+    let deleted = storage
+        .write(move |transaction| async move { delete_geocodes(&transaction, &[point]).await });
     deleted.await.unwrap();
 
     let mut left = Vec::new();

@@ -26,37 +26,35 @@ impl TestStore {
     /// Inserts a long backlog of a webhook, due now.
     async fn insert_long_backlog(&self, webhook_id: WebhookId) {
         let store_id = self.store_id;
-        self.write(move |transaction| {
-            Box::pin(async move {
-                let rows: Vec<_> = (0..BATCH + EXCESS)
-                    .map(|_| notification::ActiveModel {
-                        store_id: Set(store_id.0),
-                        id: Set(NotificationId::new().0),
-                        event_id: Set(Uuid::now_v7()),
-                        webhook_id: Set(webhook_id.0),
-                        event: Set("delivery.completed".to_owned()),
-                        delivery_id: Set(DeliveryId::new().0),
-                        state: Set(PENDING.to_owned()),
-                        attempts: Set(0),
-                        attempts_at_resend: Set(0),
-                        due_at: Set(NOW.into()),
-                        lease_token: Set(None),
-                        lease_expires_at: Set(None),
-                        created_at: Set(NOW.into()),
-                        finished_at: Set(None),
-                        traceparent: Set(None),
-                    })
-                    .collect();
-                for rows in rows.chunks(1000) {
-                    notification::Entity::insert_many(rows.to_vec())
-                        .exec_without_returning(transaction)
-                        .await
-                        .unwrap();
-                }
-                let due = BTreeMap::from([((store_id, webhook_id), NOW)]);
-                assert_eq!(move_forward(transaction, &due).await?.len(), 1);
-                Ok(())
-            })
+        self.write(move |transaction| async move {
+            let rows: Vec<_> = (0..BATCH + EXCESS)
+                .map(|_| notification::ActiveModel {
+                    store_id: Set(store_id.0),
+                    id: Set(NotificationId::new().0),
+                    event_id: Set(Uuid::now_v7()),
+                    webhook_id: Set(webhook_id.0),
+                    event: Set("delivery.completed".to_owned()),
+                    delivery_id: Set(DeliveryId::new().0),
+                    state: Set(PENDING.to_owned()),
+                    attempts: Set(0),
+                    attempts_at_resend: Set(0),
+                    due_at: Set(NOW.into()),
+                    lease_token: Set(None),
+                    lease_expires_at: Set(None),
+                    created_at: Set(NOW.into()),
+                    finished_at: Set(None),
+                    traceparent: Set(None),
+                })
+                .collect();
+            for rows in rows.chunks(1000) {
+                notification::Entity::insert_many(rows.to_vec())
+                    .exec_without_returning(&transaction)
+                    .await
+                    .unwrap();
+            }
+            let due = BTreeMap::from([((store_id, webhook_id), NOW)]);
+            assert_eq!(move_forward(&transaction, &due).await?.len(), 1);
+            Ok(())
         })
         .await;
     }

@@ -231,19 +231,17 @@ async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
     let has_backlog = async |now| {
         let new = store
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let events = [EventName::DeliveryCompleted];
-                    let id = DeliveryId::new();
-                    record_events(
-                        transaction,
-                        (store_id, id),
-                        Changes::default(),
-                        &events,
-                        now,
-                    )
-                    .await
-                })
+            .write(move |transaction| async move {
+                let events = [EventName::DeliveryCompleted];
+                let id = DeliveryId::new();
+                record_events(
+                    &transaction,
+                    (store_id, id),
+                    Changes::default(),
+                    &events,
+                    now,
+                )
+                .await
             })
             .await
             .unwrap();
@@ -267,8 +265,8 @@ async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
         store.complete(1, NOW).await;
 
         let lease = (Uuid::now_v7(), LONG_LEASE);
-        let batch = store.write(move |transaction| {
-            Box::pin(async move { claim(transaction, &budget(free), lease, NOW).await })
+        let batch = store.write(move |transaction| async move {
+            claim(&transaction, &budget(free), lease, NOW).await
         });
         let batch = batch.await;
 

@@ -40,13 +40,11 @@ impl TestStore {
         let store = self.handle();
         let transaction = tokio::spawn(async move {
             store
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        first(transaction).await?;
-                        done.add_permits(1);
-                        let _permit = released.acquire().await;
-                        rest(transaction).await
-                    })
+                .write(move |transaction| async move {
+                    first(transaction.clone()).await?;
+                    done.add_permits(1);
+                    let _permit = released.acquire().await;
+                    rest(transaction).await
                 })
                 .await
         });
@@ -71,10 +69,8 @@ impl TestStore {
     async fn begin_completing(&self, now: Timestamp) -> OpenTransaction<()> {
         let store_id = self.store_id;
         self.begin(
-            move |transaction| {
-                Box::pin(async move { complete_one(transaction, store_id, now).await })
-            },
-            move |_| Box::pin(async move { Ok(()) }),
+            move |transaction| async move { complete_one(&transaction, store_id, now).await },
+            move |_| async move { Ok(()) },
         )
         .await
     }
@@ -82,25 +78,23 @@ impl TestStore {
     /// Completes deliveries, with pre-leased notifications.
     async fn complete_pre_leased(&self, deliveries: u64, lease: Duration) {
         let store_id = self.store_id;
-        self.write(move |transaction| {
-            Box::pin(async move {
-                for _ in 0..deliveries {
-                    let events = [EventName::DeliveryCompleted];
-                    let id = DeliveryId::new();
-                    let new = record_events(
-                        transaction,
-                        (store_id, id),
-                        Changes::default(),
-                        &events,
-                        NOW,
-                    )
-                    .await?;
-                    let pre_leased = |new| (new, Some(Uuid::now_v7()));
-                    let new: Vec<_> = new.into_iter().map(pre_leased).collect();
-                    insert(transaction, &new, lease, NOW).await?;
-                }
-                Ok(())
-            })
+        self.write(move |transaction| async move {
+            for _ in 0..deliveries {
+                let events = [EventName::DeliveryCompleted];
+                let id = DeliveryId::new();
+                let new = record_events(
+                    &transaction,
+                    (store_id, id),
+                    Changes::default(),
+                    &events,
+                    NOW,
+                )
+                .await?;
+                let pre_leased = |new| (new, Some(Uuid::now_v7()));
+                let new: Vec<_> = new.into_iter().map(pre_leased).collect();
+                insert(&transaction, &new, lease, NOW).await?;
+            }
+            Ok(())
         })
         .await;
     }
@@ -273,20 +267,16 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
         let (found, claimable) = (Arc::clone(&webhooks), webhooks);
 
         let claiming = store.begin(
-            move |transaction| {
-                Box::pin(async move {
-                    let (found, budget) = (Arc::clone(&found), budget(64));
-                    *found.lock().unwrap() =
-                        eligibility::eligible_webhooks(transaction, &budget, NOW).await?;
-                    Ok(())
-                })
+            move |transaction| async move {
+                let (found, budget) = (Arc::clone(&found), budget(64));
+                *found.lock().unwrap() =
+                    eligibility::eligible_webhooks(&transaction, &budget, NOW).await?;
+                Ok(())
             },
-            move |transaction| {
-                Box::pin(async move {
-                    let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
-                    let lease = (Uuid::now_v7(), LONG_LEASE);
-                    claim_from(transaction, &budget, webhooks, lease, NOW).await
-                })
+            move |transaction| async move {
+                let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
+                let lease = (Uuid::now_v7(), LONG_LEASE);
+                claim_from(&transaction, &budget, webhooks, lease, NOW).await
             },
         );
         let claiming = claiming.await;

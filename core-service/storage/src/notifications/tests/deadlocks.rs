@@ -57,8 +57,8 @@ impl WebhookPair {
     async fn lock_webhook(&self, (id, strength): (WebhookId, &'static str)) -> OpenTransaction<()> {
         self.store
             .begin(
-                move |transaction| Box::pin(async move { lock(transaction, id, strength).await }),
-                move |_| Box::pin(async move { Ok(()) }),
+                move |transaction| async move { lock(&transaction, id, strength).await },
+                move |_| async move { Ok(()) },
             )
             .await
     }
@@ -163,14 +163,14 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
             let leases = [1, 0].map(|number: usize| (other[number].1.id, other[number].0));
             let enqueueing = async {
                 if is_completion {
-                    let completed = pair.store.write(move |transaction| {
-                        Box::pin(async move { complete_one(transaction, store_id, now).await })
+                    let completed = pair.store.write(move |transaction| async move {
+                        complete_one(&transaction, store_id, now).await
                     });
                     completed.await;
                     return 2;
                 }
-                let released = pair.store.write(move |transaction| {
-                    Box::pin(async move { release(transaction, &leases, now).await })
+                let released = pair.store.write(move |transaction| async move {
+                    release(&transaction, &leases, now).await
                 });
                 released.await
             };
@@ -209,8 +209,8 @@ async fn enqueueing_and_disabling_do_not_deadlock() {
             let outcomes = [(&pair.leased[0][0], gone()), (&pair.leased[0][1], gone())];
             let report = async { pair.store.report(&outcomes, NOW).await };
             let store_id = pair.store.store_id;
-            let complete = pair.store.write(move |transaction| {
-                Box::pin(async move { complete_one(transaction, store_id, NOW).await })
+            let complete = pair.store.write(move |transaction| async move {
+                complete_one(&transaction, store_id, NOW).await
             });
 
             // `FOR UPDATE` blocks even the first lock of a transaction that enqueues.

@@ -36,28 +36,24 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
             }
 
             let changing = pair.store.begin(
-                move |transaction| {
-                    Box::pin(async move {
-                        if change == Change::Deleted {
-                            assert!(webhooks::delete(transaction, owner, id).await?);
-                            return Ok(());
-                        }
-                        let found = webhooks::find_and_lock(transaction, store_id, id).await?;
-                        let (mut webhook, _) = found.unwrap();
-                        let reason = DisabledReason::Client;
-                        let has_changed = match change {
-                            Change::Enabled => webhook.enable(NOW),
-                            _ => webhook.disable(Disabled { at: NOW, reason }),
-                        };
-                        assert!(has_changed);
-                        webhooks::save_disabled(transaction, &webhook).await?;
-                        Ok(())
-                    })
+                move |transaction| async move {
+                    if change == Change::Deleted {
+                        assert!(webhooks::delete(&transaction, owner, id).await?);
+                        return Ok(());
+                    }
+                    let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                    let (mut webhook, _) = found.unwrap();
+                    let reason = DisabledReason::Client;
+                    let has_changed = match change {
+                        Change::Enabled => webhook.enable(NOW),
+                        _ => webhook.disable(Disabled { at: NOW, reason }),
+                    };
+                    assert!(has_changed);
+                    webhooks::save_disabled(&transaction, &webhook).await?;
+                    Ok(())
                 },
-                move |transaction| {
-                    Box::pin(async move {
-                        cancel_notifications(transaction, store_id, id, None, NOW).await
-                    })
+                move |transaction| async move {
+                    cancel_notifications(&transaction, store_id, id, None, NOW).await
                 },
             );
             let changing = changing.await;
@@ -68,8 +64,8 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
                     let applied = pair.store.report(&outcomes, NOW).await;
                     return u64::try_from(applied).unwrap();
                 }
-                let released = pair.store.write(move |transaction| {
-                    Box::pin(async move { release(transaction, &lease, NOW).await })
+                let released = pair.store.write(move |transaction| async move {
+                    release(&transaction, &lease, NOW).await
                 });
                 released.await
             };
@@ -105,17 +101,15 @@ async fn expired_leases_are_released_without_waiting_for_outcomes() {
     let (reported, other) = (leased[0].1.id, leased[1].1.id);
 
     let reporting = store.begin(
-        move |transaction| {
-            Box::pin(async move {
-                let condition = Condition::all().add(notification::Column::Id.eq(reported.0));
-                assert_eq!(
-                    lock_skip_locked(transaction, condition).await?,
-                    [reported.0]
-                );
-                Ok(())
-            })
+        move |transaction| async move {
+            let condition = Condition::all().add(notification::Column::Id.eq(reported.0));
+            assert_eq!(
+                lock_skip_locked(&transaction, condition).await?,
+                [reported.0]
+            );
+            Ok(())
         },
-        move |_| Box::pin(async move { Ok(()) }),
+        move |_| async move { Ok(()) },
     );
     let reporting = reporting.await;
     let (released, ()) = store
@@ -143,17 +137,16 @@ async fn a_cancelled_notification_is_resent_while_its_outcome_is_reported() {
             pair.store.set_enabled(id, true, NOW).await;
             let ids = [one.1.id, other.1.id];
 
-            let resending = pair.store.begin(
-                move |transaction| {
-                    Box::pin(async move {
-                        webhooks::find_and_lock(transaction, store_id, id).await?;
+            let resending =
+                pair.store.begin(
+                    move |transaction| async move {
+                        webhooks::find_and_lock(&transaction, store_id, id).await?;
                         Ok(())
-                    })
-                },
-                move |transaction| {
-                    Box::pin(async move { resend(transaction, (store_id, id), ids, NOW).await })
-                },
-            );
+                    },
+                    move |transaction| async move {
+                        resend(&transaction, (store_id, id), ids, NOW).await
+                    },
+                );
             let outcomes = [(one, outcome.clone()), (other, outcome.clone())];
             let case = format!("{outcome:?}, {is_resent_first}");
             if is_resent_first {
@@ -193,13 +186,11 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
         };
 
         let enqueueing = pair.store.begin(
-            move |transaction| Box::pin(async move { lock(transaction, id, "KEY SHARE").await }),
-            move |transaction| {
-                Box::pin(async move {
-                    let due = std::collections::BTreeMap::from([((store_id, id), NOW)]);
-                    move_forward(transaction, &due).await?;
-                    Ok(())
-                })
+            move |transaction| async move { lock(&transaction, id, "KEY SHARE").await },
+            move |transaction| async move {
+                let due = std::collections::BTreeMap::from([((store_id, id), NOW)]);
+                move_forward(&transaction, &due).await?;
+                Ok(())
             },
         );
         let enqueueing = enqueueing.await;

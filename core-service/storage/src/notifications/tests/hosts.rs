@@ -195,17 +195,15 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
         let leased = store.claim(NOW).await;
         let unsent = [(leased[0].1.id, leased[0].0)];
         let released = store
-            .write(move |transaction| {
-                Box::pin(async move { release(transaction, &unsent, NOW).await })
-            })
+            .write(move |transaction| async move { release(&transaction, &unsent, NOW).await })
             .await;
 
         assert_eq!(released, 1);
         assert_eq!(store.claim(NOW).await.len(), 1);
         store
-            .write(move |transaction| {
-                Box::pin(async move { webhooks::release_all_hosts(transaction).await })
-            })
+            .write(
+                move |transaction| async move { webhooks::release_all_hosts(&transaction).await },
+            )
             .await;
         assert!(
             store.claim(NOW).await.is_empty(),
@@ -222,8 +220,8 @@ async fn old_failures_are_removed() {
         store.report_all(&leased, &server_error(), NOW).await;
         let count = async |now| {
             store
-                .write(move |transaction| {
-                    Box::pin(async move { webhooks::remove_old_failures(transaction, now).await })
+                .write(move |transaction| async move {
+                    webhooks::remove_old_failures(&transaction, now).await
                 })
                 .await;
             receiver_host::Entity::find()
@@ -277,13 +275,11 @@ async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_at_its_host
         let enable = async || {
             let store_id = store.store_id;
             store
-                .write(move |transaction| {
-                    Box::pin(async move {
-                        let found = webhooks::find_and_lock(transaction, store_id, id).await?;
-                        let (mut webhook, _) = found.unwrap();
-                        webhook.disabled = None;
-                        webhooks::save_disabled(transaction, &webhook).await
-                    })
+                .write(move |transaction| async move {
+                    let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                    let (mut webhook, _) = found.unwrap();
+                    webhook.disabled = None;
+                    webhooks::save_disabled(&transaction, &webhook).await
                 })
                 .await;
             store.row(id).await.is_proven

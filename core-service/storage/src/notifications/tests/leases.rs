@@ -162,7 +162,7 @@ async fn leases_of_a_previous_process_are_renewed() {
     let renew = async |lease| {
         store
             .storage
-            .write(move |transaction| Box::pin(async move { renew_all(transaction, lease).await }))
+            .write(move |transaction| async move { renew_all(&transaction, lease).await })
             .await
             .unwrap()
     };
@@ -227,9 +227,7 @@ async fn a_released_notification_is_due_at_once() {
     for expected in [1, 0] {
         let released = store
             .storage
-            .write(move |transaction| {
-                Box::pin(async move { release(transaction, &tokens, NOW).await })
-            })
+            .write(move |transaction| async move { release(&transaction, &tokens, NOW).await })
             .await
             .unwrap();
         assert_eq!(released, expected);
@@ -244,23 +242,21 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
     let store_id = store.store_id;
     let (pre_leased, is_any_pending) = store
         .storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                let events = [EventName::DeliveryCompleted];
-                let id = DeliveryId::new();
-                let new = record_events(
-                    transaction,
-                    (store_id, id),
-                    Changes::default(),
-                    &events,
-                    NOW,
-                )
-                .await?;
-                let token = Some(Uuid::now_v7());
-                let new: Vec<_> = new.into_iter().map(|new| (new, token)).collect();
-                let is_any_pending = insert(transaction, &new, Duration::ZERO, NOW).await?;
-                Ok::<_, Error>((new, is_any_pending))
-            })
+        .write(move |transaction| async move {
+            let events = [EventName::DeliveryCompleted];
+            let id = DeliveryId::new();
+            let new = record_events(
+                &transaction,
+                (store_id, id),
+                Changes::default(),
+                &events,
+                NOW,
+            )
+            .await?;
+            let token = Some(Uuid::now_v7());
+            let new: Vec<_> = new.into_iter().map(|new| (new, token)).collect();
+            let is_any_pending = insert(&transaction, &new, Duration::ZERO, NOW).await?;
+            Ok::<_, Error>((new, is_any_pending))
         })
         .await
         .unwrap();
@@ -305,19 +301,17 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
     let store_id = store.store_id;
     let new = store
         .storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                let events = [EventName::DeliveryCompleted];
-                let id = DeliveryId::new();
-                record_events(
-                    transaction,
-                    (store_id, id),
-                    Changes::default(),
-                    &events,
-                    NOW,
-                )
-                .await
-            })
+        .write(move |transaction| async move {
+            let events = [EventName::DeliveryCompleted];
+            let id = DeliveryId::new();
+            record_events(
+                &transaction,
+                (store_id, id),
+                Changes::default(),
+                &events,
+                NOW,
+            )
+            .await
         })
         .await
         .unwrap();
@@ -325,11 +319,9 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
 
     let is_any_pending = store
         .storage
-        .write(move |transaction| {
-            Box::pin(async move {
-                let new: Vec<_> = new.iter().map(|new| (new.clone(), None)).collect();
-                insert(transaction, &new, LONG_LEASE, NOW).await
-            })
+        .write(move |transaction| async move {
+            let new: Vec<_> = new.iter().map(|new| (new.clone(), None)).collect();
+            insert(&transaction, &new, LONG_LEASE, NOW).await
         })
         .await
         .unwrap();

@@ -92,13 +92,11 @@ impl TestStore {
     {
         let (was_run, retries) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.retries));
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    if was_run.swap(true, Ordering::SeqCst) {
-                        retries.fetch_add(1, Ordering::SeqCst);
-                    }
-                    work(transaction).await
-                })
+            .write(move |transaction| async move {
+                if was_run.swap(true, Ordering::SeqCst) {
+                    retries.fetch_add(1, Ordering::SeqCst);
+                }
+                work(transaction).await
             })
             .await
             .unwrap()
@@ -139,12 +137,10 @@ impl TestStore {
             last_disabled_period: None,
         };
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let secrets = Secrets::new(b"encrypted".to_vec());
-                    webhooks::insert(transaction, &webhook, &secrets).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                let secrets = Secrets::new(b"encrypted".to_vec());
+                webhooks::insert(&transaction, &webhook, &secrets).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -166,26 +162,24 @@ impl TestStore {
     async fn complete_batch(&self, deliveries: usize, now: Timestamp) -> usize {
         let store_id = self.store_id;
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let mut count = 0;
-                    for _ in 0..deliveries {
-                        let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
-                        let id = DeliveryId::new();
-                        let new = record_events(
-                            transaction,
-                            (store_id, id),
-                            Changes::default(),
-                            &events,
-                            now,
-                        )
-                        .await?;
-                        let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
-                        insert(transaction, &new, LONG_LEASE, now).await?;
-                        count += new.len();
-                    }
-                    Ok::<_, Error>(count)
-                })
+            .write(move |transaction| async move {
+                let mut count = 0;
+                for _ in 0..deliveries {
+                    let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
+                    let id = DeliveryId::new();
+                    let new = record_events(
+                        &transaction,
+                        (store_id, id),
+                        Changes::default(),
+                        &events,
+                        now,
+                    )
+                    .await?;
+                    let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
+                    insert(&transaction, &new, LONG_LEASE, now).await?;
+                    count += new.len();
+                }
+                Ok::<_, Error>(count)
             })
             .await
             .unwrap()
@@ -207,8 +201,8 @@ impl TestStore {
     ) -> Vec<Leased> {
         let token = Uuid::now_v7();
         let claimed = self
-            .write(move |transaction| {
-                Box::pin(async move { claim(transaction, &budget, (token, lease), now).await })
+            .write(move |transaction| async move {
+                claim(&transaction, &budget, (token, lease), now).await
             })
             .await
             .claimed;
@@ -255,17 +249,15 @@ impl TestStore {
             })
             .collect();
         let applied = self
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let applied = apply_outcomes(transaction, &reports, DISABLE_AFTER, now).await?;
-                    insert_attempts(transaction, &applied.attempts).await?;
-                    Ok(applied)
-                })
+            .write(move |transaction| async move {
+                let applied = apply_outcomes(&transaction, &reports, DISABLE_AFTER, now).await?;
+                insert_attempts(&transaction, &applied.attempts).await?;
+                Ok(applied)
             })
             .await;
         let hosts = applied.hosts.clone();
-        self.write(move |transaction| {
-            Box::pin(async move { webhooks::record_host_outcomes(transaction, &hosts, now).await })
+        self.write(move |transaction| async move {
+            webhooks::record_host_outcomes(&transaction, &hosts, now).await
         })
         .await;
         applied
@@ -291,23 +283,21 @@ impl TestStore {
     async fn set_enabled(&self, id: WebhookId, enabled: bool, now: Timestamp) {
         let store_id = self.store_id;
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let found = webhooks::find_and_lock(transaction, store_id, id).await?;
-                    let (mut webhook, _) = found.unwrap();
-                    let has_changed = if enabled {
-                        webhook.enable(now)
-                    } else {
-                        webhook.disable(Disabled {
-                            at: now,
-                            reason: DisabledReason::Client,
-                        })
-                    };
-                    assert!(has_changed);
-                    webhooks::save_disabled(transaction, &webhook).await?;
-                    cancel_backlog(transaction, &webhook, now).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                let (mut webhook, _) = found.unwrap();
+                let has_changed = if enabled {
+                    webhook.enable(now)
+                } else {
+                    webhook.disable(Disabled {
+                        at: now,
+                        reason: DisabledReason::Client,
+                    })
+                };
+                assert!(has_changed);
+                webhooks::save_disabled(&transaction, &webhook).await?;
+                cancel_backlog(&transaction, &webhook, now).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -326,10 +316,8 @@ impl TestStore {
     }
 
     async fn release_expired(&self) -> u64 {
-        self.write(move |transaction| {
-            Box::pin(async move { release_expired(transaction, NOW).await })
-        })
-        .await
+        self.write(move |transaction| async move { release_expired(&transaction, NOW).await })
+            .await
     }
 
     async fn count(&self, state: &str) -> u64 {

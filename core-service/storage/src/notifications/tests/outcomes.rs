@@ -28,8 +28,8 @@ async fn the_schedule_of_a_resent_notification_begins_again() {
     store.report_all(&leased, &server_error(), later(5)).await;
     assert!(store.claim(later(5 + 5)).await.is_empty(), "a longer pause");
     let (webhook, id) = ((store.store_id, webhook_id), leased[0].1.id);
-    let resent = store.write(move |transaction| {
-        Box::pin(async move { resend(transaction, webhook, [id], later(10)).await })
+    let resent = store.write(move |transaction| async move {
+        resend(&transaction, webhook, [id], later(10)).await
     });
     assert_eq!(resent.await, 1);
 
@@ -272,11 +272,9 @@ async fn a_resent_notification_accepts_outcomes_only_under_its_new_lease() {
     let resend = async || {
         store
             .storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let ids = [id];
-                    resend(transaction, webhook, ids, NOW).await
-                })
+            .write(move |transaction| async move {
+                let ids = [id];
+                resend(&transaction, webhook, ids, NOW).await
             })
             .await
             .unwrap()

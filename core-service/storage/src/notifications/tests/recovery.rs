@@ -20,12 +20,10 @@ impl TestStore {
     async fn enqueue(&self, id: WebhookId, page: &MissedPage) {
         let (webhook, missed) = (self.row(id).await, page.missed.clone());
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    let webhook = Webhook::try_from(webhook)?;
-                    enqueue_missed(transaction, &webhook, &missed, NOW).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                let webhook = Webhook::try_from(webhook)?;
+                enqueue_missed(&transaction, &webhook, &missed, NOW).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();
@@ -33,11 +31,9 @@ impl TestStore {
 
     async fn number_events(&self) {
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move {
-                    events::assign_numbers(transaction, 1000).await?;
-                    Ok::<_, Error>(())
-                })
+            .write(move |transaction| async move {
+                events::assign_numbers(&transaction, 1000).await?;
+                Ok::<_, Error>(())
             })
             .await
             .unwrap();

@@ -5,9 +5,7 @@ use super::*;
 impl TestStore {
     async fn remove(&self, before: Timestamp, limit: u64) -> u64 {
         self.storage
-            .write(move |transaction| {
-                Box::pin(async move { remove_finished(transaction, before, limit).await })
-            })
+            .write(move |transaction| async move { remove_finished(&transaction, before, limit).await })
             .await
             .unwrap()
     }
