@@ -29,9 +29,7 @@ mod service;
 mod start_error;
 mod startup;
 
-pub use backup::{
-    Backup, BackupError, BackupSource, back_up, partial_path, restore, restoring_path, verify,
-};
+pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
     Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification, DeliveryConfig, TlsConfig,

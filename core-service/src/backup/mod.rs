@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use process::secret_file;
 use serde::Serialize;
@@ -22,54 +23,9 @@ use tempfile::TempPath;
 use zeroize::Zeroizing;
 
 use crate::{
-    master_keys::{self, KeyId, directory_of},
+    master_keys::{KeyId, directory_of},
     secret_box::SecretBox,
 };
-
-/// Why a backup cannot be taken, verified or restored.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    #[error(
-        "{0} does not exist: name the data directory of an all-in-one over SQLite (--data-dir), or the file (--database-file); PostgreSQL is backed up by its own tools, see docs/backup.md"
-    )]
-    NoDatabase(PathBuf),
-    #[error("{0} exists: name another file, or replace it with --force")]
-    Exists(PathBuf),
-    #[error(
-        "{0} is a directory, a device, a symbolic link or another special file, which a backup does not replace: name another file, or the file that the link points to"
-    )]
-    NotRegular(PathBuf),
-    #[error(
-        "{0} is in the directory of the database: name a file in another directory, better on another disk"
-    )]
-    BesideDatabase(PathBuf),
-    #[error("another backup is being written to {0}")]
-    Locked(PathBuf),
-    #[error("{path} cannot be used")]
-    File { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be backed up")]
-    Copy {
-        path: PathBuf,
-        source: storage::Error,
-    },
-    #[error(
-        "{0} is not a complete backup: its checksum is missing or wrong; use another copy of it, or an earlier backup"
-    )]
-    Damaged(PathBuf),
-    #[error("{path} cannot be restored")]
-    Unusable {
-        path: PathBuf,
-        source: storage::Error,
-    },
-    #[error("cannot read the master key to be included")]
-    ReadMasterKey(#[from] secret_file::Error),
-    #[error("this backup does not include the master key: name its file with --master-key-file")]
-    NoMasterKey,
-    #[error(transparent)]
-    MasterKey(#[from] master_keys::Error),
-    #[error("{path} is another master key than that of the platform, {expected}")]
-    OtherMasterKey { path: PathBuf, expected: String },
-}
 
 /// A backup, as reported to the operator.
 #[derive(Debug, Serialize)]
@@ -105,36 +61,39 @@ pub fn partial_path(backup: &Path) -> PathBuf {
 }
 
 /// Takes a backup. The file appears once it is complete and on disk.
-pub async fn back_up(
-    source: &BackupSource,
-    file: &Path,
-    replace: bool,
-) -> Result<Backup, BackupError> {
-    let database = &source.database;
+pub async fn back_up(source: &BackupSource, file: &Path, replace: bool) -> anyhow::Result<Backup> {
+    let (database, shown) = (&source.database, file.display());
     match fs::metadata(database) {
         Ok(found) if found.is_file() => {}
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(failed(database, error));
         }
-        _ => return Err(BackupError::NoDatabase(database.clone())),
+        _ => bail!(
+            "{} does not exist: name the data directory of an all-in-one over SQLite (--data-dir), or the file (--database-file); PostgreSQL is backed up by its own tools, see docs/backup.md",
+            database.display()
+        ),
     }
     if let Ok(found) = fs::symlink_metadata(file) {
-        if !found.is_file() {
-            return Err(BackupError::NotRegular(file.to_owned()));
-        }
-        if !replace {
-            return Err(BackupError::Exists(file.to_owned()));
-        }
+        ensure!(
+            found.is_file(),
+            "{shown} is a directory, a device, a symbolic link or another special file, which a backup does not replace: name another file, or the file that the link points to"
+        );
+        ensure!(
+            replace,
+            "{shown} exists: name another file, or replace it with --force"
+        );
     }
     let directory = directory_of(file);
     let canonical = |path: &Path| path.canonicalize().map_err(|error| failed(path, error));
     if canonical(directory)? == canonical(directory_of(database))? {
-        return Err(BackupError::BesideDatabase(file.to_owned()));
+        bail!(
+            "{shown} is in the directory of the database: name a file in another directory, better on another disk"
+        );
     }
     let master_key = match &source.master_key_file {
         Some(path) => {
             SecretBox::open(path)?;
-            Some(secret_file::read(path)?)
+            Some(read_master_key(path)?)
         }
         None => None,
     };
@@ -149,10 +108,7 @@ pub async fn back_up(
     };
     storage::backup::copy(database, &partial, &description)
         .await
-        .map_err(|source| BackupError::Copy {
-            path: database.clone(),
-            source,
-        })?;
+        .with_context(|| format!("{} cannot be backed up", database.display()))?;
     checksum::append(&mut copy)
         .and_then(|()| Ok(partial.persist(file)?))
         .and_then(|()| File::open(directory)?.sync_all())
@@ -161,7 +117,7 @@ pub async fn back_up(
 }
 
 /// Verifies a backup: its checksum, its consistency and its schema.
-pub async fn verify(file: &Path) -> Result<Backup, BackupError> {
+pub async fn verify(file: &Path) -> anyhow::Result<Backup> {
     copy_verified(file, &mut io::sink())?;
     inspect(file, file).await.map(|(backup, _)| backup)
 }
@@ -172,7 +128,7 @@ pub async fn restore(
     file: &Path,
     master_key_file: Option<&Path>,
     (database, master_key): (&Path, &Path),
-) -> Result<Backup, BackupError> {
+) -> anyhow::Result<Backup> {
     let copy = restoring_path(database);
     let mut target = create_new(&copy)?;
     let copy = removed_on_error(&copy)?;
@@ -180,9 +136,11 @@ pub async fn restore(
     target.sync_all().map_err(|error| failed(&copy, error))?;
     let (backup, contents) = inspect(&copy, file).await?;
     let key = match (master_key_file, contents.description.master_key) {
-        (Some(path), _) => secret_file::read(path)?,
+        (Some(path), _) => read_master_key(path)?,
         (None, Some(key)) => Zeroizing::new(key),
-        (None, None) => return Err(BackupError::NoMasterKey),
+        (None, None) => bail!(
+            "this backup does not include the master key: name its file with --master-key-file"
+        ),
     };
     let mut key_file = create_new(master_key)?;
     let mut key_path = removed_on_error(master_key)?;
@@ -193,18 +151,15 @@ pub async fn restore(
     if let Some(encrypted) = &contents.encrypted_private_key
         && !KeyId::of_ciphertext(encrypted).is_some_and(|id| secret_box.key_ids().contains(&id))
     {
-        let named = master_key_file.unwrap_or(file).to_owned();
-        return Err(BackupError::OtherMasterKey {
-            path: named,
-            expected: backup.master_key.unwrap_or_default(),
-        });
+        bail!(
+            "{} is another master key than that of the platform, {}",
+            master_key_file.unwrap_or(file).display(),
+            backup.master_key.unwrap_or_default()
+        );
     }
-    let unusable = |source| BackupError::Unusable {
-        path: file.to_owned(),
-        source,
-    };
-    let made_startable = storage::backup::make_startable(&copy, database).await;
-    made_startable.map_err(unusable)?;
+    storage::backup::make_startable(&copy, database)
+        .await
+        .with_context(|| unusable(file))?;
     target
         .sync_all()
         .and_then(|()| Ok(copy.persist(database)?))
@@ -222,14 +177,10 @@ pub fn restoring_path(database: &Path) -> PathBuf {
 }
 
 /// Inspects a backup at `path` that is reported as `file`.
-async fn inspect(path: &Path, file: &Path) -> Result<(Backup, Contents), BackupError> {
-    let contents =
-        storage::backup::inspect(path)
-            .await
-            .map_err(|source| BackupError::Unusable {
-                path: file.to_owned(),
-                source,
-            })?;
+async fn inspect(path: &Path, file: &Path) -> anyhow::Result<(Backup, Contents)> {
+    let contents = storage::backup::inspect(path)
+        .await
+        .with_context(|| unusable(file))?;
     let metadata = fs::metadata(file).map_err(|error| failed(file, error))?;
     let description = &contents.description;
     let backup = Backup {
@@ -249,16 +200,18 @@ async fn inspect(path: &Path, file: &Path) -> Result<(Backup, Contents), BackupE
     Ok((backup, contents))
 }
 
-fn copy_verified(file: &Path, target: &mut impl io::Write) -> Result<(), BackupError> {
+fn copy_verified(file: &Path, target: &mut impl io::Write) -> anyhow::Result<()> {
     let copied = File::open(file).and_then(|mut open| checksum::copy_verified(&mut open, target));
-    if copied.map_err(|error| failed(file, error))? {
-        return Ok(());
-    }
-    Err(BackupError::Damaged(file.to_owned()))
+    ensure!(
+        copied.map_err(|error| failed(file, error))?,
+        "{} is not a complete backup: its checksum is missing or wrong; use another copy of it, or an earlier backup",
+        file.display()
+    );
+    Ok(())
 }
 
 /// An empty file that no other backup is written to.
-fn create_locked(path: &Path) -> Result<File, BackupError> {
+fn create_locked(path: &Path) -> anyhow::Result<File> {
     let mut options = File::options();
     let file = options
         .read(true)
@@ -270,7 +223,9 @@ fn create_locked(path: &Path) -> Result<File, BackupError> {
         .map_err(|error| failed(path, error))?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(fs::TryLockError::WouldBlock) => return Err(BackupError::Locked(path.to_owned())),
+        Err(fs::TryLockError::WouldBlock) => {
+            bail!("another backup is being written to {}", path.display())
+        }
         Err(fs::TryLockError::Error(error)) => return Err(failed(path, error)),
     }
     file.set_len(0).map_err(|error| failed(path, error))?;
@@ -278,19 +233,24 @@ fn create_locked(path: &Path) -> Result<File, BackupError> {
 }
 
 /// The path of a file that is removed when this is dropped.
-fn removed_on_error(path: &Path) -> Result<TempPath, BackupError> {
+fn removed_on_error(path: &Path) -> anyhow::Result<TempPath> {
     TempPath::try_from_path(path).map_err(|error| failed(path, error))
 }
 
-fn create_new(path: &Path) -> Result<File, BackupError> {
+fn create_new(path: &Path) -> anyhow::Result<File> {
     let mut options = File::options();
     let options = options.write(true).create_new(true).mode(0o600);
     options.open(path).map_err(|error| failed(path, error))
 }
 
-fn failed(path: &Path, source: io::Error) -> BackupError {
-    BackupError::File {
-        path: path.to_owned(),
-        source,
-    }
+fn read_master_key(path: &Path) -> anyhow::Result<Zeroizing<String>> {
+    secret_file::read(path).context("cannot read the master key to be included")
+}
+
+fn failed(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("{} cannot be used", path.display()))
+}
+
+fn unusable(backup: &Path) -> String {
+    format!("{} cannot be restored", backup.display())
 }
