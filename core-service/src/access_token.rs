@@ -59,10 +59,6 @@ pub(crate) enum Error {
     Expired,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("cannot use a token signing key: {0}")]
-pub(crate) struct KeyError(String);
-
 /// A key pair for signing tokens.
 pub(crate) struct SigningKey {
     /// RFC 7638 thumbprint.
@@ -74,22 +70,23 @@ pub(crate) struct SigningKey {
 
 impl SigningKey {
     /// Generates a private key in PKCS #8 format.
-    pub(crate) fn generate() -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    pub(crate) fn generate() -> Result<Zeroizing<Vec<u8>>, String> {
         Ed25519KeyPair::generate_pkcs8v1(&aws_lc_rs::rand::SystemRandom::new())
             .map(|document| document.as_ref().to_vec().into())
-            .map_err(|error| KeyError(error.to_string()))
+            .map_err(key_error)
     }
 
-    pub(crate) fn from_pkcs8(private_key: &[u8]) -> Result<Self, KeyError> {
-        let failed = |error: jsonwebtoken::errors::Error| KeyError(error.to_string());
+    pub(crate) fn from_pkcs8(private_key: &[u8]) -> Result<Self, String> {
         let encoding = EncodingKey::from_ed_der(private_key);
-        let mut public = Jwk::from_encoding_key(&encoding, ALGORITHM).map_err(failed)?;
-        let id = public.thumbprint(ThumbprintHash::SHA256).map_err(failed)?;
+        let mut public = Jwk::from_encoding_key(&encoding, ALGORITHM).map_err(key_error)?;
+        let id = public
+            .thumbprint(ThumbprintHash::SHA256)
+            .map_err(key_error)?;
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(PublicKeyUse::Signature);
         Ok(Self {
             id,
-            decoding: DecodingKey::from_jwk(&public).map_err(failed)?,
+            decoding: DecodingKey::from_jwk(&public).map_err(key_error)?,
             encoding,
             public,
         })
@@ -120,10 +117,10 @@ impl SigningKeySet {
         scopes: &Scopes,
         now: Timestamp,
         lifetime: u32,
-    ) -> Result<proto::AccessToken, KeyError> {
+    ) -> Result<proto::AccessToken, String> {
         let key = self
             .current_key(now)
-            .ok_or_else(|| KeyError("there is no signing key".to_owned()))?;
+            .ok_or_else(|| key_error("there is no signing key"))?;
         let lifetime = secret.expires_at.map_or(lifetime, |end| {
             let remaining = end.duration_since(now).as_secs().max(1);
             u32::try_from(remaining).map_or(lifetime, |remaining| remaining.min(lifetime))
@@ -153,8 +150,8 @@ impl SigningKeySet {
             kid: Some(key.id.clone()),
             ..Header::new(ALGORITHM)
         };
-        let access_token = jsonwebtoken::encode(&header, &claims, &key.encoding)
-            .map_err(|error| KeyError(error.to_string()))?;
+        let access_token =
+            jsonwebtoken::encode(&header, &claims, &key.encoding).map_err(key_error)?;
         Ok(proto::AccessToken {
             access_token,
             expires_in: lifetime,
@@ -224,6 +221,11 @@ impl SigningKeySet {
                 .collect(),
         }
     }
+}
+
+/// Why a signing key cannot be used.
+fn key_error(reason: impl std::fmt::Display) -> String {
+    format!("cannot use a token signing key: {reason}")
 }
 
 #[cfg(test)]

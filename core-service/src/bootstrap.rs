@@ -78,9 +78,10 @@ async fn prepare(config: &Config, again: bool) -> Result<Bootstrapped, StartErro
     let enabled = existing.iter().find(|client| client.disabled_at.is_none());
     if let Some(operator) = enabled.or(existing.first()) {
         if !again {
-            return Err(StartError::AlreadyBootstrapped {
-                api_key: operator.api_key.clone(),
-            });
+            return Err(StartError::Misconfigured(format!(
+                "this platform has been set up already, with the operator's client {}: use its secret, or create further clients for operators and dispatchers with core-service bootstrap --again if that secret is lost",
+                operator.api_key
+            )));
         }
         let existing: Vec<_> = existing.iter().map(|client| &*client.api_key).collect();
         tracing::warn!(

@@ -310,7 +310,12 @@ impl Config {
         let url = match (&self.database_url, &self.database_url_file) {
             (Some(url), _) => url.expose().clone(),
             (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-            (None, None) => return Err(StartError::NoDatabase),
+            (None, None) => {
+                return Err(StartError::Misconfigured(
+                    "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file"
+                        .to_owned(),
+                ));
+            }
         };
         self.database_server_verification.check(&url)?;
         Ok(url)

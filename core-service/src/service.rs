@@ -98,7 +98,9 @@ impl CoreService {
         })?;
         let tls = config.tls.open()?;
         if tls.is_none() && !addr.ip().is_loopback() && !config.allow_plaintext {
-            return Err(StartError::Plaintext { addr });
+            return Err(StartError::Misconfigured(format!(
+                "gRPC on {addr} would send tokens and secrets unencrypted: serve it over TLS (core-service has --tls-certificate and --tls-key, delivery has --grpc-tls-certificate and --grpc-tls-key), listen on a loopback address, or set --allow-plaintext"
+            )));
         }
         let health = HealthListener::bind(config.health_listen)?;
         let mut resources = startup::open(&config, clock).await?;

@@ -47,7 +47,8 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
             .map_err(StartError::Leases)?;
     }
     let mut upstreams = Vec::new();
-    let router = config.router.open(&mut upstreams)?;
+    let router = config.router.open(&mut upstreams);
+    let router = router.map_err(StartError::Router)?;
     let key_ring = KeyRing::open(
         Arc::clone(&storage),
         Arc::clone(&secret_box),
@@ -138,7 +139,15 @@ pub(crate) async fn open_secret_box(
 /// The error of the file for a database with encrypted secrets.
 pub(crate) fn unusable_master_key(error: master_keys::Error, all_in_one: bool) -> StartError {
     match error {
-        master_keys::Error::Missing { path } => StartError::NoMasterKey { path, all_in_one },
+        master_keys::Error::Missing { path } => StartError::Misconfigured(format!(
+            "this database has a master key, but {} does not exist: restore it from your backup, or name the right {}",
+            path.display(),
+            if all_in_one {
+                "data directory with --data-dir"
+            } else {
+                "file with --master-key-file"
+            }
+        )),
         error => error.into(),
     }
 }
@@ -160,18 +169,28 @@ pub(crate) async fn require_keys(
         .chain(webhook_secrets.iter().map(Vec::as_slice))
         .filter_map(KeyId::of_ciphertext)
         .collect();
-    let path = || config.master_key_file.clone();
-    match used.iter().find(|id| !present.contains(id)) {
-        None => Ok(()),
-        Some(_) if used.iter().all(|id| !present.contains(id)) => Err(StartError::WrongMasterKey {
-            path: path(),
-            all_in_one: config.all_in_one,
-        }),
-        Some(id) => Err(StartError::IncompleteMasterKeys {
-            path: path(),
-            id: *id,
-        }),
-    }
+    let path = config.master_key_file.display();
+    let Some(id) = used.iter().find(|id| !present.contains(id)) else {
+        return Ok(());
+    };
+    Err(StartError::Misconfigured(
+        if used.iter().any(|id| present.contains(id)) {
+            format!(
+                "secrets of this database are encrypted with the master key {id}, which {path} does not contain: add its line to that file, from {path}.removed, another core's file or a backup"
+            )
+        } else {
+            let remedy = if config.all_in_one {
+                format!(
+                    "put its own into that file, from a backup or {path}.removed, or name the right data directory with --data-dir"
+                )
+            } else {
+                "name the right file with --master-key-file".to_owned()
+            };
+            format!(
+                "this database belongs to another master key than {path}: {remedy}, or the database that belongs to this key"
+            )
+        },
+    ))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use process::clock::Clock;
 use storage::{Storage, signing_keys::StoredSigningKey};
 
 use crate::{
-    access_token::{KeyError, SigningKey, SigningKeySet},
+    access_token::{SigningKey, SigningKeySet},
     error::Error,
     secret_box::{Purpose, SecretBox},
 };
@@ -115,9 +115,9 @@ pub(crate) async fn read_or_create(
 }
 
 fn generate(secret_box: &SecretBox, now: Timestamp) -> Result<StoredSigningKey, Error> {
-    let private_key = SigningKey::generate().map_err(bug)?;
+    let private_key = SigningKey::generate().map_err(Error::Bug)?;
     let id = SigningKey::from_pkcs8(&private_key)
-        .map_err(bug)?
+        .map_err(Error::Bug)?
         .id()
         .to_owned();
     Ok(StoredSigningKey {
@@ -146,16 +146,11 @@ async fn read(
                 stored.id.as_bytes(),
                 &stored.encrypted_private_key,
             )?;
-            let key = SigningKey::from_pkcs8(&private_key).map_err(bug)?;
+            let key = SigningKey::from_pkcs8(&private_key).map_err(Error::Bug)?;
             Ok((key, lifecycle))
         })
         .collect::<Result<_, Error>>()?;
     Ok((!keys.is_empty()).then(|| SigningKeySet::new(keys, issuer.to_owned())))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn bug(error: KeyError) -> Error {
-    Error::Bug(error.to_string())
 }
 
 #[cfg(test)]

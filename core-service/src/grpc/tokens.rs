@@ -67,7 +67,7 @@ impl proto::tokens_server::Tokens for Tokens {
             .fresh_keys()
             .await?
             .sign((&client, secret), &scopes, now, self.lifetime)
-            .map_err(|error| Error::Bug(error.to_string()))?;
+            .map_err(Error::Bug)?;
         Ok(Response::new(token))
     }
 

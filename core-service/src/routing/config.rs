@@ -7,11 +7,7 @@ use process::{number, redacted::Redacted};
 use upstream::Monitor;
 use url::Url;
 
-use super::{
-    Router,
-    fallback::Fallback,
-    osrm::{Osrm, OsrmError},
-};
+use super::{Router, fallback::Fallback, osrm::Osrm};
 
 /// Settings of the router.
 #[derive(Args, Clone, Debug)]
@@ -67,7 +63,7 @@ pub struct RouterConfig {
 
 impl RouterConfig {
     /// A client of the configured OSRM server, if there is one.
-    pub(crate) fn osrm(&self) -> Result<Option<Osrm>, OsrmError> {
+    pub(crate) fn osrm(&self) -> anyhow::Result<Option<Osrm>> {
         let concurrency = usize::from(self.osrm_concurrency);
         let osrm = self.osrm_url.as_ref().map(|url| {
             let url = url.expose();
@@ -77,7 +73,7 @@ impl RouterConfig {
     }
 
     /// Creates the configured router. Adds the monitor of its HTTP client, if it has one.
-    pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> Result<Router, OsrmError> {
+    pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> anyhow::Result<Router> {
         let osrm = self.osrm()?;
         upstreams.extend(osrm.as_ref().map(Osrm::monitor));
         Ok(Router {

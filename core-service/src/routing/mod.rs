@@ -11,7 +11,7 @@ use domain::{address::LatLng, delivery::Route};
 pub use config::RouterConfig;
 pub(crate) use error::Error;
 pub use fallback::Fallback;
-pub(crate) use osrm::{Osrm, OsrmError};
+pub(crate) use osrm::Osrm;
 
 /// Computes routes.
 pub(crate) struct Router {

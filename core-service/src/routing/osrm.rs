@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Context as _, ensure};
 use domain::{
     address::LatLng,
     delivery::{DistanceSource, Route},
@@ -27,16 +28,6 @@ const CACHE_CAPACITY: u64 = 100_000;
 /// Routes change with the map.
 const TIME_TO_LIVE: Duration = Duration::from_hours(24);
 
-#[derive(Debug, thiserror::Error)]
-pub enum OsrmError {
-    #[error("{0} is not a URL of an OSRM server: use a URL such as http://127.0.0.1:5000")]
-    Url(Url),
-    #[error("{0:?} is not a profile: use letters, digits, - and _")]
-    Profile(String),
-    #[error("cannot set up TLS")]
-    Tls(#[from] rustls::Error),
-}
-
 impl Osrm {
     /// Creates a client. The path of the base URL is a prefix of all request paths.
     pub(crate) fn new(
@@ -44,19 +35,21 @@ impl Osrm {
         profile: &str,
         timeout: Duration,
         concurrency: usize,
-    ) -> Result<Self, OsrmError> {
+    ) -> anyhow::Result<Self> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if profile.is_empty() || !profile.chars().all(is_plain) {
-            return Err(OsrmError::Profile(profile.to_owned()));
-        }
+        ensure!(
+            !profile.is_empty() && profile.chars().all(is_plain),
+            "{profile:?} is not a profile: use letters, digits, - and _"
+        );
         let mut base = base_url.clone();
         let is_http = matches!(base.scheme(), "http" | "https");
         let extended = base.path_segments_mut().map(|mut segments| {
             segments.pop_if_empty().extend(["route", "v1", profile, ""]);
         });
-        if extended.is_err() || !is_http || base.query().is_some() {
-            return Err(OsrmError::Url(base_url.clone()));
-        }
+        ensure!(
+            extended.is_ok() && is_http && base.query().is_none(),
+            "{base_url} is not a URL of an OSRM server: use a URL such as http://127.0.0.1:5000"
+        );
         base.set_fragment(None);
         let limits = Limits {
             timeout,
@@ -64,7 +57,7 @@ impl Osrm {
             max_response_bytes: MAX_RESPONSE_BYTES,
         };
         Ok(Self {
-            client: Client::new("osrm", limits)?,
+            client: Client::new("osrm", limits).context("cannot set up TLS")?,
             base,
             cache: moka::sync::Cache::builder()
                 .max_capacity(CACHE_CAPACITY)
