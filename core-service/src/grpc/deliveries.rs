@@ -19,7 +19,7 @@ use super::{
     freshness::Freshness,
     idempotency::Idempotency,
     lookup, messages,
-    notifications::{Outbox, PendingDispatch},
+    notifications::{PendingDispatch, Streams},
     pages,
     quotes::{self, QuoteUse},
 };
@@ -32,7 +32,7 @@ pub(super) struct Deliveries {
     pub(super) clock: Clock,
     pub(super) idempotency: Arc<Idempotency>,
     pub(super) creator: DeliveryCreator,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) streams: Arc<Streams>,
     pub(super) metrics: Metrics,
 }
 
@@ -175,7 +175,7 @@ impl Deliveries {
     /// None if the delivery does not exist.
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
-        let outbox = Arc::clone(&self.outbox);
+        let streams = Arc::clone(&self.streams);
         let (delivery, pending_dispatch, is_changed) = self
             .storage
             .write(move |transaction| async move {
@@ -195,7 +195,7 @@ impl Deliveries {
                     slot_bookings::release(&transaction, store_id, booking).await?;
                 }
                 let changes = storage::deliveries::cancellation(&delivery)?;
-                let pending_dispatch = outbox
+                let pending_dispatch = streams
                     .enqueue(&transaction, (store_id, id), changes, &[event], now)
                     .await?;
                 Ok((Some(delivery), pending_dispatch, true))
@@ -204,7 +204,7 @@ impl Deliveries {
         if is_changed {
             self.metrics.deliveries_cancelled.inc();
         }
-        self.outbox.dispatch(pending_dispatch);
+        self.streams.dispatch(pending_dispatch);
         Ok(delivery)
     }
 }

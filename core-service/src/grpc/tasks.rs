@@ -13,7 +13,7 @@ use process::clock::Clock;
 use proto::iri::Collection;
 use tonic::{Request, Response, Status};
 
-use super::{caller::Caller, lookup, messages, notifications::Outbox};
+use super::{caller::Caller, lookup, messages, notifications::Streams};
 
 use storage::{Changes, Storage};
 
@@ -22,7 +22,7 @@ use crate::{error::Error, metrics::Metrics};
 pub(super) struct Tasks {
     pub(super) storage: Arc<Storage>,
     pub(super) clock: Clock,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) streams: Arc<Streams>,
     pub(super) metrics: Metrics,
 }
 
@@ -72,7 +72,7 @@ impl Tasks {
         task_id: TaskId,
     ) -> Result<Task, Error> {
         let now = self.clock.now();
-        let outbox = Arc::clone(&self.outbox);
+        let streams = Arc::clone(&self.streams);
         let (task, pending_dispatch, is_changed, is_completed) = self
             .storage
             .write(move |transaction| async move {
@@ -100,7 +100,7 @@ impl Tasks {
                 };
                 let task = task.clone();
                 let delivery_key = (store_id, delivery_id);
-                let pending_dispatch = outbox
+                let pending_dispatch = streams
                     .enqueue(&transaction, delivery_key, changes, &events, now)
                     .await?;
                 Ok::<_, Error>((task, pending_dispatch, is_to_do, is_completed))
@@ -112,7 +112,7 @@ impl Tasks {
                 self.metrics.deliveries_completed.inc();
             }
         }
-        self.outbox.dispatch(pending_dispatch);
+        self.streams.dispatch(pending_dispatch);
         Ok(task)
     }
 

@@ -28,7 +28,7 @@ use super::{
     events::{self, EventFeed, Events, Sequencer},
     idempotency::Idempotency,
     master_keys::MasterKeys,
-    notifications::{Notifications, Outbox, Queue, StreamServer, Streams, TestSends},
+    notifications::{Notifications, Queue, StreamServer, Streams, TestSends},
     personal_data::PersonalData,
     planning::Planner,
     price_lists::PriceLists,
@@ -79,7 +79,6 @@ pub(crate) fn wire(
         upstreams: _,
     } = resources;
     let platform = &config.platform;
-    let events_written = watch::Sender::new(());
     let events_sequenced = watch::Sender::new(());
 
     let authenticator = Arc::new(Authenticator::new(
@@ -115,10 +114,6 @@ pub(crate) fn wire(
 
     let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
-    let outbox = Arc::new(Outbox {
-        streams: Arc::clone(&streams),
-        events_written: events_written.clone(),
-    });
     let queue = Arc::new(Queue {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
@@ -126,7 +121,6 @@ pub(crate) fn wire(
         streams: Arc::clone(&streams),
         disable_after: config.webhooks.disable_after(),
         metrics: metrics.clone(),
-        events_written: events_written.clone(),
     });
     let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
     let stream_server = Arc::new(StreamServer {
@@ -141,7 +135,7 @@ pub(crate) fn wire(
 
     let sequencer = Sequencer {
         storage: Arc::clone(&storage),
-        events_written,
+        events_written: streams.events_written.clone(),
         events_sequenced: events_sequenced.clone(),
         sequenced: metrics.events_sequenced.clone(),
     };
@@ -190,7 +184,7 @@ pub(crate) fn wire(
         clock: clock.clone(),
         idempotency: Arc::clone(&idempotency),
         creator,
-        outbox: Arc::clone(&outbox),
+        streams: Arc::clone(&streams),
         metrics: metrics.clone(),
     };
     let events = Events {
@@ -249,7 +243,7 @@ pub(crate) fn wire(
     let tasks = Tasks {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        outbox: Arc::clone(&outbox),
+        streams: Arc::clone(&streams),
         metrics: metrics.clone(),
     };
     let time_slots = TimeSlots {

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
 use storage::{fixture, notifications::ClaimedNotification, webhooks::Target};
 use tempfile::TempDir;
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -34,7 +34,6 @@ pub(super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
         streams: Arc::new(streams),
         disable_after: SignedDuration::from_hours(1),
         metrics: Metrics::new(),
-        events_written: watch::Sender::new(()),
     };
     (directory, Arc::new(queue), unsent_leases)
 }

@@ -1,22 +1,19 @@
 //! The outbox: notifications are enqueued in the transaction of their event, and dispatched after
 //! its commit.
 
-use std::sync::Arc;
-
 use domain::{
     event::EventName,
     id::{DeliveryId, StoreId},
     scheduling::LEASE_DURATION,
 };
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 use super::streams::{Reservation, Streams};
 use storage::{Changes, Session};
 
 use crate::error::Error;
 
-/// What a transaction enqueued, to be passed to [`Outbox::dispatch`] after the commit. Dropping it
+/// What a transaction enqueued, to be passed to [`Streams::dispatch`] after the commit. Dropping it
 /// delays notifications but loses none.
 #[derive(Debug, Default)]
 pub(in crate::grpc) struct PendingDispatch {
@@ -24,14 +21,7 @@ pub(in crate::grpc) struct PendingDispatch {
     is_any_pending: bool,
 }
 
-/// Enqueues and dispatches the notifications of deliveries.
-pub(in crate::grpc) struct Outbox {
-    pub(in crate::grpc) streams: Arc<Streams>,
-    /// Signalled when events are written that have no number yet.
-    pub(in crate::grpc) events_written: watch::Sender<()>,
-}
-
-impl Outbox {
+impl Streams {
     /// Changes a delivery, writes its events and enqueues their notifications: pre-leased to a stream
     /// of this process if one has capacity and the webhook is proven and without a backlog, else
     /// pending.
@@ -51,7 +41,7 @@ impl Outbox {
         }
         let reservations: Vec<_> = notifications
             .iter()
-            .map(|notification| self.streams.reserve(notification))
+            .map(|notification| self.reserve(notification))
             .collect();
         let notifications: Vec<_> = notifications
             .into_iter()
@@ -80,7 +70,7 @@ impl Outbox {
             reservation.send();
         }
         if pending.is_any_pending {
-            self.streams.wake();
+            self.wake();
         }
     }
 }
@@ -93,14 +83,10 @@ mod tests {
     fn only_pending_notifications_wake_the_streams() {
         for is_any_pending in [true, false] {
             let (streams, _unsent_leases) = Streams::new();
-            let outbox = Outbox {
-                streams: Arc::new(streams),
-                events_written: watch::Sender::new(()),
-            };
-            let notifications_ready = outbox.streams.notifications_ready.subscribe();
-            let events_written = outbox.events_written.subscribe();
+            let notifications_ready = streams.notifications_ready.subscribe();
+            let events_written = streams.events_written.subscribe();
 
-            outbox.dispatch(PendingDispatch {
+            streams.dispatch(PendingDispatch {
                 reservations: Vec::new(),
                 is_any_pending,
             });

@@ -133,7 +133,7 @@ impl Queue {
             );
         }
         if !webhooks.is_empty() {
-            self.events_written.send_replace(());
+            self.streams.events_written.send_replace(());
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use process::clock::Clock;
 use storage::Storage;
-use tokio::sync::watch;
 
 use super::streams::Streams;
 use crate::{metrics::Metrics, secret_box::SecretBox};
@@ -21,6 +20,4 @@ pub(in crate::grpc) struct Queue {
     /// After how long a failing webhook is disabled.
     pub(in crate::grpc) disable_after: SignedDuration,
     pub(in crate::grpc) metrics: Metrics,
-    /// Signalled when events are written that have no number yet.
-    pub(in crate::grpc) events_written: watch::Sender<()>,
 }

@@ -37,6 +37,8 @@ pub(in crate::grpc) struct Streams {
     unsent_leases: mpsc::UnboundedSender<Lease>,
     /// Signalled when notifications become claimable.
     pub(super) notifications_ready: watch::Sender<()>,
+    /// Signalled when events are written that have no number yet.
+    pub(in crate::grpc) events_written: watch::Sender<()>,
 }
 
 /// Pre-leased notifications that were not sent: their leases are to be released.
@@ -83,6 +85,7 @@ impl Streams {
             open: Mutex::default(),
             unsent_leases,
             notifications_ready: watch::Sender::new(()),
+            events_written: watch::Sender::new(()),
         };
         (streams, receiver)
     }
