@@ -12,7 +12,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
 use sea_orm::{
-    ConnectionTrait, DbBackend,
+    ConnectionTrait, DbBackend, Value,
     sea_query::{Expr, SimpleExpr},
 };
 
@@ -26,6 +26,21 @@ pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> Simp
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     Expr::cust(format!("{NOW_ON_POSTGRES} + {microseconds}"))
+}
+
+/// Like [`expiry`], for a statement in text: with a parameter, and the value of that.
+pub(super) fn expiry_sql(
+    connection: &impl ConnectionTrait,
+    lease: Duration,
+    parameter: &str,
+) -> (String, Value) {
+    if connection.get_database_backend() == DbBackend::Sqlite {
+        let expiry = StoredInstant::from(after(*START, lease, Instant::now()));
+        return (parameter.to_owned(), expiry.into());
+    }
+    let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
+    let expiry = format!("{NOW_ON_POSTGRES} + {parameter}");
+    (expiry, microseconds.into())
 }
 
 /// Now, by the clock of `PostgreSQL`.

@@ -3,25 +3,11 @@
 use std::collections::HashMap;
 
 use domain::{id::WebhookId, scheduling::ReceiverHealth};
-use jiff::Timestamp;
-use sea_orm::{
-    ColumnTrait, Condition, Order,
-    sea_query::{Alias, Expr, Query, SelectStatement, UnionType},
-};
-use uuid::Uuid;
+use sea_orm::Value;
 
-use super::{
-    eligibility::{EligibleWebhook, is_within_in_flight_window},
-    queue::subquery,
-    state::{is_leased, is_pending, of_webhook},
-};
-use crate::{
-    ConnectionTrait, Error,
-    entity::{
-        instant::Instant,
-        notification::{Column, Entity},
-    },
-};
+use super::eligibility::{EligibleWebhook, LEASE_LEFT_AFTER_WINDOW};
+use crate::prelude::*;
+use crate::{entity::instant::Instant, lease_clock};
 
 /// The due notifications of one webhook.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +18,8 @@ pub(super) struct DueBatch {
     pub(super) in_flight: u32,
 }
 
-/// The due notifications of eligible webhooks, up to the limit of each. The map omits webhooks
-/// without due notifications.
+/// The due notifications of eligible webhooks, of which there is at least one, up to the limit of each.
+/// The map omits webhooks without due notifications.
 pub(super) async fn due_batches(
     connection: &impl ConnectionTrait,
     limits: Vec<(&EligibleWebhook, u32)>,
@@ -44,18 +30,37 @@ pub(super) async fn due_batches(
     let last = limits.last().map(|(webhook, _)| (*webhook, 0));
     let missing = limits.len().next_power_of_two() - limits.len();
     let padding = last.into_iter().cycle().take(missing);
-    let mut selects = limits
-        .into_iter()
-        .chain(padding)
-        .enumerate()
-        .map(|(index, (webhook, limit))| select_due(connection, index, webhook, limit, now));
-    let Some(mut union) = selects.next() else {
-        return Ok(HashMap::new());
-    };
-    union.unions(selects.map(|select| (UnionType::All, select)));
-    let rows = connection.query_all(&union).await?;
+    let (end_of_window, window) =
+        lease_clock::expiry_sql(connection, LEASE_LEFT_AFTER_WINDOW, "$2");
+    let mut values = vec![Instant::from(now).into(), window];
+    let mut selects = Vec::new();
+    for (webhook, limit) in limits.into_iter().chain(padding) {
+        let (store_id, webhook_id) = webhook.target.key();
+        let counts_all = webhook.receiver_health != ReceiverHealth::Healthy;
+        let parameters: [Value; 4] = [
+            store_id.0.into(),
+            webhook_id.0.into(),
+            counts_all.into(),
+            i64::from(limit).into(),
+        ];
+        let number = values.len() + 1;
+        let of_webhook = format!("store_id = ${number} AND webhook_id = ${}", number + 1);
+        selects.push(format!(
+            "SELECT id, webhook_id, (
+                SELECT COUNT(*) FROM notifications WHERE {of_webhook} AND state = 'leased'
+                    AND (${} OR lease_expires_at > {end_of_window})
+            ) FROM (
+                SELECT id, webhook_id FROM notifications
+                WHERE {of_webhook} AND state = 'pending' AND due_at <= $1
+                ORDER BY due_at LIMIT ${}
+            ) AS due_{number}",
+            number + 2,
+            number + 3
+        ));
+        values.extend(parameters);
+    }
     let mut batches: HashMap<_, DueBatch> = HashMap::new();
-    for row in rows {
+    for row in rows::query(connection, &selects.join(" UNION ALL "), values).await? {
         let webhook_id = WebhookId(row.try_get_by_index(1)?);
         let batch = batches.entry(webhook_id).or_default();
         batch.ids.push(row.try_get_by_index(0)?);
@@ -63,44 +68,4 @@ pub(super) async fn due_batches(
         batch.in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
     }
     Ok(batches)
-}
-
-fn select_due(
-    connection: &impl ConnectionTrait,
-    index: usize,
-    webhook: &EligibleWebhook,
-    limit: u32,
-    now: Timestamp,
-) -> SelectStatement {
-    let notifications_of_webhook = || {
-        let mut select = Query::select();
-        select
-            .from(Entity)
-            .cond_where(of_webhook(webhook.target.key()));
-        select
-    };
-    let mut earliest_due = notifications_of_webhook();
-    earliest_due
-        .columns([Column::Id, Column::WebhookId])
-        .cond_where(is_pending())
-        .and_where(Column::DueAt.lte(Instant::from(now)))
-        .order_by(Column::DueAt, Order::Asc)
-        .limit(limit.into());
-    let mut in_flight = notifications_of_webhook();
-    // A parameter, so that the statement's text is the same for every receiver health.
-    let counts_all = Expr::value(webhook.receiver_health != ReceiverHealth::Healthy);
-    in_flight
-        .expr(Expr::cust("COUNT(*)"))
-        .cond_where(is_leased())
-        .cond_where(
-            Condition::any()
-                .add(counts_all)
-                .add(is_within_in_flight_window(connection)),
-        );
-    let mut select = Query::select();
-    select
-        .columns([Column::Id, Column::WebhookId])
-        .expr(subquery(in_flight))
-        .from_subquery(earliest_due, Alias::new(format!("due_{index}")));
-    select
 }

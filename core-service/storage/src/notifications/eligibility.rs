@@ -180,10 +180,11 @@ fn is_due(connection: &impl ConnectionTrait, now: Timestamp) -> Condition {
 /// The number of notifications in flight of the webhook in the outer statement. If its receiver is
 /// healthy, a lease past the in-flight window does not count: its dispatcher has died.
 fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
+    let end_of_window = lease_clock::expiry(connection, LEASE_LEFT_AFTER_WINDOW);
     let is_counted = Condition::any()
         .add(Column::ReceiverHealth.is_null())
         .add(Column::ReceiverHealth.ne("healthy"))
-        .add(is_within_in_flight_window(connection));
+        .add(Expr::col(notification::Column::LeaseExpiresAt).gt(end_of_window));
     let mut count = Query::select();
     count
         .expr(Expr::cust("COUNT(*)"))
@@ -192,10 +193,4 @@ fn in_flight(connection: &impl ConnectionTrait) -> SimpleExpr {
         .cond_where(is_leased())
         .cond_where(is_counted);
     subquery(count)
-}
-
-/// Whether a leased notification is within the in-flight window.
-pub(super) fn is_within_in_flight_window(connection: &impl ConnectionTrait) -> SimpleExpr {
-    let end_of_window = lease_clock::expiry(connection, LEASE_LEFT_AFTER_WINDOW);
-    Expr::col(notification::Column::LeaseExpiresAt).gt(end_of_window)
 }

@@ -46,9 +46,9 @@ pub(crate) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
     let paused_until: SimpleExpr = CaseStatement::new()
         .case(
             webhook::Column::ReceiverHealth.is_null(),
-            pause_end(SignedDuration::ZERO),
+            Expr::cust(pause_end(SignedDuration::ZERO)),
         )
-        .finally(pause_end(PAUSE_EXTENSION))
+        .finally(Expr::cust(pause_end(PAUSE_EXTENSION)))
         .into();
     let is_occupied = Condition::any()
         .add(Expr::col(Column::InFlightUntil).gt(lease_clock::now(connection)))
@@ -66,7 +66,7 @@ pub(crate) fn is_free(connection: &impl ConnectionTrait, now: Timestamp) -> Simp
 
 /// When the pause of a host ends, by its number of failures. `extension` is added to every pause that
 /// is not zero.
-fn pause_end(extension: SignedDuration) -> SimpleExpr {
+fn pause_end(extension: SignedDuration) -> String {
     let microseconds = |seconds: i64| match seconds {
         0 => 0,
         seconds => (SignedDuration::from_secs(seconds) + extension).as_micros(),
@@ -77,10 +77,10 @@ fn pause_end(extension: SignedDuration) -> SimpleExpr {
         .map(|(failures, pause)| format!("WHEN {failures} THEN {pause}"))
         .collect();
     let last = microseconds(PAUSES.last().copied().unwrap_or_default());
-    Expr::cust(format!(
+    format!(
         "(receiver_hosts.failed_at + CASE receiver_hosts.failures {} ELSE {last} END)",
         by_failures.join(" ")
-    ))
+    )
 }
 
 /// Occupies free hosts for a notification each, until its outcome or the end of its lease. Returns
@@ -94,33 +94,26 @@ pub(crate) async fn occupy(
     if hosts.is_empty() {
         return Ok(HashSet::new());
     }
-    let mut insert = Query::insert();
-    insert.into_table(Entity);
-    for (store_id, host) in hosts {
-        let lease_expiry = lease_clock::expiry(transaction, lease);
-        let row = [
-            (Column::StoreId, Expr::value(store_id.0)),
-            (Column::Host, Expr::value(host)),
-            (Column::InFlightUntil, lease_expiry),
-            (Column::Failures, Expr::value(0_i64)),
-            (Column::FailedAt, Expr::value(0_i64)),
-        ];
-        insert
-            .columns(row.iter().map(|(column, _)| *column))
-            .values_panic(row.map(|(_, value)| value));
-    }
-    let is_free = Condition::all()
-        .add(Expr::col((Entity, Column::InFlightUntil)).lte(lease_clock::now(transaction)))
-        .add(pause_end(SignedDuration::ZERO).lte(Instant::from(now)));
-    insert
-        .on_conflict(
-            OnConflict::columns([Column::StoreId, Column::Host])
-                .update_column(Column::InFlightUntil)
-                .action_cond_where(is_free)
-                .to_owned(),
-        )
-        .returning(Query::returning().columns([Column::StoreId, Column::Host]));
-    let rows = transaction.query_all(&insert).await?;
+    let (expiry, expires_at) = lease_clock::expiry_sql(transaction, lease, "$1");
+    let (now_of_leases, zero) = lease_clock::expiry_sql(transaction, Duration::ZERO, "$2");
+    let free_hosts: Vec<_> = (4..)
+        .step_by(2)
+        .take(hosts.len())
+        .map(|number| format!("(${number}, ${}, {expiry}, 0, 0)", number + 1))
+        .collect();
+    let insert = format!(
+        "INSERT INTO receiver_hosts (store_id, host, in_flight_until, failures, failed_at) VALUES {}
+        ON CONFLICT (store_id, host) DO UPDATE SET in_flight_until = excluded.in_flight_until
+        WHERE receiver_hosts.in_flight_until <= {now_of_leases} AND {} <= $3
+        RETURNING store_id, host",
+        free_hosts.join(", "),
+        pause_end(SignedDuration::ZERO)
+    );
+    let hosts = hosts
+        .into_iter()
+        .flat_map(|(store_id, host)| [store_id.0.into(), host.into()]);
+    let values = [expires_at, zero, Instant::from(now).into()];
+    let rows = rows::query(transaction, &insert, values.into_iter().chain(hosts)).await?;
     rows.iter()
         .map(|row| Ok((StoreId(row.try_get_by_index(0)?), row.try_get_by_index(1)?)))
         .collect()
