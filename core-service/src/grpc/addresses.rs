@@ -33,10 +33,10 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
     ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let country = self.country.clone();
-        let stats = import::run(self.gazetteer.path(), country, request.into_inner()).await?;
+        let stats = import::run(self.gazetteer.path(), country, request).await?;
 
         tracing::info!(%stats, "addresses imported");
         caller.audit("ImportAddresses", "addresses");
@@ -47,9 +47,8 @@ impl proto::addresses_server::Addresses for Addresses {
         &self,
         request: Request<proto::SearchAddressesRequest>,
     ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let mut violations = Violations::new();
         if request.text.trim().is_empty() {
             violations.add("text", "REQUIRED", "is required");

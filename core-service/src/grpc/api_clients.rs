@@ -35,9 +35,8 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::CreateApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let mut request = request.into_inner();
         let idempotency = request.idempotency.take();
         let request_key = self
             .idempotency
@@ -63,9 +62,9 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::ListApiClientsRequest>,
     ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let name = request.into_inner().store;
+        let name = request.store;
         let store_id = if name.is_empty() {
             None
         } else {
@@ -86,9 +85,8 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::DisableApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let call = ("DisableApiClient", &*request.name, request.idempotency);
         let now = self.clock.now();
         let disabled = self.change_client(&caller, call, None, move |client| {
@@ -102,9 +100,8 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::RotateApiClientSecretRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
             SignedDuration::from_secs(seconds.into())
         });
@@ -133,7 +130,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         &self,
         request: Request<proto::GetCurrentApiClientRequest>,
     ) -> Result<Response<proto::ApiClient>, Status> {
-        let caller = Caller::of(&request)?;
+        let (caller, _) = Caller::of(request)?;
 
         let client = storage::api_clients::find(self.storage.reader(), caller.id)
             .await

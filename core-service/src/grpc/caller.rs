@@ -29,17 +29,22 @@ pub(super) struct Caller {
 
 impl Caller {
     /// The caller of a request, whom [`Authentication`](super::authentication::Authentication)
-    /// has identified.
-    pub(super) fn of<T>(request: &Request<T>) -> Result<Arc<Self>, Error> {
-        let caller = request.extensions().get::<Arc<Self>>().cloned();
-        caller.ok_or(Error::Unauthenticated(Unauthenticated::NoToken))
+    /// has identified, and the message.
+    pub(super) fn of<T>(request: Request<T>) -> Result<(Arc<Self>, T), Error> {
+        let (_, mut extensions, message) = request.into_parts();
+        let caller = extensions.remove();
+        let caller = caller.ok_or(Error::Unauthenticated(Unauthenticated::NoToken))?;
+        Ok((caller, message))
     }
 
-    /// The caller of a request, whose token must have a scope.
-    pub(super) fn with_scope<T>(request: &Request<T>, scope: Scope) -> Result<Arc<Self>, Error> {
-        let caller = Self::of(request)?;
+    /// The caller of a request, whose token must have a scope, and the message.
+    pub(super) fn with_scope<T>(
+        request: Request<T>,
+        scope: Scope,
+    ) -> Result<(Arc<Self>, T), Error> {
+        let (caller, message) = Self::of(request)?;
         caller.require(scope)?;
-        Ok(caller)
+        Ok((caller, message))
     }
 
     /// A caller without scopes, for an operator's request on behalf of a store.

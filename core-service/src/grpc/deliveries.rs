@@ -42,10 +42,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CreateDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         caller.store()?;
 
-        let request = request.into_inner();
         let request_key =
             self.idempotency
                 .read_key(&caller, "CreateDelivery", request.idempotency)?;
@@ -62,10 +61,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::AssertDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let request = request.into_inner();
         let draft = (request.delivery, request.violations);
         let planned = self
             .creator
@@ -100,10 +98,10 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::GetDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let reader = self.storage.reader();
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
         let delivery = lookup::resource((Collection::Deliveries, &name), find).await?;
@@ -115,10 +113,9 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, mut request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let mut request = request.into_inner();
         let mut violations = messages::read_violations(std::mem::take(&mut request.violations));
         let size = pages::read_size(request.page_size, &mut violations);
         let start = pages::read_token(&request.page_token, &mut violations);
@@ -148,10 +145,10 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         &self,
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Result<Response<proto::Delivery>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let id = Collection::Deliveries.id(&name).map(DeliveryId);
         let delivery = match id {
             Some(id) => self.cancel(store.id, id).await?,

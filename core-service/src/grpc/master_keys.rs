@@ -47,9 +47,9 @@ impl proto::master_keys_server::MasterKeys for MasterKeys {
         &self,
         request: Request<proto::ReencryptSecretsRequest>,
     ) -> Result<Response<proto::ReencryptSecretsResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let page = Page::decode(&request.into_inner().page_token)?;
+        let page = Page::decode(&request.page_token)?;
         let mut ids = self.secret_box.key_ids().into_iter();
         let mut response = proto::ReencryptSecretsResponse {
             current_key: ids.next().map(|id| id.to_string()).unwrap_or_default(),

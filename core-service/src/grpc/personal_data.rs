@@ -43,9 +43,8 @@ impl proto::personal_data_server::PersonalData for PersonalData {
         &self,
         request: Request<proto::EraseDeliveriesRequest>,
     ) -> Result<Response<proto::EraseDeliveriesResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let (found, next) = self.find(&request).await?;
         if !request.dry_run && !found.is_empty() {
             for delivery in &found {

@@ -34,9 +34,8 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ApplyPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let store = (Collection::Stores, request.store.as_str());
         let request_key =
             self.idempotency
@@ -78,9 +77,9 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::CheckPriceListRequest>,
     ) -> Result<Response<proto::CheckPriceListResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let definition = request.into_inner().definition;
+        let definition = request.definition;
         let (_, zones) = self.definitions.zones(Freshness::Current).await?;
         let list = definitions::parse_price_list(&definition, &zones, None)
             .await?
@@ -95,9 +94,8 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::GetPriceListRequest>,
     ) -> Result<Response<proto::PriceList>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;
         let reader = self.storage.reader();
         let stored = match request.version {
@@ -122,9 +120,9 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ListPriceListsRequest>,
     ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = lookup::store(&self.storage, &request.into_inner().store).await?;
+        let store = lookup::store(&self.storage, &request.store).await?;
         let reader = self.storage.reader();
         let versions = storage::price_lists::list_versions(reader, store.id, MAX_LISTED)
             .await
@@ -148,9 +146,8 @@ impl proto::price_lists_server::PriceLists for PriceLists {
         &self,
         request: Request<proto::ExplainPriceRequest>,
     ) -> Result<Response<proto::PriceExplanation>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let store = lookup::store(&self.storage, &request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone());
         let delivery = request.delivery.map(|delivery| proto::DeliveryDraft {

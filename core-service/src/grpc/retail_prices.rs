@@ -33,10 +33,9 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let request = request.into_inner();
         let draft = (request.delivery, request.violations);
         let planned = self
             .planner
@@ -87,10 +86,10 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
         &self,
         request: Request<proto::GetRetailPriceRequest>,
     ) -> Result<Response<proto::RetailPrice>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let retail_price = self
             .quotes
             .read(store.id, &name)

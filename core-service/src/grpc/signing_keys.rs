@@ -33,9 +33,9 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::RotateSigningKeyRequest>,
     ) -> Result<Response<proto::SigningKey>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let idempotency = request.into_inner().idempotency;
+        let idempotency = request.idempotency;
         let request_key = self
             .idempotency
             .read_key(&caller, "RotateSigningKey", idempotency)?;
@@ -70,9 +70,8 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::RevokeSigningKeysRequest>,
     ) -> Result<Response<proto::RevokeSigningKeysResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let revoked = revoked(request.keys)?;
         let request_key =
             self.idempotency
@@ -99,7 +98,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
         &self,
         request: Request<proto::ListSigningKeysRequest>,
     ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        Caller::with_scope(request, Scope::Admin)?;
 
         let now = self.clock.now();
         let stored = storage::signing_keys::list(self.storage.reader())

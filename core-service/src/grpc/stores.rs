@@ -94,9 +94,8 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::CreateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let request_key = self
             .idempotency
             .read_key(&caller, "CreateStore", request.idempotency)?;
@@ -140,8 +139,8 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::GetStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = Caller::of(&request)?;
-        let name = request.into_inner().name;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
 
         let store = if caller.has(Scope::Admin) {
             lookup::store(&self.storage, &name).await?
@@ -171,7 +170,7 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::ListStoresRequest>,
     ) -> Result<Response<proto::ListStoresResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        Caller::with_scope(request, Scope::Admin)?;
 
         let stores = storage::stores::list(self.storage.reader())
             .await
@@ -185,9 +184,8 @@ impl proto::stores_server::Stores for Stores {
         &self,
         request: Request<proto::UpdateStoreRequest>,
     ) -> Result<Response<proto::Store>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let mut request = request.into_inner();
         let store = (Collection::Stores, request.name.as_str());
         let idempotency = request.idempotency.take();
         let request_key =

@@ -32,8 +32,8 @@ impl proto::tasks_server::Tasks for Tasks {
         &self,
         request: Request<proto::GetTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        let caller = Caller::of(&request)?;
-        let name = request.into_inner().name;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
 
         let reply = if caller.has(Scope::TasksAll) {
             let (store, task) = self.find_any_task(&name).await?;
@@ -51,9 +51,9 @@ impl proto::tasks_server::Tasks for Tasks {
         &self,
         request: Request<proto::CompleteTaskRequest>,
     ) -> Result<Response<proto::Task>, Status> {
-        Caller::with_scope(&request, Scope::TasksAll)?;
+        let (_, request) = Caller::with_scope(request, Scope::TasksAll)?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let (store, mut task) = self.find_any_task(&name).await?;
         if task.state == TaskState::Todo {
             task = self.complete(store.id, task.delivery_id, task.id).await?;

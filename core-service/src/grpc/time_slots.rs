@@ -45,10 +45,9 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
     ) -> Result<Response<proto::ListTimeSlotChoicesResponse>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let request = request.into_inner();
         let not_found = || {
             Error::NotFound(if request.name.is_empty() {
                 "time slot of the store".to_owned()
@@ -87,9 +86,8 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::ApplyTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let store = (Collection::Stores, request.store.as_str());
         let request_key =
             self.idempotency
@@ -130,9 +128,9 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::CheckTimeSlotRequest>,
     ) -> Result<Response<proto::CheckTimeSlotResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let definition = request.into_inner().definition;
+        let definition = request.definition;
         TimeSlot::parse(&definition, self.country.as_str()).map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckTimeSlotResponse {}))
@@ -142,8 +140,8 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::GetDefaultTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = Caller::of(&request)?;
-        let name = request.into_inner().store;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.store;
         let not_found = || Error::NotFound(format!("{name}/time_slot"));
         let store = if caller.has(Scope::Admin) {
             lookup::store(&self.storage, &name).await?
@@ -170,10 +168,10 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         &self,
         request: Request<proto::GetTimeSlotRequest>,
     ) -> Result<Response<proto::TimeSlot>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Deliveries)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let reader = self.storage.reader();
         let find = |id| storage::time_slots::find(reader, store.id, TimeSlotId(id));
         let stored = lookup::resource((Collection::TimeSlots, &name), find).await?;

@@ -33,9 +33,8 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::ApplyZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        let caller = Caller::with_scope(&request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request = request.into_inner();
         let request_key = self
             .idempotency
             .read_key(&caller, "ApplyZones", request.idempotency)?;
@@ -72,9 +71,9 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::CheckZonesRequest>,
     ) -> Result<Response<proto::CheckZonesResponse>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let zones = parse(&request.into_inner().definition)?;
+        let zones = parse(&request.definition)?;
 
         Ok(Response::new(proto::CheckZonesResponse {
             zones: zones.iter().map(message).collect(),
@@ -85,12 +84,12 @@ impl proto::zones_server::Zones for Zones {
         &self,
         request: Request<proto::GetZonesRequest>,
     ) -> Result<Response<proto::ZoneSet>, Status> {
-        Caller::with_scope(&request, Scope::Admin)?;
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let found = storage::zones::find_current(self.storage.reader())
             .await
             .map_err(Error::from)?;
-        let found = match (found, request.into_inner().display_name) {
+        let found = match (found, request.display_name) {
             (None, None) => return Ok(Response::new(proto::ZoneSet::default())),
             (Some(all), None) => all,
             (Some(all), Some(name)) if all.zones.has(&name) => StoredZones {

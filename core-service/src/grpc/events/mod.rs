@@ -42,8 +42,8 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::ListEventsRequest>,
     ) -> Result<Response<proto::ListEventsResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        let page = list::list(&self.storage, &caller, request.into_inner()).await?;
+        let (caller, request) = Caller::of(request)?;
+        let page = list::list(&self.storage, &caller, request).await?;
         Ok(Response::new(page))
     }
 
@@ -51,8 +51,8 @@ impl proto::events_server::Events for Events {
         &self,
         request: Request<proto::GetEventRequest>,
     ) -> Result<Response<proto::Event>, Status> {
-        let caller = Caller::of(&request)?;
-        let event = list::get(&self.storage, &caller, request.into_inner().name).await?;
+        let (caller, request) = Caller::of(request)?;
+        let event = list::get(&self.storage, &caller, request.name).await?;
         Ok(Response::new(event))
     }
 

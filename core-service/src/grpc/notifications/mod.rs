@@ -85,12 +85,11 @@ impl proto::notifications_server::Notifications for Notifications {
         &self,
         request: Request<proto::ReportOutcomesRequest>,
     ) -> Result<Reply<proto::ReportOutcomesResponse>, Status> {
-        Caller::of(&request)?.require(Scope::Notifications)?;
+        let (_, request) = Caller::with_scope(request, Scope::Notifications)?;
         let stream_server = Arc::clone(&self.stream_server);
         // Runs to its end even if the call is cancelled: its transaction claims notifications,
         // which must be sent.
-        let recording =
-            Origin::current().run(async move { stream_server.report(request.into_inner()).await });
+        let recording = Origin::current().run(async move { stream_server.report(request).await });
         let recording = self.task_tracker.spawn(recording);
         let recorded = recording
             .await

@@ -45,17 +45,17 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::CreateWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
-        Ok(self.create(&caller, request.into_inner()).await?)
+        let (caller, request) = Caller::of(request)?;
+        Ok(self.create(&caller, request).await?)
     }
 
     async fn get_webhook(
         &self,
         request: Request<proto::GetWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
+        let (caller, request) = Caller::of(request)?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let (webhook, store) = self.webhook_of(&caller, &name).await?;
 
         let now = self.clock.now();
@@ -66,10 +66,10 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ListWebhooksRequest>,
     ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
-        let caller = Caller::of(&request)?;
+        let (caller, request) = Caller::of(request)?;
 
         let reader = self.storage.reader();
-        let store_name = request.into_inner().store;
+        let store_name = request.store;
         let (webhooks, store) = if store_name.is_empty() {
             let store = caller.store()?;
             let owner = (store.id, caller.id);
@@ -95,9 +95,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::DeleteWebhookRequest>,
     ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
-        let caller = Caller::of(&request)?;
+        let (caller, request) = Caller::of(request)?;
 
-        let name = request.into_inner().name;
+        let name = request.name;
         let (webhook, _) = self.webhook_of(&caller, &name).await?;
         let (store_id, webhook_id, now) = (webhook.store_id, webhook.id, self.clock.now());
         let owner = (store_id, webhook.api_client_id);
@@ -140,8 +140,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::EnableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
-        let request = request.into_inner();
+        let (caller, request) = Caller::of(request)?;
         let call = ("EnableWebhook", &*request.name, request.idempotency);
         let reply = self.set_disabled(&caller, call, false).await?;
         caller.audit("EnableWebhook", &reply.get_ref().name);
@@ -152,8 +151,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::DisableWebhookRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
-        let request = request.into_inner();
+        let (caller, request) = Caller::of(request)?;
         let call = ("DisableWebhook", &*request.name, request.idempotency);
         let reply = self.set_disabled(&caller, call, true).await?;
         caller.audit("DisableWebhook", &reply.get_ref().name);
@@ -164,8 +162,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::RotateWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
-        let reply = self.rotate(&caller, request.into_inner()).await?;
+        let (caller, request) = Caller::of(request)?;
+        let reply = self.rotate(&caller, request).await?;
         caller.audit("RotateWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
@@ -174,8 +172,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ConfirmWebhookSecretRequest>,
     ) -> Result<Response<proto::Webhook>, Status> {
-        let caller = Caller::of(&request)?;
-        let reply = self.confirm(&caller, request.into_inner()).await?;
+        let (caller, request) = Caller::of(request)?;
+        let reply = self.confirm(&caller, request).await?;
         caller.audit("ConfirmWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
@@ -184,8 +182,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::TestWebhookRequest>,
     ) -> Result<Response<proto::WebhookTest>, Status> {
-        let caller = Caller::of(&request)?;
-        let name = request.into_inner().name;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
         let mut tested = self.test(&caller, &name).await?;
         if !caller.has(Scope::Admin) && merge_host_failures(&mut tested.failure) {
             NO_ADDRESS.clone_into(&mut tested.detail);
@@ -199,8 +197,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ListWebhookNotificationsRequest>,
     ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        let request = request.into_inner();
+        let (caller, request) = Caller::of(request)?;
         let mut list = self.list_notifications(&caller, request).await?;
         hide_host_failures(&caller, &mut list.notifications);
         Ok(Response::new(list))
@@ -210,8 +207,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::GetWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
-        let caller = Caller::of(&request)?;
-        let name = request.into_inner().name;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
         let mut notification = self.get_notification(&caller, &name).await?;
         hide_host_failures(&caller, [&mut notification]);
         Ok(Response::new(notification))
@@ -221,8 +218,8 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::ResendWebhookNotificationRequest>,
     ) -> Result<Response<proto::WebhookNotification>, Status> {
-        let caller = Caller::of(&request)?;
-        let mut reply = self.resend(&caller, request.into_inner()).await?;
+        let (caller, request) = Caller::of(request)?;
+        let mut reply = self.resend(&caller, request).await?;
         hide_host_failures(&caller, [reply.get_mut()]);
         caller.audit("ResendWebhookNotification", &reply.get_ref().name);
         Ok(reply)
@@ -232,8 +229,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
         &self,
         request: Request<proto::RecoverWebhookRequest>,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
-        let caller = Caller::of(&request)?;
-        let request = request.into_inner();
+        let (caller, request) = Caller::of(request)?;
         let name = request.name.clone();
         let reply = self.recover(&caller, request).await?;
         caller.audit("RecoverWebhook", &name);
