@@ -38,3 +38,36 @@ pub async fn find_use(
     let found = rows::find_value(connection, select, key).await?;
     Ok(found.map(DeliveryId))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[tokio::test]
+    async fn the_use_of_a_quote_is_that_of_the_store_and_of_the_quote() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let (stores, quotes) = (
+            [(); 2].map(|()| StoreId::new()),
+            [(); 2].map(|()| Uuid::new_v4()),
+        );
+        let mut expected = Vec::new();
+        for store in stores {
+            for quote in quotes {
+                let delivery = fixture::delivery(store, Timestamp::UNIX_EPOCH);
+                expected.push((store, quote, delivery.id));
+                let used = storage.write(move |transaction| async move {
+                    use_once(&transaction, quote, &delivery).await
+                });
+                assert!(used.await.unwrap());
+            }
+        }
+
+        for (store, quote, delivery) in expected {
+            let found = find_use(storage.reader(), store, quote).await;
+            assert_eq!(found.unwrap(), Some(delivery));
+        }
+        let unused = find_use(storage.reader(), stores[0], Uuid::new_v4()).await;
+        assert_eq!(unused.unwrap(), None);
+    }
+}

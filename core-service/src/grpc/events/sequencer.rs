@@ -92,8 +92,51 @@ impl Sequencer {
 mod tests {
     use jiff::Timestamp;
     use storage::fixture;
+    use tokio::sync::Semaphore;
 
     use super::*;
+
+    fn sequencer(storage: &Arc<Storage>) -> Sequencer {
+        Sequencer {
+            storage: Arc::clone(storage),
+            events_written: watch::Sender::new(()),
+            events_sequenced: watch::Sender::new(()),
+            sequenced: Counter::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_ends_if_another_core_is_numbering_and_finds_the_events_again_later() {
+        let Some(storage) = fixture::postgres().await else {
+            return;
+        };
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        fixture::leased_notifications(&storage, &webhook, 1, Duration::from_mins(1)).await;
+        let signals = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
+        let [numbered, end] = signals.clone();
+        let other = Arc::clone(&storage);
+        let other = tokio::spawn(async move {
+            let numbering = other.write(move |transaction| async move {
+                storage::events::assign_numbers(&transaction, BATCH).await?;
+                signals[0].add_permits(1);
+                let _end = signals[1].acquire().await;
+                // Rolls back, as if the other core was killed.
+                Err::<(), _>(Error::DefinitionChanged)
+            });
+            numbering.await
+        });
+        let _numbered = numbered.acquire().await.unwrap();
+        let sequencer = sequencer(&storage);
+
+        let run = tokio::time::timeout(Duration::from_mins(1), sequencer.number_events());
+        assert!(run.await.expect("the run should end").unwrap());
+        assert_eq!(sequencer.sequenced.get(), 0);
+
+        end.add_permits(1);
+        other.await.unwrap().unwrap_err();
+        assert!(sequencer.number_events().await.unwrap());
+        assert_eq!(sequencer.sequenced.get(), 1);
+    }
 
     #[tokio::test]
     async fn more_events_than_a_transaction_numbers_are_numbered_without_a_pause() {
@@ -101,12 +144,7 @@ mod tests {
         let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
         let lease = Duration::from_mins(1);
         fixture::leased_notifications(&storage, &webhook, BATCH + 1, lease).await;
-        let sequencer = Sequencer {
-            storage: Arc::clone(&storage),
-            events_written: watch::Sender::new(()),
-            events_sequenced: watch::Sender::new(()),
-            sequenced: Counter::default(),
-        };
+        let sequencer = sequencer(&storage);
 
         let is_any_found = sequencer.number_events().await.unwrap();
 

@@ -129,6 +129,10 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
 
     assert_eq!(log.numbers(0).await, [(a, 1), (late, 2), (c, 3)]);
     assert_eq!(log.numbers(1).await, [(b, 1)]);
+    for (store, last) in [(0, 3), (1, 1)] {
+        let bounds = bounds(log.storage.reader(), log.stores[store]);
+        assert_eq!(bounds.await.unwrap().last, last);
+    }
     let all = list_of_all_stores(log.storage.reader(), 0, 10)
         .await
         .unwrap();
