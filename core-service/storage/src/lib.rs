@@ -63,7 +63,7 @@ pub use self::{
     error::{Error, WriteError},
     health_check::HealthCheck,
     inspection::{Inspection, Server},
-    schema::NOT_BOOTSTRAPPED,
+    schema::{NOT_BOOTSTRAPPED, migrate_database},
     session::Session,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
     work::Work,

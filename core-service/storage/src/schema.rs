@@ -1,8 +1,10 @@
-//! Migrates the schema to this version at startup.
+//! Migrates the schema to this version: when a core starts, and for the program `migrations`.
 
+use futures_util::future::BoxFuture;
 use migrations::Unusable;
+use sea_orm::ConnectionTrait as _;
 
-use super::{Error, Session};
+use super::{Error, Session, connect::Target};
 
 /// Fails if no schema has been created in the database, so that a core does not migrate one that
 /// was named by mistake.
@@ -21,37 +23,74 @@ pub(super) fn not_bootstrapped() -> Error {
     Error::Misconfigured(NOT_BOOTSTRAPPED.to_owned())
 }
 
+/// Is given the name of each migration that has been applied.
+type Report<'a> = &'a mut (dyn FnMut(&'static str) + Send);
+
 /// Applies the pending migrations. Several cores may start at the same time: all but one fail, and
 /// find nothing to apply when they retry.
 pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
     let mut tries = 1;
     loop {
-        match apply_pending(session).await {
-            Err(error) if tries < 5 && !matches!(error, Error::Misconfigured(_)) => {
+        match apply_pending(session, &mut |_| ()).await {
+            Err(Unusable::Database(_)) if tries < 5 => {
                 // Up to 128 ms.
                 tokio::time::sleep(super::error::jitter(7)).await;
                 tries += 1;
             }
-            result => return result,
+            result => return Ok(result?),
         }
     }
 }
 
-/// Applies the pending migrations, each in a transaction.
-async fn apply_pending(session: &Session) -> Result<(), Error> {
+/// Applies the pending migrations, each in a transaction, and reports their names.
+async fn apply_pending(session: &Session, report: Report<'_>) -> Result<(), Unusable> {
     loop {
         session.begin().await?;
         let applied = match migrations::apply_next(session).await {
-            Ok(Some(_)) => session.commit().await.map(|()| true).map_err(Error::from),
-            Ok(None) => Ok(false),
-            Err(unusable) => Err(unusable.into()),
+            Ok(Some(name)) => session
+                .commit()
+                .await
+                .map(|()| Some(name))
+                .map_err(Unusable::from),
+            applied => applied,
         };
-        if !matches!(applied, Ok(true)) {
+        let Ok(Some(name)) = applied else {
             // Fails if the connection is lost, and the transaction with it.
             let _ = session.roll_back().await;
             return applied.map(|_| ());
-        }
+        };
+        report(name);
     }
+}
+
+/// Applies the pending migrations of a database once, or only reports them. Boxed, so that its program
+/// need not compile this again.
+pub fn migrate_database<'a>(
+    url: &'a str,
+    dry_run: bool,
+    report: Report<'a>,
+) -> BoxFuture<'a, Result<(), Unusable>> {
+    Box::pin(async move {
+        let session = connect(url).await?;
+        if dry_run {
+            // In a transaction: see `Target::keeps_statements`. It never writes.
+            session.execute_unprepared("BEGIN").await?;
+            let pending = migrations::pending(&session).await?;
+            pending.into_iter().for_each(report);
+        } else {
+            apply_pending(&session, report).await?;
+        }
+        Ok(session.close().await?)
+    })
+}
+
+async fn connect(url: &str) -> Result<Session, Unusable> {
+    migrations::create_sqlite_file(url);
+    let connected = async { Target::of(url)?.session().await }.await;
+    connected.map_err(|error| match error.explained(url) {
+        Error::Unavailable(cause) => Unusable::Database(cause),
+        error => Unusable::Refused(error.to_string()),
+    })
 }
 
 /// The message for a database without a platform.
@@ -69,8 +108,6 @@ impl From<Unusable> for Error {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use sea_orm::ConnectionTrait as _;
 
     use super::*;
     use crate::{DatabaseServerVerification, RefusedUrl, Storage, storage::open};
@@ -103,7 +140,7 @@ mod tests {
     async fn a_migration_that_is_not_recorded_is_applied_again() {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/d?mode=rwc", directory.path().display());
-        let mut database = connect(&url).await;
+        let mut database = connected(&url).await;
         database.execute_unprepared(RECORDS).await.unwrap();
         let pending = migrations::pending(&database).await.unwrap();
         assert!(pending.len() > 1);
@@ -112,18 +149,18 @@ mod tests {
                 "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations WHEN NEW.version = '{migration}' BEGIN SELECT RAISE(ABORT, 'crash'); END"
             );
             database.execute_unprepared(&fail).await.unwrap();
-            apply_pending(&database).await.unwrap_err();
+            apply_pending(&database, &mut |_| ()).await.unwrap_err();
             // Like a crash, which loses the connection.
             database.close().await.unwrap();
-            database = connect(&url).await;
+            database = connected(&url).await;
             let drop = "DROP TRIGGER fails";
             database.execute_unprepared(drop).await.unwrap();
         }
 
-        apply_pending(&database).await.unwrap();
+        apply_pending(&database, &mut |_| ()).await.unwrap();
     }
 
-    async fn connect(url: &str) -> Session {
+    async fn connected(url: &str) -> Session {
         open(url).await.unwrap().session().await.unwrap()
     }
 
@@ -131,7 +168,7 @@ mod tests {
     async fn a_migration_that_fails_each_time_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let url = crate::fixture::url(&directory);
-        let database = connect(&url).await;
+        let database = connected(&url).await;
         database.execute_unprepared(RECORDS).await.unwrap();
         let fail = "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations BEGIN SELECT RAISE(ABORT, 'no migration'); END";
         database.execute_unprepared(fail).await.unwrap();
@@ -223,7 +260,7 @@ mod tests {
         let urls = std::iter::once(crate::fixture::url(&directory));
         let mut databases = Vec::new();
         for url in urls.chain(crate::fixture::postgres_url()) {
-            let database = connect(&url).await;
+            let database = connected(&url).await;
             migrate(&database).await.unwrap();
             assert_eq!(migrations::pending(&database).await.unwrap(), [""; 0]);
             databases.push(database);

@@ -3,12 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use migrations::{DatabaseServerVerification, Unusable};
 use process::{command_line, logs, secret_file, version::version};
-use sea_orm::{
-    ConnectOptions, ConnectionTrait as _, Database, DatabaseConnection, DatabaseTransaction,
-    TransactionTrait as _,
-};
+use storage::{DatabaseServerVerification, migrate_database};
 
 #[global_allocator]
 static ALLOCATOR: process::Allocator = process::Allocator;
@@ -46,17 +42,8 @@ struct Arguments {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run(command_line::parse_without_secrets_in(&[
-        command_line::DATABASE_URL,
-    ]))
-    .await
-    {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("migrations: {}", logs::error_message(&error));
-            ExitCode::FAILURE
-        }
-    }
+    let arguments = command_line::parse_without_secrets_in(&[command_line::DATABASE_URL]);
+    logs::exit_code("migrations: ", run(arguments).await)
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -65,42 +52,17 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         None => arguments.database_url.unwrap_or_default(),
     };
     arguments.database_server_verification.check(&url)?;
-    migrations::create_sqlite_file(&url);
-    let mut options = ConnectOptions::new(&url);
-    options.sqlx_logging(false);
-    let connected = Database::connect(options).await;
-    let database = connected.map_err(|error| {
-        migrations::explain_connect_error(&url, &error)
-            .map_or_else(|| error.into(), anyhow::Error::msg)
-    })?;
-    if arguments.dry_run {
-        let pending = migrations::pending(&begin(&database, &url).await?).await?;
-        for migration in &pending {
-            eprintln!("{migration}");
-        }
-        eprintln!("{} to apply", pending.len());
-        return Ok(());
-    }
-    let mut applied = 0;
-    loop {
-        let transaction = begin(&database, &url).await?;
-        let Some(migration) = migrations::apply_next(&transaction).await? else {
-            break;
-        };
-        transaction.commit().await.map_err(Unusable::from)?;
+    let mut count = 0;
+    let mut report = |migration| {
         eprintln!("{migration}");
-        applied += 1;
-    }
-    eprintln!("{applied} applied");
+        count += 1;
+    };
+    migrate_database(&url, arguments.dry_run, &mut report).await?;
+    let done = if arguments.dry_run {
+        "to apply"
+    } else {
+        "applied"
+    };
+    eprintln!("{count} {done}");
     Ok(())
-}
-
-async fn begin(database: &DatabaseConnection, url: &str) -> Result<DatabaseTransaction, Unusable> {
-    let transaction = database.begin().await?;
-    if migrations::without_prepared_statements(url) {
-        // The driver names a statement even if it does not keep it. The session may have one of that
-        // name, by another client or an earlier transaction.
-        transaction.execute_unprepared("DEALLOCATE ALL").await?;
-    }
-    Ok(transaction)
 }
