@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
-use core_service::CoreService;
+use core_service::{CoreService, DatabaseConfig};
 use egress::Network;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
@@ -198,9 +198,11 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
         listen: settings.core_listen,
         tls: settings.grpc_tls.of_core(),
         allow_plaintext: settings.allow_plaintext,
-        database_url,
-        database_url_file: settings.database_url_file.clone(),
-        database_server_verification: settings.database_server_verification,
+        database: DatabaseConfig {
+            database_url,
+            database_url_file: settings.database_url_file.clone(),
+            database_server_verification: settings.database_server_verification,
+        },
         database_connections: settings.database_connections,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),

@@ -12,14 +12,12 @@ use process::{
     duration,
     logs::LogConfig,
     number,
-    redacted::Redacted,
-    secret_file,
     traces::TraceConfig,
 };
 use url::Url;
 
 pub use crate::connections::TlsConfig;
-pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification};
+pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification};
 
 use crate::{
     platform_config::PlatformConfig, rate_limits::RateLimitConfig, routing::RouterConfig,
@@ -50,27 +48,8 @@ pub struct Config {
     #[arg(long, env = "DELIVERY_CORE_HEALTH_LISTEN", value_name = "ADDR")]
     pub health_listen: Option<SocketAddr>,
 
-    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of
-    /// a process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
-    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
-    /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`.
-    #[arg(
-        long,
-        env = "DELIVERY_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        required_unless_present = "database_url_file",
-        conflicts_with = "database_url_file"
-    )]
-    pub database_url: Option<Redacted<String>>,
-
-    /// File with the database URL, readable only by its owner. Default: none. Example:
-    /// `/etc/delivery/database-url`.
-    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
-    pub database_url_file: Option<PathBuf>,
-
     #[command(flatten)]
-    pub database_server_verification: DatabaseServerVerification,
+    pub database: DatabaseConfig,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. All cores together must stay below
     /// what the server permits; a core that gets fewer connections works with those. Example: `50`.
@@ -238,7 +217,7 @@ impl Default for Config {
     /// The flags' defaults, and no database.
     fn default() -> Self {
         Self {
-            database_url: None,
+            database: DatabaseConfig::default(),
             ..command_line::settings(&["--database-url=none"])
         }
     }
@@ -307,17 +286,13 @@ impl Config {
 
     /// The database URL, password included.
     pub(crate) fn database_url(&self) -> Result<String, StartError> {
-        let url = match (&self.database_url, &self.database_url_file) {
-            (Some(url), _) => url.expose().clone(),
-            (None, Some(file)) => secret_file::read(file)?.trim().to_owned(),
-            (None, None) => {
-                return Err(StartError::Misconfigured(
-                    "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file"
-                        .to_owned(),
-                ));
-            }
-        };
-        self.database_server_verification.check(&url)?;
+        let url = self.database.url()?.ok_or_else(|| {
+            StartError::Misconfigured(
+                "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file"
+                    .to_owned(),
+            )
+        })?;
+        self.database.database_server_verification.check(&url)?;
         Ok(url)
     }
 

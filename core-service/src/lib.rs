@@ -32,8 +32,8 @@ mod startup;
 pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
-    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification, DeliveryConfig, TlsConfig,
-    WebhookConfig,
+    Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification,
+    DeliveryConfig, TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
 pub use master_keys::{KeyId, MasterKeyCommand};

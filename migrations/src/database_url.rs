@@ -1,5 +1,5 @@
-//! Requirements on a database before it is opened: a file that other users cannot read, or a server
-//! whose identity is verified.
+//! The flags that name a database, and requirements on it before it is opened: a file that other users
+//! cannot read, or a server whose identity is verified.
 
 use std::{
     fs::OpenOptions, net::IpAddr, os::unix::fs::OpenOptionsExt as _, path::PathBuf,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use process::{redacted::Redacted, secret_file};
 use sea_orm::sqlx::{
     postgres::{PgConnectOptions, PgSslMode},
     sqlite::SqliteConnectOptions,
@@ -48,6 +49,43 @@ pub enum RefusedUrl {
         "the database URL has {0}, which is not supported: name one host that always leads to the primary, such as a virtual address, or a proxy that follows it (HAProxy with Patroni)"
     )]
     SeveralHosts(&'static str),
+}
+
+/// Which database a program opens.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DatabaseConfig {
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
+    /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
+    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
+    /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`.
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        required_unless_present = "database_url_file",
+        conflicts_with = "database_url_file"
+    )]
+    pub database_url: Option<Redacted<String>>,
+
+    /// File with the database URL, readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/database-url`.
+    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
+    pub database_url_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub database_server_verification: DatabaseServerVerification,
+}
+
+impl DatabaseConfig {
+    /// The URL, password included; `None` if there is no flag.
+    pub fn url(&self) -> Result<Option<String>, secret_file::Error> {
+        match (&self.database_url, &self.database_url_file) {
+            (Some(url), _) => Ok(Some(url.expose().clone())),
+            (None, Some(file)) => Ok(Some(secret_file::read(file)?.trim().to_owned())),
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// Whether servers must be verified.

@@ -31,7 +31,8 @@ pub use apply::apply_next;
 pub use compatibility::{Unusable, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
-    DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file, sqlite_file,
+    DatabaseConfig, DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file,
+    sqlite_file,
 };
 pub use pooler::{explain_pooler, without_prepared_statements};
 

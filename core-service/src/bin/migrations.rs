@@ -1,10 +1,10 @@
 //! Migrates a database, for operators who do not want a core to do it when it starts.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
-use process::{command_line, logs, secret_file, version::version};
-use storage::{DatabaseServerVerification, migrate_database};
+use process::{command_line, logs, version::version};
+use storage::{DatabaseConfig, migrate_database};
 
 #[global_allocator]
 static ALLOCATOR: process::Allocator = process::Allocator;
@@ -13,27 +13,8 @@ static ALLOCATOR: process::Allocator = process::Allocator;
 #[derive(Parser)]
 #[command(name = "migrations", version = version())]
 struct Arguments {
-    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
-    /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
-    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
-    /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`
-    #[arg(
-        long,
-        env = "DELIVERY_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        required_unless_present = "database_url_file",
-        conflicts_with = "database_url_file"
-    )]
-    database_url: Option<String>,
-
-    /// File with the database URL, readable only by its owner. Default: none. Example:
-    /// `/etc/delivery/database-url`
-    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
-    database_url_file: Option<PathBuf>,
-
     #[command(flatten)]
-    database_server_verification: DatabaseServerVerification,
+    database: DatabaseConfig,
 
     /// List the pending migrations without applying them.
     #[arg(long)]
@@ -47,11 +28,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let url = match &arguments.database_url_file {
-        Some(file) => secret_file::read(file)?.trim().to_owned(),
-        None => arguments.database_url.unwrap_or_default(),
-    };
-    arguments.database_server_verification.check(&url)?;
+    let database = arguments.database;
+    let url = database.url()?.unwrap_or_default();
+    database.database_server_verification.check(&url)?;
     let mut count = 0;
     let mut report = |migration| {
         eprintln!("{migration}");

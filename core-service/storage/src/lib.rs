@@ -54,7 +54,7 @@ mod shared_insertions;
 mod storage;
 mod work;
 
-pub use migrations::{DatabaseServerVerification, RefusedUrl};
+pub use migrations::{DatabaseConfig, DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::ConnectionTrait;
 
 pub use self::{
