@@ -93,7 +93,7 @@ impl ViolationCollector {
     /// Like [`ViolationCollector::add`], for a name that the client chose: it is not translated as
     /// the names of core's fields are.
     pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
-        self.names.add_verbatim(shorten(name, MAX_FIELD));
+        self.names.verbatim.insert(shorten(name, MAX_FIELD));
         self.add(name, reason, description);
     }
 
@@ -104,7 +104,7 @@ impl ViolationCollector {
 
     /// Records the member that the client used for a field with several names.
     pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
-        self.names.add_alias(field, member);
+        self.names.aliases.insert(field, member);
     }
 
     /// The paths of the body's members that were ignored because no class has them.

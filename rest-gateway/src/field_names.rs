@@ -6,22 +6,12 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldNames {
     /// Path of a field → the member that the client used, for fields with several names.
-    aliases: HashMap<String, &'static str>,
+    pub(crate) aliases: HashMap<String, &'static str>,
     /// Paths that are not translated.
-    verbatim: HashSet<String>,
+    pub(crate) verbatim: HashSet<String>,
 }
 
 impl FieldNames {
-    /// Records the member that the client used for a field.
-    pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
-        self.aliases.insert(field, member);
-    }
-
-    /// Excludes a path from translation.
-    pub(crate) fn add_verbatim(&mut self, path: String) {
-        self.verbatim.insert(path);
-    }
-
     /// A field's path in the client's names: `dropoff.address.lat_lng` →
     /// `dropoff.address.latLng`, or `….geo` if the client used that.
     pub(crate) fn path(&self, field: &str) -> String {
@@ -103,10 +93,13 @@ mod tests {
 
     #[test]
     fn a_field_has_the_name_that_the_client_used() {
-        let mut names = FieldNames::default();
-        names.add_alias("dropoff.before".to_owned(), "doneBefore");
-        names.add_alias("dropoff.address.lat_lng".to_owned(), "geo");
-        names.add_verbatim("dropoff.my_own".to_owned());
+        let names = FieldNames {
+            aliases: HashMap::from([
+                ("dropoff.before".to_owned(), "doneBefore"),
+                ("dropoff.address.lat_lng".to_owned(), "geo"),
+            ]),
+            verbatim: HashSet::from(["dropoff.my_own".to_owned()]),
+        };
 
         for (field, path) in [
             ("dropoff.before", "dropoff.doneBefore"),
