@@ -7,23 +7,17 @@ use core_client::Cores;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     health::HealthListener,
-    listen::listen,
+    listen::{accept_permitted, listen},
     metrics::{Exposition, Registry},
     tls,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     api_description, config::Config, connection::ConnectionHandler, core_pool::CorePool,
     gateway::Gateway, pipeline::Pipeline, rate_limits::RateLimits,
 };
-
-/// Pause after a failed accept, which usually means that file descriptors are exhausted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A gateway that is bound to its address. [`RestGateway::run`] serves requests.
 pub struct RestGateway {
@@ -146,41 +140,28 @@ impl RestGateway {
         });
         loop {
             tokio::select! {
-                accepted = self.accept(&permits) => serve(accepted),
+                accepted = accept_permitted(&self.listener, &permits) => serve(accepted),
                 () = &mut grace_end => break,
             }
         }
         // Connections in the kernel's backlog are still served.
-        while let Ok(accepted) = tokio::time::timeout(Duration::ZERO, self.accept(&permits)).await {
+        while let Ok(accepted) =
+            timeout(Duration::ZERO, accept_permitted(&self.listener, &permits)).await
+        {
             serve(accepted);
         }
         drop(self.listener);
         // Each connection ends with its next response; those still idle afterwards are closed.
         let all_closed = permits.acquire_many(max);
-        let _ = tokio::time::timeout(self.config.drain_grace, all_closed).await;
+        let _ = timeout(self.config.drain_grace, all_closed).await;
 
         closing.cancel();
         let all_closed = permits.acquire_many(max);
-        if tokio::time::timeout(self.config.drain_timeout, all_closed)
+        if timeout(self.config.drain_timeout, all_closed)
             .await
             .is_err()
         {
             tracing::warn!("requests were still in flight when the drain timeout expired");
-        }
-    }
-
-    /// The next connection. Retries failed accepts.
-    async fn accept(&self, permits: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
-        let permit = Arc::clone(permits).acquire_owned().await;
-        let permit = permit.expect("the semaphore is never closed");
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => return (stream, permit),
-                Err(error) => {
-                    tracing::warn!(%error, "connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
         }
     }
 }

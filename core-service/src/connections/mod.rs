@@ -13,7 +13,7 @@ use std::{
 };
 
 use futures_util::Stream;
-use process::tls;
+use process::{listen::accept_permitted, tls};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -27,9 +27,6 @@ pub(crate) use self::{
     in_flight::CallsInFlight,
     io::{Connection, ConnectionInfo},
 };
-
-/// Pause after a failed accept, usually caused by a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Timeout from the accept to the end of the TLS handshake or, without TLS, to the first bytes of
 /// the client.
@@ -87,14 +84,8 @@ impl Acceptor {
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => tracing::error!(%error, "handshake task panicked"),
                 },
-                accepted = accept(listener, &self.permits) => {
-                    match accepted {
-                        Ok((stream, permit)) => self.start_handshake(stream, permit),
-                        Err(error) => {
-                            tracing::warn!(%error, "cannot accept a connection");
-                            tokio::time::sleep(ACCEPT_PAUSE).await;
-                        }
-                    }
+                (stream, permit) = accept_permitted(listener, &self.permits) => {
+                    self.start_handshake(stream, permit);
                 }
             }
         }
@@ -105,8 +96,8 @@ impl Acceptor {
     async fn close(&mut self) {
         if let Some(listener) = self.listener.take() {
             let permits = Arc::clone(&self.permits);
-            while let Ok(Ok((stream, permit))) =
-                timeout(Duration::ZERO, accept(&listener, &permits)).await
+            while let Ok((stream, permit)) =
+                timeout(Duration::ZERO, accept_permitted(&listener, &permits)).await
             {
                 self.start_handshake(stream, permit);
             }
@@ -164,17 +155,6 @@ fn log_refused(is_tls: bool, peer: Option<IpAddr>, error: &IoError) {
     } else {
         tracing::debug!(peer, %error, "connection closed before its first bytes");
     }
-}
-
-/// Accepts a connection once fewer than [`MAX_CONNECTIONS`] are open.
-async fn accept(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> Result<(TcpStream, OwnedSemaphorePermit), IoError> {
-    let permit = Arc::clone(permits).acquire_owned().await;
-    let permit = permit.map_err(IoError::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, permit))
 }
 
 async fn handshake(

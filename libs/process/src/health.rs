@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    listen::{ListenError, listen},
+    listen::{ListenError, accept, listen},
     metrics::Exposition,
 };
 
@@ -39,9 +39,6 @@ const MAX_CONNECTIONS: usize = 256;
 /// before it is answered. Further connections wait in the listener's queue meanwhile. Silent peers
 /// that open more than 5,120 a second fill the queue.
 const MIN_LIFETIME: Duration = Duration::from_millis(50);
-
-/// Pause after a failed accept, usually caused by a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The media type of metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -130,24 +127,17 @@ impl HealthListener {
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
         let mut connections = Connections::default();
         loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let readiness = Arc::clone(&readiness);
-                    let metrics = self.metrics.clone();
-                    let limit = self.connection_timeout;
-                    connections.spawn(async move {
-                        let served = serve(stream, readiness, metrics);
-                        if timeout(limit, served).await.is_err() {
-                            tracing::debug!("connection closed: its request took too long");
-                        }
-                    });
-                    connections.make_room(self.min_lifetime).await;
+            let stream = accept(&self.listener).await;
+            let readiness = Arc::clone(&readiness);
+            let metrics = self.metrics.clone();
+            let limit = self.connection_timeout;
+            connections.spawn(async move {
+                let served = serve(stream, readiness, metrics);
+                if timeout(limit, served).await.is_err() {
+                    tracing::debug!("connection closed: its request took too long");
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
+            });
+            connections.make_room(self.min_lifetime).await;
         }
     }
 }

@@ -1,13 +1,19 @@
-//! Binds the addresses that flags name.
+//! Binds the addresses that flags name, and accepts connections.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 /// Connections that wait to be accepted, if the system permits so many (`net.core.somaxconn`). With the
 /// 128 of [`TcpListener::bind`], a burst of clients would exceed it: the system of a client that is
 /// not answered tries again after a second.
 const QUEUE_LENGTH: u32 = 1024;
+
+/// Pause after a failed accept, usually caused by a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a program cannot listen on the address of a flag.
 #[derive(Debug, thiserror::Error)]
@@ -32,4 +38,27 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     socket.listen(QUEUE_LENGTH)
+}
+
+/// The next connection. Retries failed accepts.
+pub async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The next connection, once there is a permit for it.
+pub async fn accept_permitted(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> (TcpStream, OwnedSemaphorePermit) {
+    let permit = Arc::clone(permits).acquire_owned().await;
+    let permit = permit.expect("the semaphore is never closed");
+    (accept(listener).await, permit)
 }
