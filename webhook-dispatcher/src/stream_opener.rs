@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use core_client::{Channel, ConnectError, CoreAddr, Cores, WrongProtocol};
+use core_client::{Channel, ConnectError, CoreAddr, Cores};
 use proto::{
     IssueTokenRequest, ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient,
     tokens_client::TokensClient,
@@ -53,8 +53,6 @@ pub(crate) struct NotificationStream {
 pub(crate) enum OpenError {
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
-    #[error(transparent)]
-    WrongProtocol(#[from] WrongProtocol),
     #[error("core did not issue an access token")]
     Token(#[source] Status),
     #[error("core issued a malformed access token")]

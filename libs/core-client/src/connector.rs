@@ -24,26 +24,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// certificate.
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Why a connection could not be opened. No request was sent.
+/// Why a core cannot be called: a connection could not be opened, so that no request was sent, or its
+/// server speaks another protocol.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ConnectError {
-    message: String,
-}
+#[error("{0}")]
+pub struct ConnectError(pub(crate) String);
 
 impl ConnectError {
-    pub(crate) fn no_address(urls: &str) -> Self {
-        Self {
-            message: format!("{urls} has no address: check the host name"),
-        }
-    }
-
     /// The connector's error inside a transport error, without the layers around it.
     pub(crate) fn from_channel(error: &tonic::transport::Error) -> Self {
-        let message = causes(error)
-            .find_map(|cause| cause.downcast_ref::<Self>())
-            .map_or_else(|| error.to_string(), |found| found.message.clone());
-        Self { message }
+        let found = causes(error).find_map(|cause| cause.downcast_ref::<Self>());
+        Self(found.map_or_else(|| error.to_string(), Self::to_string))
     }
 }
 
@@ -72,7 +63,7 @@ impl Connector {
             },
             Err(_) => format!("cannot connect to {core} within {CONNECT_TIMEOUT:?}"),
         };
-        Err(ConnectError { message })
+        Err(ConnectError(message))
     }
 
     async fn connect_without_timeout(self) -> io::Result<Connection> {

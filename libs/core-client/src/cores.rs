@@ -18,7 +18,7 @@ use crate::{
     core_url::{CoreAddr, CoreUrl},
     discovery::{self, Discovery},
     error_chain::is_from_core,
-    probe::{self, WrongProtocol},
+    probe,
     tls::open,
 };
 
@@ -112,14 +112,17 @@ impl Cores {
         let addresses = discovery::addresses(&self.urls).await;
         if addresses.is_empty() {
             let urls: Vec<_> = self.urls.iter().map(ToString::to_string).collect();
-            return Err(ConnectError::no_address(&urls.join(", ")));
+            return Err(ConnectError(format!(
+                "{} has no address: check the host name",
+                urls.join(", ")
+            )));
         }
         Ok(addresses)
     }
 
     /// After an error that is not a core's own: whether the URL names a server of another protocol
     /// by mistake.
-    pub async fn wrong_protocol(&self, core: &CoreAddr, status: &Status) -> Option<WrongProtocol> {
+    pub async fn wrong_protocol(&self, core: &CoreAddr, status: &Status) -> Option<ConnectError> {
         if is_from_core(status) {
             return None;
         }

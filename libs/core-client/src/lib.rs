@@ -15,4 +15,3 @@ pub use core_url::{CoreAddr, CoreUrl, InvalidCoreUrl};
 pub use cores::{Channel, Cores};
 pub use discovery::Discovery;
 pub use error_chain::{causes, is_caused_by, is_from_core, tls_advice};
-pub use probe::WrongProtocol;

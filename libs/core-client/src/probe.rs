@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::{core_url::CoreAddr, error_chain::causes};
+use crate::{connector::ConnectError, core_url::CoreAddr, error_chain::causes};
 
 /// Limit for each attempt.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -19,32 +19,23 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// The beginning of every HTTP/1 response.
 const HTTP_1: &[u8] = b"HTTP/1.";
 
-/// The protocol of a server that a core's URL names by mistake.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WrongProtocol {
-    #[error("this core speaks TLS: write https://{authority} instead of http://{authority}")]
-    Tls {
-        /// Host and port.
-        authority: String,
-    },
-    #[error(
-        "{url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
-    )]
-    Rest { url: String },
-}
-
-/// Tries TLS and HTTP/1 at a plaintext URL; `None` if the server speaks neither.
-pub(crate) async fn wrong_protocol(core: &CoreAddr) -> Option<WrongProtocol> {
+/// Tries TLS and HTTP/1 at a plaintext URL that may name a server of another protocol by mistake;
+/// `None` if the server speaks neither.
+pub(crate) async fn wrong_protocol(core: &CoreAddr) -> Option<ConnectError> {
     if core.url.is_tls() {
         return None;
     }
     let url = core.url.to_string();
     if matches!(timeout(TIMEOUT, speaks_tls(core)).await, Ok(Ok(true))) {
-        let authority = url.trim_start_matches("http://").to_owned();
-        return Some(WrongProtocol::Tls { authority });
+        let authority = url.trim_start_matches("http://");
+        return Some(ConnectError(format!(
+            "this core speaks TLS: write https://{authority} instead of http://{authority}"
+        )));
     }
     if matches!(timeout(TIMEOUT, speaks_http_1(core)).await, Ok(Ok(true))) {
-        return Some(WrongProtocol::Rest { url });
+        return Some(ConnectError(format!(
+            "{url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
+        )));
     }
     None
 }
@@ -86,7 +77,7 @@ mod tests {
     use super::*;
 
     /// The protocol that is found at a server with these first bytes of each response.
-    async fn protocol_of(response: &'static [u8]) -> (String, Option<WrongProtocol>) {
+    async fn protocol_of(response: &'static [u8]) -> (String, Option<ConnectError>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
@@ -109,9 +100,13 @@ mod tests {
     #[tokio::test]
     async fn only_a_server_that_answers_in_http_1_is_reported_as_rest() {
         let (url, found) = protocol_of(b"HTTP/1.1 404 Not Found\r\n\r\n").await;
-        assert_eq!(found, Some(WrongProtocol::Rest { url }));
+        let message = found.unwrap().to_string();
+        assert!(
+            message.starts_with(&format!("{url} is a REST port")),
+            "{message}"
+        );
 
         let (_, found) = protocol_of(b"220 mail.example ESMTP\r\n").await;
-        assert_eq!(found, None);
+        assert!(found.is_none(), "{found:?}");
     }
 }
