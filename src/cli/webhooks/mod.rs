@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use process::{duration, number};
 use proto::{
@@ -58,27 +58,21 @@ pub(crate) enum Command {
         overlap: Option<Duration>,
     },
     /// Confirm a webhook's new secret and invalidate the old ones
-    ConfirmSecret {
-        #[arg(value_parser = id::parser(Collection::Webhooks))]
-        id: String,
-    },
+    ConfirmSecret(WebhookId),
     /// Send a webhook a signed test request and print the result
     ///
     /// The exit status is 1 if the receiver does not accept the request.
-    Test {
-        #[arg(value_parser = id::parser(Collection::Webhooks))]
-        id: String,
-    },
+    Test(WebhookId),
     /// Enable a webhook
-    Enable {
-        #[arg(value_parser = id::parser(Collection::Webhooks))]
-        id: String,
-    },
+    Enable(WebhookId),
     /// Disable a webhook and cancel its pending notifications
-    Disable {
-        #[arg(value_parser = id::parser(Collection::Webhooks))]
-        id: String,
-    },
+    Disable(WebhookId),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WebhookId {
+    #[arg(value_parser = id::parser(Collection::Webhooks))]
+    id: String,
 }
 
 impl CoreCommand<Command> {
@@ -123,7 +117,7 @@ impl CoreCommand<Command> {
                 let recovery = core.write(message).await?;
                 return output::one(json, &views::recovery(&recovery));
             }
-            Command::Test { id: name } => {
+            Command::Test(WebhookId { id: name }) => {
                 let request = TestWebhookRequest { name };
                 let tested = core.call(request).await?;
                 return test_send::print(json, tested);
@@ -138,17 +132,17 @@ impl CoreCommand<Command> {
                 };
                 core.write(message).await
             }
-            Command::ConfirmSecret { id: name } => {
+            Command::ConfirmSecret(WebhookId { id: name }) => {
                 let idempotency = None;
                 let message = ConfirmWebhookSecretRequest { name, idempotency };
                 core.write(message).await
             }
-            Command::Enable { id: name } => {
+            Command::Enable(WebhookId { id: name }) => {
                 let idempotency = None;
                 let message = EnableWebhookRequest { name, idempotency };
                 core.write(message).await
             }
-            Command::Disable { id: name } => {
+            Command::Disable(WebhookId { id: name }) => {
                 let idempotency = None;
                 let message = DisableWebhookRequest { name, idempotency };
                 core.write(message).await
