@@ -1,5 +1,6 @@
 //! The empty server: what the architecture costs with nothing in it. HTTP/1.1 by hyper, one gRPC call
-//! over loopback to tonic in the same process, and as many bytes as the path says.
+//! over loopback to tonic in the same process, which carries nothing, and as many bytes over HTTP as the
+//! path says.
 
 use std::{
     io::{BufRead, BufReader},
@@ -29,7 +30,7 @@ pub(crate) const ARGUMENT: &str = "empty-server";
 /// The bytes of a task.
 pub(crate) const TASK: usize = 700;
 
-/// The bytes of a list of 30 deliveries.
+/// About the bytes of a list of 30 deliveries.
 pub(crate) const LIST: usize = 62_752;
 
 static BODY: [u8; LIST] = [b' '; LIST];

@@ -12,11 +12,14 @@ use tokio::net::TcpStream;
 
 pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
-/// Where to send which requests: each connection sends those of its turns.
+/// Where to send which requests. Of n connections, the one with number i sends the requests i, i + n, i + 2n
+/// and so on.
 pub(crate) struct Load {
     pub(crate) addr: String,
     pub(crate) requests: Vec<Request<Full<Bytes>>>,
     connections: usize,
+    /// Whether the first request follows the last.
+    pub(crate) repeats: bool,
 }
 
 /// The result of one run.
@@ -39,6 +42,7 @@ impl Load {
             addr: base_url.strip_prefix("http://").unwrap().to_owned(),
             requests,
             connections,
+            repeats: true,
         }
     }
 
@@ -52,9 +56,10 @@ impl Load {
         let times = join_all(connections.into_iter().enumerate().map(
             |(index, mut connection)| async move {
                 let mut times = Vec::new();
-                let requests = self.requests.iter().cycle().skip(index);
-                let requests = requests.step_by(self.connections);
-                for request in requests {
+                for number in (index..).step_by(self.connections) {
+                    let Some(request) = self.request(number) else {
+                        break;
+                    };
                     let sent = Instant::now();
                     if sent >= until {
                         break;
@@ -79,6 +84,14 @@ impl Load {
             rate: requests / elapsed.as_secs_f64(),
             p99: Some(times[times.len() * 99 / 100].as_secs_f64() * 1000.0),
         }
+    }
+}
+
+impl Load {
+    fn request(&self, number: usize) -> Option<&Request<Full<Bytes>>> {
+        let count = self.requests.len();
+        self.requests
+            .get(if self.repeats { number % count } else { number })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Measures what requests cost, as ratios to references of the same run: an empty server, with the
-//! same HTTP and gRPC calls but no work, and pgbench with a create's rows. Takes minutes; asserts no
-//! times.
+//! same HTTP and gRPC calls but no work, and pgbench, which inserts a create's rows or reads a task. Takes
+//! minutes; asserts no times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `separate`, separate
 //! processes with one core and with two; with `growth` and numbers of deliveries, platforms that store
@@ -62,7 +62,7 @@ use self::{
     pgbench::Pgbench,
     platform::Platform,
     postgres::Postgres,
-    requests::create,
+    requests::{create, get},
     table::{Rates, print_costs, print_ratios},
 };
 
@@ -75,7 +75,7 @@ const ROUNDS: usize = 7;
 const DURATION: Duration = Duration::from_millis(1500);
 /// The number of connections, and of requests at once.
 const CONNECTIONS: usize = 32;
-/// The same for creates compared with pgbench.
+/// The same for what is compared with pgbench.
 const PGBENCH_CONNECTIONS: [usize; 2] = [8, 32];
 /// How long the idle platform is observed.
 const IDLE: Duration = Duration::from_secs(10);
@@ -119,7 +119,7 @@ fn main() {
         println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);
         let postgresql = Platform::start("PostgreSQL", Some(&postgres.url())).await;
         measure_endpoints(&[&sqlite, &postgresql]).await;
-        measure_creates(&postgresql, &postgres).await;
+        measure_statements(&postgresql, &postgres).await;
     });
 }
 
@@ -133,7 +133,7 @@ async fn measure_endpoints(platforms: &[&Platform]) {
             None,
         ),
         (
-            format!("{EMPTY_SERVER}, the bytes of 30 deliveries"),
+            format!("{EMPTY_SERVER}, over HTTP the bytes of 30 deliveries"),
             empty_server.load(empty_server::LIST, CONNECTIONS),
             None,
         ),
@@ -167,35 +167,33 @@ async fn measure_endpoints(platforms: &[&Platform]) {
     print_costs(&costs);
 }
 
-/// Measures creates over PostgreSQL and pgbench, which inserts the same rows in one statement, or reads
-/// a task.
-async fn measure_creates(platform: &Platform, postgres: &Postgres) {
+/// Measures creates and reads of a task over PostgreSQL, and pgbench, which inserts the same rows in one
+/// statement, and reads a task.
+async fn measure_statements(platform: &Platform, postgres: &Postgres) {
     let pgbench = Pgbench::prepare(postgres);
+    let created = platform.fetch(create(&platform.authorization)).await;
+    let task = created["dropoff"]["@id"].as_str().unwrap();
+    let read = get(task, &platform.authorization);
     for connections in PGBENCH_CONNECTIONS {
-        let load = Load::new(
-            &platform.base_url,
-            vec![create(&platform.authorization)],
-            connections,
-        );
-        let mut rates = Rates::default();
-        for round in 0..ROUNDS {
-            progress("creates and pgbench", round);
-            for index in random_order(3) {
-                let (name, sample) = match index {
-                    0 => ("create, PostgreSQL", load.run(DURATION).await),
-                    1 => (
-                        "pgbench",
-                        pgbench.run(pgbench::CREATE, connections, DURATION),
-                    ),
-                    _ => (
-                        "pgbench that reads a task",
-                        pgbench.run(pgbench::READ, connections, DURATION),
-                    ),
-                };
-                rates.add(name, sample);
+        let pairs = [
+            ("create", create(&platform.authorization), pgbench::CREATE),
+            ("read of a task", read.clone(), pgbench::READ),
+        ];
+        for (what, request, script) in pairs {
+            let load = Load::new(&platform.base_url, vec![request], connections);
+            let mut rates = Rates::default();
+            for round in 0..ROUNDS {
+                progress(&format!("{what} and pgbench"), round);
+                for index in random_order(2) {
+                    if index == 0 {
+                        rates.add("PostgreSQL", load.run(DURATION).await);
+                    } else {
+                        rates.add("pgbench", pgbench.run(script, connections, DURATION));
+                    }
+                }
             }
+            print_ratios(what, &rates, "pgbench", connections);
         }
-        print_ratios("create", &rates, "pgbench", connections);
     }
 }
 

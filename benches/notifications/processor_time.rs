@@ -4,12 +4,12 @@ use std::process::Command;
 
 use crate::postgres::Postgres;
 
-/// Processor time of a process in seconds: the fields `utime` and `stime`, in ticks of 10 ms. That of a
-/// process that has ended is 0.
+/// Processor time of a process in seconds, and of its children that have ended: the fields `utime`, `stime`,
+/// `cutime` and `cstime`, in ticks of 10 ms. That of a process that has ended is 0.
 pub(crate) fn processor_time(process: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks = fields.split_whitespace().skip(11).take(4);
     ticks
         .filter_map(|ticks| ticks.parse::<f64>().ok())
         .sum::<f64>()

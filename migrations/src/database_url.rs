@@ -78,7 +78,7 @@ pub struct DatabaseConfig {
 }
 
 impl DatabaseConfig {
-    /// The URL, password included; `None` if there is no flag.
+    /// The URL, password included; `None` if none is configured.
     pub fn url(&self) -> Result<Option<String>, secret_file::Error> {
         match (&self.database_url, &self.database_url_file) {
             (Some(url), _) => Ok(Some(url.expose().clone())),

@@ -60,8 +60,10 @@ impl<G: Geocoder> CachedGeocoder<G> {
         if let Some((result, _)) = self.memory.get(&key) {
             return Ok(result);
         }
-        if let Some((result, time_to_live)) = self.persistent.get(key).await {
-            self.memory.insert(key, (result.clone(), time_to_live));
+        if let Some((result, remaining)) = self.persistent.get(key).await {
+            // Another host's clock may be ahead.
+            let remaining = remaining.min(time_to_live(&result));
+            self.memory.insert(key, (result.clone(), remaining));
             return Ok(result);
         }
         let result = self.geocoder.geocode(query).await?;
@@ -119,6 +121,17 @@ impl Expiry<CacheKey, (GeocodeResult, Duration)> for ResultExpiry {
         _: &CacheKey,
         (_, time_to_live): &(GeocodeResult, Duration),
         _: Instant,
+    ) -> Option<Duration> {
+        Some(*time_to_live)
+    }
+
+    /// By default, a replaced result would keep the time to live of the first.
+    fn expire_after_update(
+        &self,
+        _: &CacheKey,
+        (_, time_to_live): &(GeocodeResult, Duration),
+        _: Instant,
+        _: Option<Duration>,
     ) -> Option<Duration> {
         Some(*time_to_live)
     }
@@ -238,5 +251,16 @@ mod tests {
         cached.geocode(&query).await.unwrap();
 
         assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_result_that_replaces_another_has_its_own_time_to_live() {
+        let cached = cached(&CountingGeocoder::default(), &SharedCache::default());
+        for time_to_live in [FOUND_TTL, Duration::ZERO] {
+            let result = (GeocodeResult::NotFound, time_to_live);
+            cached.memory.insert([1; 32], result);
+        }
+
+        assert_eq!(cached.memory.get(&[1; 32]), None);
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> Simp
     Expr::cust(format!("{NOW_ON_POSTGRES} + {microseconds}"))
 }
 
-/// Like [`expiry`], for a statement in text: with a parameter, and the value of that.
+/// Like [`expiry`], as text of a statement, which refers to a parameter, and the value of that.
 pub(super) fn expiry_sql(
     connection: &impl ConnectionTrait,
     lease: Duration,

@@ -63,8 +63,8 @@ async fn apply_pending(session: &Session, report: Report<'_>) -> Result<(), Unus
     }
 }
 
-/// Applies the pending migrations of a database once, or only reports them. Boxed, so that its program
-/// need not compile this again.
+/// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that the
+/// program `migrations` need not compile this again.
 pub fn migrate_database<'a>(
     url: &'a str,
     dry_run: bool,
@@ -72,15 +72,19 @@ pub fn migrate_database<'a>(
 ) -> BoxFuture<'a, Result<(), Unusable>> {
     Box::pin(async move {
         let session = connect(url).await?;
+        // In a transaction, because a pooler must send both parts of an unnamed statement to one
+        // session; not in one that writes, which takes SQLite's lock.
+        session.execute_unprepared("BEGIN").await?;
+        let pending = migrations::pending(&session).await?;
+        session.roll_back().await?;
         if dry_run {
-            // In a transaction: see `Target::keeps_statements`. It never writes.
-            session.execute_unprepared("BEGIN").await?;
-            let pending = migrations::pending(&session).await?;
             pending.into_iter().for_each(report);
-        } else {
+        } else if !pending.is_empty() {
             apply_pending(&session, report).await?;
         }
-        Ok(session.close().await?)
+        // Fails if the connection is lost. What was applied is committed.
+        let _ = session.close().await;
+        Ok(())
     })
 }
 
@@ -158,6 +162,28 @@ mod tests {
         }
 
         apply_pending(&database, &mut |_| ()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_dry_run_reports_what_a_run_applies_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let urls = std::iter::once(crate::fixture::url(&directory));
+        for url in urls.chain(crate::fixture::postgres_url()) {
+            let mut runs = Vec::new();
+            for dry_run in [true, true, false, false] {
+                let mut reported = Vec::new();
+                let mut report = |name| reported.push(name);
+                let run = migrate_database(&url, dry_run, &mut report);
+                run.await.unwrap();
+                runs.push(reported);
+            }
+
+            let [dry, dry_again, applied, applied_again] = runs.try_into().unwrap();
+            assert!(dry.len() > 1);
+            assert_eq!(dry_again, dry);
+            assert_eq!(applied, dry);
+            assert_eq!(applied_again, [""; 0]);
+        }
     }
 
     async fn connected(url: &str) -> Session {

@@ -184,7 +184,15 @@ impl Session {
         self.execute_unprepared(begin).await.map(|_| ())
     }
 
+    /// Commits the transaction. Fails, and rolls it back, if its work has kept a clone of the session: later
+    /// statements of that would be in no transaction, or in that of another write.
     pub(super) async fn commit(&self) -> Result<(), DbErr> {
+        if Arc::strong_count(&self.connection) > 1 {
+            self.roll_back().await?;
+            return Err(DbErr::Custom(
+                "the work of a transaction has kept the session".to_owned(),
+            ));
+        }
         self.execute_unprepared("COMMIT").await.map(|_| ())
     }
 

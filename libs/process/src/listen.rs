@@ -40,13 +40,14 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(QUEUE_LENGTH)
 }
 
-/// The next connection. Retries failed accepts.
+/// The next connection. Retries failed accepts after a pause, which a caller may end by calling again.
 pub async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
+                let addr = listener.local_addr().ok().map(tracing::field::display);
+                tracing::warn!(addr, %error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -30,14 +30,14 @@ pub(super) type Lease = (NotificationId, Uuid);
 const MAX_COMMIT_TIME: std::time::Duration =
     LEASE_DURATION.checked_div(6).expect("six is not zero");
 
-/// All streams of this process.
+/// All streams of this process. They are also the outbox: see `outbox`.
 #[derive(Debug)]
 pub(in crate::grpc) struct Streams {
     open: Mutex<Vec<Arc<DispatcherStream>>>,
     unsent_leases: mpsc::UnboundedSender<Lease>,
     /// Signalled when notifications become claimable.
     pub(super) notifications_ready: watch::Sender<()>,
-    /// Signalled when events are written that have no number yet.
+    /// Wakes the sequencer: signalled when events are written that have no number yet.
     pub(in crate::grpc) events_written: watch::Sender<()>,
 }
 

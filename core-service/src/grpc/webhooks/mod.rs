@@ -113,7 +113,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
                 let deleted = storage::webhooks::delete(&transaction, owner, webhook_id).await?;
                 if deleted {
                     // Without a limit: the rest of a deleted webhook's backlog would never be
-                    // cancelled. If the backlog is too long for one &transaction, the call
+                    // cancelled. If the backlog is too long for one transaction, the call
                     // fails until the webhook is disabled: then several transactions cancel
                     // the backlog above.
                     storage::notifications::cancel_notifications(

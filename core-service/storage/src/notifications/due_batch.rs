@@ -18,15 +18,16 @@ pub(super) struct DueBatch {
     pub(super) in_flight: u32,
 }
 
-/// The due notifications of eligible webhooks, of which there is at least one, up to the limit of each.
-/// The map omits webhooks without due notifications.
+/// The due notifications of eligible webhooks, up to the limit of each. `limits` must not be empty. The map
+/// omits webhooks without due notifications.
 pub(super) async fn due_batches(
     connection: &impl ConnectionTrait,
     limits: Vec<(&EligibleWebhook, u32)>,
     now: Timestamp,
 ) -> Result<HashMap<WebhookId, DueBatch>, Error> {
     // A limit per webhook requires a select per webhook; a union combines them. Selects with limit
-    // 0 pad it to a power of two, so that few different statement texts occur.
+    // 0 pad it to a power of two, so that few different statement texts occur; so does the parameter
+    // that says whether all leases count. States are literals, for which partial indexes can be used.
     let last = limits.last().map(|(webhook, _)| (*webhook, 0));
     let missing = limits.len().next_power_of_two() - limits.len();
     let padding = last.into_iter().cycle().take(missing);

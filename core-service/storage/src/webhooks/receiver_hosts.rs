@@ -95,8 +95,8 @@ pub(crate) async fn occupy(
         return Ok(HashSet::new());
     }
     let (expiry, expires_at) = lease_clock::expiry_sql(transaction, lease, "$1");
-    let (now_of_leases, zero) = lease_clock::expiry_sql(transaction, Duration::ZERO, "$2");
-    let free_hosts: Vec<_> = (4..)
+    let (now_of_leases, no_wait) = lease_clock::expiry_sql(transaction, Duration::ZERO, "$2");
+    let rows: Vec<_> = (4..)
         .step_by(2)
         .take(hosts.len())
         .map(|number| format!("(${number}, ${}, {expiry}, 0, 0)", number + 1))
@@ -106,13 +106,13 @@ pub(crate) async fn occupy(
         ON CONFLICT (store_id, host) DO UPDATE SET in_flight_until = excluded.in_flight_until
         WHERE receiver_hosts.in_flight_until <= {now_of_leases} AND {} <= $3
         RETURNING store_id, host",
-        free_hosts.join(", "),
+        rows.join(", "),
         pause_end(SignedDuration::ZERO)
     );
     let hosts = hosts
         .into_iter()
         .flat_map(|(store_id, host)| [store_id.0.into(), host.into()]);
-    let values = [expires_at, zero, Instant::from(now).into()];
+    let values = [expires_at, no_wait, Instant::from(now).into()];
     let rows = rows::query(transaction, &insert, values.into_iter().chain(hosts)).await?;
     rows.iter()
         .map(|row| Ok((StoreId(row.try_get_by_index(0)?), row.try_get_by_index(1)?)))
