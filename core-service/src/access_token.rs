@@ -1,6 +1,7 @@
 //! Access tokens: JSON Web Tokens (RFC 7519) signed with `EdDSA`, in the profile of RFC 9068.
 
 use aws_lc_rs::signature::Ed25519KeyPair;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation,
@@ -63,7 +64,10 @@ pub(crate) enum Error {
 pub(crate) struct SigningKey {
     /// RFC 7638 thumbprint.
     id: String,
-    encoding: EncodingKey,
+    /// `jsonwebtoken::encode` derives the public key again for each signature.
+    key_pair: Ed25519KeyPair,
+    /// The encoded header of its tokens.
+    header: String,
     decoding: DecodingKey,
     public: Jwk,
 }
@@ -84,10 +88,16 @@ impl SigningKey {
             .map_err(key_error)?;
         public.common.key_id = Some(id.clone());
         public.common.public_key_use = Some(PublicKeyUse::Signature);
+        let header = Header {
+            typ: Some(TYPE.to_owned()),
+            kid: Some(id.clone()),
+            ..Header::new(ALGORITHM)
+        };
         Ok(Self {
             id,
+            key_pair: Ed25519KeyPair::from_pkcs8(private_key).map_err(key_error)?,
+            header: encode_part(&header)?,
             decoding: DecodingKey::from_jwk(&public).map_err(key_error)?,
-            encoding,
             public,
         })
     }
@@ -95,6 +105,19 @@ impl SigningKey {
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
+
+    /// Signs claims: the compact serialization of RFC 7515 §7.1.
+    fn sign(&self, claims: &Claims) -> Result<String, String> {
+        let message = format!("{}.{}", self.header, encode_part(claims)?);
+        let signature = self.key_pair.try_sign(message.as_bytes());
+        let signature = signature.map_err(key_error)?;
+        Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+}
+
+fn encode_part(part: &impl Serialize) -> Result<String, String> {
+    let json = serde_json::to_vec(part).map_err(key_error)?;
+    Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
 /// The signing keys of a platform, newest first. One of them signs; all of them verify.
@@ -145,15 +168,8 @@ impl SigningKeySet {
             scope,
             key_id: String::new(),
         };
-        let header = Header {
-            typ: Some(TYPE.to_owned()),
-            kid: Some(key.id.clone()),
-            ..Header::new(ALGORITHM)
-        };
-        let access_token =
-            jsonwebtoken::encode(&header, &claims, &key.encoding).map_err(key_error)?;
         Ok(proto::AccessToken {
-            access_token,
+            access_token: key.sign(&claims)?,
             expires_in: lifetime,
             scopes,
         })
