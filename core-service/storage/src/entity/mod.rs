@@ -50,7 +50,11 @@ mod webhooks;
 
 use std::ops::RangeFrom;
 
-use sea_orm::{DbErr, QueryResult, TryGetable};
+use sea_orm::{
+    DbErr, QueryResult, TryGetable,
+    sqlx::{Row as _, ValueRef as _},
+};
+use uuid::Uuid;
 
 pub(super) use self::{
     api_clients::{api_client, idempotency_key, platform_secret, signing_key},
@@ -82,8 +86,48 @@ pub(super) trait ByPosition: Sized {
 }
 
 /// Reads the next column of a row.
-fn next<T: TryGetable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Result<T, DbErr> {
-    row.try_get_by_index(columns.next().unwrap_or(usize::MAX))
+fn next<T: Readable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Result<T, DbErr> {
+    T::read(row, columns.next().unwrap_or(usize::MAX))
+}
+
+/// The type of a column.
+trait Readable: Sized {
+    fn read(row: &QueryResult, column: usize) -> Result<Self, DbErr>;
+}
+
+macro_rules! readable {
+    ($($type:ty),+) => {
+        $(impl Readable for $type {
+            fn read(row: &QueryResult, column: usize) -> Result<Self, DbErr> {
+                row.try_get_by_index(column)
+            }
+        })+
+    };
+}
+
+readable!(bool, i64, String, Uuid, Vec<u8>, instant::Instant);
+readable!(
+    json::AddressJson,
+    json::MetadataJson,
+    json::PackagesJson,
+    json::PlaceJson,
+    json::ServiceAreaJson,
+    json::TagsJson
+);
+
+/// sea-orm formats an error for each `NULL`, and then drops it.
+impl<T: TryGetable> Readable for Option<T> {
+    fn read(row: &QueryResult, column: usize) -> Result<Self, DbErr> {
+        let is_null = match (row.try_as_pg_row(), row.try_as_sqlite_row()) {
+            (Some(row), _) => row.try_get_raw(column).is_ok_and(|value| value.is_null()),
+            (_, Some(row)) => row.try_get_raw(column).is_ok_and(|value| value.is_null()),
+            _ => false,
+        };
+        if is_null {
+            return Ok(None);
+        }
+        row.try_get_by_index(column)
+    }
 }
 
 #[cfg(test)]
