@@ -9,7 +9,7 @@ use std::{
 };
 
 use domain::delivery::Delivery;
-use sea_orm::{ActiveModelTrait, DbBackend, EntityTrait, IdenStatic, Iterable, Statement, Value};
+use sea_orm::{ActiveModelTrait, DbBackend, EntityTrait, Iterable, Statement, Value};
 
 use super::{
     ConnectionTrait, Error,
@@ -68,42 +68,39 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
 }
 
 /// Inserts deliveries with their tasks in the transaction of an `SQLite` connection, two statements
-/// for each of their [`BATCH_SIZES`].
+/// for each [`MAX_TOGETHER`] of them: each statement costs two changes of threads.
 pub(super) async fn insert_all(
     connection: &impl ConnectionTrait,
     deliveries: &[&NewDelivery],
 ) -> Result<(), Error> {
-    let mut rest = deliveries;
-    while let Some((size, statements)) = INSERT.range(..=rest.len()).next_back() {
-        let (batch, others) = rest.split_at(*size);
+    for batch in deliveries.chunks(MAX_TOGETHER) {
         let delivery_rows = batch.iter().map(|new| delivery_row(&new.delivery));
         let task_rows = batch.iter().flat_map(|new| task_rows(&new.delivery));
         let values: [Vec<Value>; 2] = [
             delivery_rows.flat_map(values_of).collect(),
             task_rows.flat_map(values_of).collect(),
         ];
-        for (sql, values) in statements.iter().zip(values) {
+        for (sql, values) in INSERT[batch.len() - 1].iter().zip(values) {
             let statement = Statement::from_sql_and_values(DbBackend::Sqlite, sql, values);
             connection.execute_raw(statement).await?;
         }
-        rest = others;
     }
     Ok(())
 }
 
-/// The statements of `SQLite` that insert deliveries and their tasks, by the number of deliveries.
-static INSERT: LazyLock<BTreeMap<usize, [String; 2]>> = LazyLock::new(|| {
+/// The statements of `SQLite` that insert 1, 2, 3 … [`MAX_TOGETHER`] deliveries, and their tasks.
+static INSERT: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
     let statements = |size| {
         [
             insert_rows::<delivery::Entity>(size),
             insert_rows::<task::Entity>(2 * size),
         ]
     };
-    BATCH_SIZES.map(|size| (size, statements(size))).into()
+    (1..=MAX_TOGETHER).map(statements).collect()
 });
 
 fn insert_rows<E: EntityTrait>(count: usize) -> String {
-    let names = names::<E>();
+    let names = rows::names::<E>();
     let row = format!("({})", vec!["?"; names.len()].join(", "));
     let (table, names, rows) = (
         E::default().table_name(),
@@ -132,9 +129,12 @@ pub(super) async fn insert_together(
     Ok(inserted.rows_affected() > 0)
 }
 
-/// The numbers of deliveries that one statement can insert. They are few, because databases and drivers
-/// identify a statement by its text.
-pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
+/// How many deliveries one statement inserts at most.
+const MAX_TOGETHER: usize = 16;
+
+/// The numbers of deliveries that one statement of `PostgreSQL` can insert. They are few, because each of
+/// its connections plans each of the statements.
+pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, MAX_TOGETHER];
 
 /// Whether the definitions of a planned delivery are current.
 const ARE_CURRENT: &str = "\
@@ -154,8 +154,8 @@ static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> = LazyLock::new(|| {
 });
 
 fn insert_if_current(count: usize) -> String {
-    let deliveries = names::<delivery::Entity>();
-    let tasks = names::<task::Entity>();
+    let deliveries = rows::names::<delivery::Entity>();
+    let tasks = rows::names::<task::Entity>();
     let mut parameters = 1..;
     let delivery_rows = rows::placeholders(&mut parameters, count, 4 + deliveries.len());
     let task_rows = rows::placeholders(&mut parameters, 2 * count, tasks.len());
@@ -175,14 +175,6 @@ fn insert_if_current(count: usize) -> String {
 fn task_rows(delivery: &Delivery) -> [task::ActiveModel; 2] {
     let tasks = [&delivery.pickup, &delivery.dropoff];
     tasks.map(|task| task_row(delivery.store_id, task))
-}
-
-/// The names of a table's columns.
-fn names<E: EntityTrait>() -> Vec<String> {
-    let columns = E::Column::iter();
-    columns
-        .map(|column| format!("\"{}\"", column.as_str()))
-        .collect()
 }
 
 /// The values of a row, in the order of its columns.

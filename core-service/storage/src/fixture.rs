@@ -25,6 +25,7 @@ use domain::{
 };
 use iso_currency::Currency;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use process::metrics::Exposition;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -188,4 +189,16 @@ pub async fn leased_notifications(
     let leases = inserted.await.unwrap();
     assert_eq!(leases.len(), count);
     leases
+}
+
+/// How many statements of this kind have succeeded.
+pub async fn statements(storage: &Storage, operation: &str) -> usize {
+    let mut exposition = Exposition::new();
+    storage.register_metrics(exposition.registry());
+    let rendered = exposition.render().await;
+    let labels =
+        format!("duration_seconds_count{{db_operation_name=\"{operation}\",error_type=\"\"}} ");
+    let count = rendered.split_once(&labels).map(|(_, rest)| rest);
+    let count = count.and_then(|rest| rest.lines().next());
+    count.map_or(0, |count| count.parse().unwrap())
 }

@@ -1,8 +1,9 @@
 //! Statements that many files run, with the types of this crate.
 
 use sea_orm::{
-    ActiveModelTrait, ConnectionTrait, EntityTrait, QueryFilter as _, QueryOrder as _, QueryResult,
-    QuerySelect as _, QueryTrait as _, Select, Statement, TryGetable, Value,
+    ActiveModelTrait, ConnectionTrait, EntityTrait, IdenStatic as _, Iterable as _,
+    QueryFilter as _, QueryOrder as _, QueryResult, QuerySelect as _, QueryTrait as _, Select,
+    Statement, TryGetable, Value,
     sea_query::{Expr, ExprTrait as _},
 };
 
@@ -40,6 +41,14 @@ pub(super) async fn exist<E: EntityTrait>(
 ) -> Result<bool, Error> {
     let query = query.select_only().expr(Expr::cust("1")).limit(1);
     Ok(connection.query_one(&query.into_query()).await?.is_some())
+}
+
+/// The names of a table's columns.
+pub(super) fn names<E: EntityTrait>() -> Vec<String> {
+    let columns = E::Column::iter();
+    columns
+        .map(|column| format!("\"{}\"", column.as_str()))
+        .collect()
 }
 
 /// The rows of a `VALUES` list, with the next parameters: `($1, $2), ($3, $4)`.
