@@ -232,6 +232,7 @@ fn the_documentation_lists_the_exceptions() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "they are a list")]
 fn a_statement_names_the_store_of_each_table() {
     let tables = Tables {
         distributed: ["tasks", "deliveries", "events"].map(str::to_owned).into(),
@@ -250,6 +251,11 @@ fn a_statement_names_the_store_of_each_table() {
         ("SELECT 1 FROM tasks WHERE store_id NOT IN ($1, $2)", false),
         (
             "SELECT 1 FROM tasks WHERE (store_id, id) IN (($1, $2))",
+            true,
+        ),
+        (
+            "SELECT found.* FROM (VALUES ($1, $2)) AS keys CROSS JOIN LATERAL (SELECT 1 FROM tasks
+             WHERE (tasks.store_id, tasks.id) = (keys.column1, keys.column2) LIMIT 1) AS found",
             true,
         ),
         (

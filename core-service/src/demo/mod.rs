@@ -84,8 +84,7 @@ async fn create_clients(
 async fn create_demo(resources: &Resources, seed: &Seed) -> Result<Demo, Error> {
     let (storage, now) = (&resources.storage, resources.clock.now());
     let credentials = seed.credentials("demo client");
-    let existing =
-        storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
+    let existing = storage::api_clients::find_by_key(storage, &credentials.api_key).await?;
     let store_id = if let Some(store_id) = existing.and_then(|client| client.store_id) {
         store_id
     } else {
@@ -119,7 +118,7 @@ async fn if_valid(
     credentials: Credentials,
     now: Timestamp,
 ) -> Result<Option<Credentials>, Error> {
-    let client = storage::api_clients::find_by_key(storage.reader(), &credentials.api_key).await?;
+    let client = storage::api_clients::find_by_key(storage, &credentials.api_key).await?;
     let accepted = client.and_then(|client| client.accept(&credentials.api_secret, now));
     Ok(accepted.map(|_| credentials))
 }

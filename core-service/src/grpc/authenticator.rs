@@ -120,11 +120,10 @@ impl Authenticator {
         claims: &Claims,
         now: Timestamp,
     ) -> Result<(Caller, ValidSecret), Error> {
-        let reader = self.storage.reader();
-        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
+        let client = storage::api_clients::find_by_key(&self.storage, &claims.client_id).await?;
         let (client, secret) = with_secret(client, claims, now)?;
         let store = match client.store_id {
-            Some(id) => storage::stores::find(reader, id).await?,
+            Some(id) => storage::stores::find(self.storage.reader(), id).await?,
             None => None,
         };
         Ok((caller(client, store, claims)?, secret))
@@ -169,8 +168,7 @@ impl Authenticator {
         if let Some((_, client)) = checked.get(&claims.client_id) {
             return Ok(client.clone());
         }
-        let reader = self.storage.reader();
-        let client = storage::api_clients::find_by_key(reader, &claims.client_id).await?;
+        let client = storage::api_clients::find_by_key(&self.storage, &claims.client_id).await?;
         checked.insert(claims.client_id.clone(), (Instant::now(), client.clone()));
         Ok(client)
     }

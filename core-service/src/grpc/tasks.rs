@@ -117,14 +117,13 @@ impl Tasks {
     }
 
     async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
-        let (reader, store) = (self.storage.reader(), caller.store()?);
-        let find = |id| storage::deliveries::find_task(reader, store.id, TaskId(id));
+        let store = caller.store()?;
+        let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
         lookup::resource((Collection::Tasks, name), find).await
     }
 
     async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
-        let reader = self.storage.reader();
-        let find = |id| storage::deliveries::find_task_of_any_store(reader, TaskId(id));
+        let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
         lookup::resource((Collection::Tasks, name), find).await
     }
 }

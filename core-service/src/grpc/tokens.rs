@@ -46,7 +46,7 @@ impl proto::tokens_server::Tokens for Tokens {
             refused("wrong key or secret");
             Error::Unauthenticated(Unauthenticated::InvalidClient)
         };
-        let client = storage::api_clients::find_by_key(self.storage.reader(), &request.api_key)
+        let client = storage::api_clients::find_by_key(&self.storage, &request.api_key)
             .await
             .map_err(Error::from)?;
         let Some(client) = client else {

@@ -6,27 +6,50 @@ use domain::{
     id::{ApiClientId, StoreId},
 };
 
-use super::entity::{
-    api_client::{ActiveModel, Column, Entity, Model},
-    instant,
+use sea_orm::{DbErr, QueryResult, Value};
+
+use super::{
+    Storage,
+    entity::{
+        ByPosition as _,
+        api_client::{ActiveModel, Column, Entity, Model},
+        instant,
+    },
+    shared_reads::Keyed,
 };
 use crate::prelude::*;
 
 /// Looks up a client by its key, without a store: the key identifies the store.
-pub async fn find_by_key(
-    connection: &impl ConnectionTrait,
-    api_key: &str,
-) -> Result<Option<ApiClient>, Error> {
+pub async fn find_by_key(storage: &Storage, api_key: &str) -> Result<Option<ApiClient>, Error> {
     // No issued key has other characters, and PostgreSQL rejects some of them (NUL).
     let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !api_key.bytes().all(is_key) {
         return Ok(None);
     }
-    rows::first(
-        connection,
-        Entity::find().filter(Column::ApiKey.eq(api_key)),
-    )
-    .await
+    storage.api_clients.find(api_key.to_owned()).await
+}
+
+impl Keyed for ApiClient {
+    type Key = String;
+
+    const FROM: &'static str = "api_clients";
+    const KEY: &'static [&'static str] = &["api_key"];
+
+    fn columns() -> Vec<String> {
+        rows::columns::<Entity>().collect()
+    }
+
+    fn values(api_key: &Self::Key) -> Vec<Value> {
+        vec![api_key.as_str().into()]
+    }
+
+    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
+        row.try_get_by_index(Column::ApiKey as usize)
+    }
+
+    fn read(row: &QueryResult) -> Result<Self, Error> {
+        Model::at(row, 0)?.try_into()
+    }
 }
 
 pub async fn find(

@@ -11,12 +11,14 @@ use domain::{
     store::Store,
     task::Task,
 };
-use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
+use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::ExprTrait as _};
 
 use super::{
+    Storage,
     changes::Changes,
     delivery_rows::{assemble, completed_at},
     entity::{ByPosition as _, delivery, instant, store, task},
+    shared_reads::Keyed,
 };
 use crate::prelude::*;
 
@@ -141,33 +143,71 @@ pub async fn find_by_external_reference(
 
 /// A task of a store.
 pub async fn find_task(
-    connection: &impl ConnectionTrait,
+    storage: &Storage,
     store_id: StoreId,
     id: TaskId,
 ) -> Result<Option<Task>, Error> {
-    rows::first(connection, task::Entity::find_by_id((store_id.0, id.0))).await
+    storage.tasks.find((store_id.0, id.0)).await
+}
+
+impl Keyed for Task {
+    /// Its store and id.
+    type Key = (Uuid, Uuid);
+
+    const FROM: &'static str = "tasks";
+    const KEY: &'static [&'static str] = &["tasks.store_id", "tasks.id"];
+
+    fn columns() -> Vec<String> {
+        rows::columns::<task::Entity>().collect()
+    }
+
+    fn values((store_id, id): &Self::Key) -> Vec<Value> {
+        vec![(*store_id).into(), (*id).into()]
+    }
+
+    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
+        Ok((
+            row.try_get_by_index(task::Column::StoreId as usize)?,
+            row.try_get_by_index(task::Column::Id as usize)?,
+        ))
+    }
+
+    fn read(row: &QueryResult) -> Result<Self, Error> {
+        task::Model::at(row, 0)?.try_into()
+    }
 }
 
 /// A task of any store with its store: for the platform's own programs (`tasks:all`).
 pub async fn find_task_of_any_store(
-    connection: &impl ConnectionTrait,
+    storage: &Storage,
     id: TaskId,
 ) -> Result<Option<(Store, Task)>, Error> {
-    let with_store = select_both::<task::Entity, store::Entity>()
-        .from(task::Entity)
-        .join(
-            JoinType::InnerJoin,
-            store::Entity,
-            of(store::Column::Id).eq(of(task::Column::StoreId)),
-        )
-        .and_where(of(task::Column::Id).eq(id.0))
-        .take();
-    let Some(row) = connection.query_one(&with_store).await? else {
-        return Ok(None);
-    };
-    let task = task::Model::at(&row, 0)?;
-    let store = store::Model::at(&row, task::Column::iter().count())?;
-    Ok(Some((store.try_into()?, task.try_into()?)))
+    storage.tasks_of_any_store.find(id.0).await
+}
+
+impl Keyed for (Store, Task) {
+    type Key = Uuid;
+
+    const FROM: &'static str = "tasks JOIN stores ON stores.id = tasks.store_id";
+    const KEY: &'static [&'static str] = &["tasks.id"];
+
+    fn columns() -> Vec<String> {
+        let stores = rows::columns::<store::Entity>();
+        rows::columns::<task::Entity>().chain(stores).collect()
+    }
+
+    fn values(id: &Self::Key) -> Vec<Value> {
+        vec![(*id).into()]
+    }
+
+    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
+        row.try_get_by_index(task::Column::Id as usize)
+    }
+
+    fn read(row: &QueryResult) -> Result<Self, Error> {
+        let store = store::Model::at(row, task::Column::iter().count())?;
+        Ok((store.try_into()?, Task::read(row)?))
+    }
 }
 
 /// The completion of a task, and of its delivery if that is complete now. Lists filter deliveries by their

@@ -36,8 +36,8 @@ pub enum Error {
     Inconsistent { table: &'static str, reason: String },
     #[error("{0}")]
     Misconfigured(String),
-    /// The closure of a write panicked, with this message.
-    #[error("a write panicked: {0}")]
+    /// A closure of a write or a shared statement panicked, with this message.
+    #[error("a write or a read panicked: {0}")]
     Panicked(String),
 }
 

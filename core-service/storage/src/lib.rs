@@ -51,6 +51,7 @@ mod rows;
 mod schema;
 mod session;
 mod shared_insertions;
+mod shared_reads;
 mod storage;
 mod work;
 

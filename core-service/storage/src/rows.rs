@@ -51,6 +51,12 @@ pub(super) fn names<E: EntityTrait>() -> Vec<String> {
         .collect()
 }
 
+/// The columns of a table with its name.
+pub(super) fn columns<E: EntityTrait>() -> impl Iterator<Item = String> {
+    let (table, names) = (E::default().table_name(), names::<E>());
+    names.into_iter().map(move |name| format!("{table}.{name}"))
+}
+
 /// The rows of a `VALUES` list, with the next parameters: `($1, $2), ($3, $4)`.
 pub(super) fn placeholders(
     parameters: &mut impl Iterator<Item = usize>,

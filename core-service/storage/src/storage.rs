@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::{api_client::ApiClient, store::Store, task::Task};
 use process::metrics::Registry;
 use sea_orm::DbBackend;
 
@@ -15,6 +16,7 @@ use super::{
     group_commit::GroupCommit,
     schema,
     shared_insertions::SharedInsertions,
+    shared_reads::SharedReads,
     work::Work,
 };
 
@@ -22,6 +24,9 @@ use super::{
 #[derive(Debug)]
 pub struct Storage {
     reader: Connections,
+    pub(super) api_clients: SharedReads<ApiClient>,
+    pub(super) tasks: SharedReads<Task>,
+    pub(super) tasks_of_any_store: SharedReads<(Store, Task)>,
     writer: Writer,
 }
 
@@ -84,16 +89,24 @@ impl Storage {
             let reader = Connections::new(target, connections);
             let insertions = SharedInsertions::new(reader.clone());
             let writer = Writer::Concurrent(reader.clone(), insertions);
-            return Ok(Self { reader, writer });
+            return Ok(Self::new(reader, writer));
         }
         if let Some(generation) = &generation {
             generation.begin(&session).await?;
         }
         let writer = GroupCommit::start(target.clone(), (session, generation), write_timeout);
-        Ok(Self {
-            reader: Connections::new(target, SQLITE_READERS),
-            writer: Writer::GroupCommit(writer),
-        })
+        let reader = Connections::new(target, SQLITE_READERS);
+        Ok(Self::new(reader, Writer::GroupCommit(writer)))
+    }
+
+    fn new(reader: Connections, writer: Writer) -> Self {
+        Self {
+            api_clients: SharedReads::new(reader.clone()),
+            tasks: SharedReads::new(reader.clone()),
+            tasks_of_any_store: SharedReads::new(reader.clone()),
+            reader,
+            writer,
+        }
     }
 
     /// Registers the metrics of statements, connections and commits.

@@ -28,7 +28,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 8] = [
         "a courier's task by its id alone (`tasks:all`)",
         &[(
             &["SELECT"],
-            r#"INNER JOIN "stores" ON "stores"."id" = "tasks"."store_id" WHERE "tasks"."id" = $"#,
+            "JOIN stores ON stores.id = tasks.store_id WHERE (tasks.id)",
         )],
     ),
     (

@@ -77,14 +77,14 @@ async fn a_task_of_any_store_is_found_with_its_store() {
         return;
     };
 
-    let found = find_task_of_any_store(storage.reader(), delivery.dropoff.id).await;
+    let found = find_task_of_any_store(&storage, delivery.dropoff.id).await;
 
     let (store, task) = found.unwrap().unwrap();
     assert_eq!(
         (store.id, &*store.display_name, task),
         (delivery.store_id, "A", delivery.dropoff)
     );
-    let unknown = find_task_of_any_store(storage.reader(), TaskId::new()).await;
+    let unknown = find_task_of_any_store(&storage, TaskId::new()).await;
     assert!(unknown.unwrap().is_none());
 }
 
