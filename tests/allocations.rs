@@ -139,12 +139,12 @@ fn requests_allocate_no_more_often_than_they_did() {
 
     let get = |path: &str| request(&format!("GET {path}"), &headers, "");
     for (name, request, counted) in [
-        ("a token", token_request, 174),
-        ("a task", get(task), 152),
+        ("a token", token_request, 176),
+        ("a task", get(task), 155),
         ("a calculation of a price", calculate, 230),
         ("choices of time slots", get("/api/time_slots/choices"), 239),
         ("the creation of a delivery", create, 423),
-        ("a list of 30 deliveries", get("/api/deliveries"), 2747),
+        ("a list of 30 deliveries", get("/api/deliveries"), 2757),
     ] {
         let allocations = connection.allocations(&request);
         println!("{name}: {allocations} allocations");

@@ -12,9 +12,10 @@ use futures_util::{FutureExt as _, future::join_all};
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait as _, DbBackend};
 use tempfile::TempDir;
+use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Keyed, MAX_KEYS, SharedReads, statement};
+use super::{Keyed, MAX_DURATION, MAX_KEYS, SharedReads, statement};
 use crate::{
     Error, Session, Storage,
     deliveries::find_task,
@@ -268,7 +269,9 @@ async fn reads_whose_statement_hangs_are_repeated_alone() {
     });
     let keys: Vec<_> = keys.collect();
 
-    let found = while_locked(&storage, 4, read(&storage.tasks, &keys)).await;
+    let found = while_locked(&storage, 4, read(&storage.tasks, &keys));
+    // Before the timeout of the statement that hangs.
+    let found = timeout(5 * MAX_DURATION, found).await.unwrap();
 
     let found: Vec<_> = found
         .into_iter()
