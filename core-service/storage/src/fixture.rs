@@ -32,7 +32,7 @@ use uuid::Uuid;
 use super::{
     Changes, DEFAULT_DATABASE_CONNECTIONS, Error, Storage,
     delivery_insertion::{DefinitionVersions, NewDelivery},
-    notifications, webhooks,
+    notifications, rows, webhooks,
 };
 
 /// A new `SQLite` database, deleted with the directory.
@@ -201,4 +201,17 @@ pub async fn statements(storage: &Storage, operation: &str) -> usize {
     let count = rendered.split_once(&labels).map(|(_, rest)| rest);
     let count = count.and_then(|rest| rest.lines().next());
     count.map_or(0, |count| count.parse().unwrap())
+}
+
+/// Waits until so many statements of `PostgreSQL` wait for a lock.
+pub async fn wait_for_locks(storage: &Storage, count: i64) {
+    let sql = "SELECT COUNT(*) FROM pg_stat_activity \
+               WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let waiting = async {
+        while rows::value::<i64>(storage.reader(), sql).await.unwrap() < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waiting = tokio::time::timeout(Duration::from_mins(1), waiting).await;
+    waiting.expect("statements should wait for locks within a minute");
 }

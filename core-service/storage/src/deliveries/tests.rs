@@ -29,14 +29,6 @@ async fn insert_delivery(storage: &Storage) -> Delivery {
     delivery
 }
 
-async fn wait_until_a_transaction_waits_for_a_lock(storage: &Storage) {
-    let sql = "SELECT COUNT(*) FROM pg_stat_activity \
-               WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while rows::value::<i64>(storage.reader(), sql).await.unwrap() == 0 {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction() {
     for is_cancelled in [false, true] {
@@ -59,7 +51,7 @@ async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction
 
         let second = database.begin().await.unwrap();
         let commit_first = async {
-            wait_until_a_transaction_waits_for_a_lock(&storage).await;
+            fixture::wait_for_locks(&storage, 1).await;
             first.commit().await.unwrap();
         };
         let both = async { tokio::join!(find_and_lock(&second, store_id, id), commit_first) };

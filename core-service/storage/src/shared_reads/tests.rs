@@ -19,7 +19,7 @@ use super::{Keyed, MAX_DURATION, MAX_KEYS, SharedReads, statement};
 use crate::{
     Error, Session, Storage,
     deliveries::find_task,
-    fixture::{self, statements},
+    fixture::{self, statements, wait_for_locks},
     rows,
 };
 
@@ -226,15 +226,6 @@ async fn while_locked<T>(storage: &Storage, count: i64, reads: impl Future<Outpu
         checkout.end(transaction, false).await.unwrap();
     };
     tokio::join!(reads, release).0
-}
-
-/// Waits until as many statements wait for a lock.
-async fn wait_for_locks(storage: &Storage, count: i64) {
-    let sql = "SELECT COUNT(*) FROM pg_stat_activity \
-               WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while rows::value::<i64>(storage.reader(), sql).await.unwrap() < count {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]
