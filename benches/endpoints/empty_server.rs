@@ -57,6 +57,10 @@ impl EmptyServer {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Requests of responses of as many bytes, at most [`LIST`].
     pub(crate) fn load(&self, bytes: usize, connections: usize) -> Load {
         let request = get(&format!("/{bytes}"), "");

@@ -84,8 +84,9 @@ const IDLE: Duration = Duration::from_secs(10);
 const EMPTY_SERVER: &str = "empty server";
 
 fn main() {
+    process::file_descriptors::raise_limit();
+    // As many threads as the process may use processors, like the platform.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
         .enable_all()
         .build();
     runtime.unwrap().block_on(async {
