@@ -30,6 +30,9 @@ const MAX_REQUESTS_BETWEEN_KILLS: u64 = 120;
 /// The fewest kills of the all-in-one.
 const MIN_KILLS: usize = 8;
 
+/// The creators and the completers of the test without a webhook.
+const WORKERS: usize = 8;
+
 /// How long to wait for notifications that need no lease to expire.
 const IN_FLIGHT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -84,6 +87,47 @@ async fn the_services_lose_nothing_when_any_of_them_is_killed() {
         processor,
     )
     .await;
+}
+
+/// Without a webhook, one statement completes a task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn completions_without_a_webhook_are_logged_once_when_cores_are_killed() {
+    let _processor = one_processor().await;
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    let mut random = Random::seeded();
+    let shop = cluster.shop().await;
+    let load = Load::start(WORKERS, &shop, &cluster.dispatch_board().await);
+
+    for kill in 0..MIN_KILLS {
+        load.wait_for_successes(1 + random.below(MAX_REQUESTS_BETWEEN_KILLS))
+            .await;
+        let killed = Instant::now();
+        let core = &mut cluster.cores[kill % 2];
+        core.kill();
+        core.start().await;
+        load.first_success_after(killed).await;
+    }
+
+    let (acknowledged, failures) = load.finish().await;
+    let not_subscribed = CountingReceiver::start().await;
+    let query = |statement: &str| cluster.postgres.query(statement);
+    let verified = checker::verify(
+        &acknowledged,
+        &shop,
+        &not_subscribed,
+        query,
+        RECOVERY_TIMEOUT,
+    );
+    let mut figures = verified.await;
+    assert_eq!(figures.defects.not_notified, figures.completed);
+    figures.defects.not_notified = 0;
+    crate::report(&format!("PostgreSQL, no webhook: {figures}"));
+    figures.assert_nothing_lost();
+    for failure in &failures {
+        assert!(failure.is_expected_after_a_kill(), "{failure}");
+    }
 }
 
 /// Load, a receiver, a reader of the event log, and the outages observed so far.

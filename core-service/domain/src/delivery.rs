@@ -129,24 +129,18 @@ impl Delivery {
         task_id: TaskId,
         now: Timestamp,
     ) -> Result<Vec<EventName>, CompleteTaskError> {
-        let task = [&mut self.pickup, &mut self.dropoff]
-            .into_iter()
-            .find(|task| task.id == task_id)
-            .ok_or(CompleteTaskError::NoSuchTask)?;
+        let (task, other) = if self.pickup.id == task_id {
+            (&mut self.pickup, &self.dropoff)
+        } else if self.dropoff.id == task_id {
+            (&mut self.dropoff, &self.pickup)
+        } else {
+            return Err(CompleteTaskError::NoSuchTask);
+        };
         match task.state {
-            TaskState::Done { .. } => return Ok(Vec::new()),
-            TaskState::Todo if self.cancelled_at.is_some() => {
-                return Err(CompleteTaskError::Cancelled);
-            }
-            TaskState::Todo => {}
+            TaskState::Done { .. } => Ok(Vec::new()),
+            TaskState::Todo if self.cancelled_at.is_some() => Err(CompleteTaskError::Cancelled),
+            TaskState::Todo => Ok(task.complete(other.is_done(), now)),
         }
-
-        task.state = TaskState::Done { completed_at: now };
-        task.updated_at = now;
-
-        let picked = (task.kind == TaskKind::Pickup).then_some(EventName::DeliveryPicked);
-        let completed = self.is_completed().then_some(EventName::DeliveryCompleted);
-        Ok(picked.into_iter().chain(completed).collect())
     }
 
     /// Cancels the delivery with both tasks and returns the resulting event: none if it was already
@@ -170,8 +164,7 @@ impl Delivery {
 
     /// Whether both tasks are done.
     pub fn is_completed(&self) -> bool {
-        let mut tasks = [&self.pickup, &self.dropoff].into_iter();
-        tasks.all(|task| task.state != TaskState::Todo)
+        self.pickup.is_done() && self.dropoff.is_done()
     }
 }
 

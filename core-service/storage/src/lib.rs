@@ -4,6 +4,7 @@
 
 pub mod api_clients;
 pub mod backup;
+pub mod completion;
 pub mod created_bytes;
 pub mod deliveries;
 pub mod delivery_insertion;
@@ -53,6 +54,7 @@ mod session;
 mod shared_insertions;
 mod shared_reads;
 mod storage;
+mod task_to_complete;
 mod work;
 
 pub use migrations::{DatabaseConfig, DatabaseServerVerification, RefusedUrl};

@@ -17,6 +17,7 @@ use super::{
     schema,
     shared_insertions::SharedInsertions,
     shared_reads::SharedReads,
+    task_to_complete::TaskToComplete,
     work::Work,
 };
 
@@ -27,6 +28,7 @@ pub struct Storage {
     pub(super) api_clients: SharedReads<ApiClient>,
     pub(super) tasks: SharedReads<Task>,
     pub(super) tasks_of_any_store: SharedReads<(Store, Task)>,
+    pub(super) tasks_to_complete: SharedReads<TaskToComplete>,
     writer: Writer,
 }
 
@@ -104,6 +106,7 @@ impl Storage {
             api_clients: SharedReads::new(reader.clone()),
             tasks: SharedReads::new(reader.clone()),
             tasks_of_any_store: SharedReads::new(reader.clone()),
+            tasks_to_complete: SharedReads::new(reader.clone()),
             reader,
             writer,
         }

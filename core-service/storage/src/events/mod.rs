@@ -24,7 +24,7 @@ use super::entity::{
 };
 use crate::prelude::*;
 
-const DELIVERIES: &str = "deliveries";
+pub(super) const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";
 
 /// Inserts events without numbers, which the sequencer assigns.

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::{Keyed, MAX_DURATION, MAX_KEYS, SharedReads, statement};
 use crate::{
     Error, Session, Storage,
+    completion::TaskToComplete,
     deliveries::find_task,
     fixture::{self, statements, wait_for_locks},
     rows,
@@ -272,15 +273,15 @@ async fn reads_whose_statement_hangs_are_repeated_alone() {
     assert_eq!(found, expected);
 }
 
-/// The plan of the statement that reads as many keys as one may.
-async fn plan<T: Keyed>(session: &Session, key: T::Key) -> String {
+/// The plan of the statement that reads so many keys.
+async fn plan<T: Keyed>(session: &Session, keys: usize, key: T::Key) -> String {
     let backend = session.get_database_backend();
     let (explain, column) = match backend {
         DbBackend::Sqlite => ("EXPLAIN QUERY PLAN", 3),
         _ => ("EXPLAIN", 0),
     };
-    let sql = format!("{explain} {}", statement::<T>(backend, MAX_KEYS));
-    let values = (0..MAX_KEYS).flat_map(|_| T::values(&key));
+    let sql = format!("{explain} {}", statement::<T>(backend, keys));
+    let values = (0..keys).flat_map(|_| T::values(&key));
     let rows = rows::query(session, &sql, values).await.unwrap();
     let lines = rows.iter().map(|row| row.try_get_by_index(column).unwrap());
     lines.collect::<Vec<String>>().join("\n")
@@ -294,9 +295,9 @@ async fn a_statement_finds_each_key_by_a_unique_index() {
         let (session, _checkout) = storage.reader().begin().await.unwrap();
         let id = Uuid::now_v7();
         let plans = [
-            plan::<Task>(&session, (id, id)).await,
-            plan::<(Store, Task)>(&session, id).await,
-            plan::<ApiClient>(&session, "key".to_owned()).await,
+            plan::<Task>(&session, MAX_KEYS, (id, id)).await,
+            plan::<(Store, Task)>(&session, MAX_KEYS, id).await,
+            plan::<ApiClient>(&session, MAX_KEYS, "key".to_owned()).await,
         ];
         let conditions = match session.get_database_backend() {
             DbBackend::Sqlite => ["(store_id=? AND id=?)", "(id=?)", "(api_key=?)"],
@@ -307,6 +308,23 @@ async fn a_statement_finds_each_key_by_a_unique_index() {
             ],
         };
         for (plan, condition) in plans.iter().zip(conditions) {
+            assert!(plan.contains(condition), "{plan}");
+        }
+    }
+}
+
+/// A join of the tasks would read all of them before the table is analysed.
+#[tokio::test]
+async fn the_other_task_of_a_delivery_is_found_by_an_index() {
+    let (_directory, storages) = storages().await;
+    for storage in storages {
+        let (session, _checkout) = storage.reader().begin().await.unwrap();
+        let condition = match session.get_database_backend() {
+            DbBackend::Sqlite => "(store_id=? AND delivery_id=?)",
+            _ => "Index Cond: ((store_id = tasks.store_id) AND (delivery_id = tasks.delivery_id))",
+        };
+        for keys in [1, MAX_KEYS] {
+            let plan = plan::<TaskToComplete>(&session, keys, Uuid::now_v7()).await;
             assert!(plan.contains(condition), "{plan}");
         }
     }
