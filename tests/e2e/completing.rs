@@ -223,9 +223,7 @@ async fn a_task_of_which_no_webhook_is_notified_is_completed_by_one_statement() 
         courier.complete(iri(&delivery[task])).await;
     }
 
-    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    let response = raw::send(&format!("http://{addr}"), request).await;
-    let metrics = String::from_utf8(response.unwrap().body.to_vec()).unwrap();
+    let metrics = raw::metrics(addr).await;
     for line in [
         "delivery_deliveries_completed_total 1",
         r#"delivery_tasks_completed_total{type="pickup"} 1"#,

@@ -44,9 +44,7 @@ async fn the_metrics_of_a_platform_are_read() {
     let addr = reserve_addr();
     let platform = Platform::start_with(database, |settings| settings.health_listen = Some(addr));
     let platform = platform.await;
-    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    let response = raw::send(&format!("http://{addr}"), request).await.unwrap();
-    assert_eq!(response.status, 200);
+    raw::metrics(addr).await;
     platform.stop().await;
 }
 

@@ -1,6 +1,6 @@
 //! Raw requests: any bytes over a separate connection.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use hyper::{HeaderMap, header::HeaderName};
@@ -19,6 +19,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The request should contain `Connection: close`.
 pub(crate) async fn send(base_url: &str, request: &[u8]) -> Option<Response> {
     exchange(base_url, request, false).await
+}
+
+/// The metrics that a health listener exposes.
+pub(crate) async fn metrics(addr: SocketAddr) -> String {
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let response = send(&format!("http://{addr}"), request).await.unwrap();
+    assert_eq!(response.status, 200);
+    String::from_utf8(response.body.to_vec()).unwrap()
 }
 
 /// Sends these bytes, closes the sending side and waits for the response, if any.
