@@ -158,9 +158,18 @@ fn delivery_body(input: &[u8]) {
     assert!(found.len() <= 100);
     for violation in &found {
         assert_message(&violation.description);
-        let path = violations.path(&violation.field);
+    }
+    // A path may contain a client's key, with any characters.
+    let response = rest_gateway::fuzz::response_to(&violations);
+    let reported = response["violations"].as_array();
+    let reported: Vec<_> = reported.into_iter().flatten().collect();
+    assert_eq!(reported.is_empty(), found.is_empty());
+    for violation in &reported {
+        let path = violation["propertyPath"].as_str().unwrap();
         assert!(!path.chars().any(char::is_control), "{path:?}");
     }
+    let lines = response["detail"].as_str().unwrap_or_default().lines();
+    assert_eq!(lines.count(), reported.len());
     // Another parser reads the same JSON, written differently, as the same delivery. It rejects texts of
     // unknown members that are not Unicode.
     let body = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(input);

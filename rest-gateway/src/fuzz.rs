@@ -1,4 +1,5 @@
-//! Fuzz functions: what the readers of request heads must do with any bytes.
+//! Fuzz functions: what the readers of request heads must do with any bytes, and what a response says of
+//! violations.
 
 use std::{
     cell::Cell,
@@ -15,11 +16,14 @@ use http::{
 use http_body_util::{BodyExt as _, Empty};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::io::{join, sink};
 
 use crate::{
+    body_reader::ViolationCollector,
     http1_guard::{self, MAX_HEAD, MAX_HEADERS},
     media_type::MediaType,
+    problem::Problem,
     rate_limits::client_address,
 };
 
@@ -30,6 +34,15 @@ fn headers(name: &HeaderName, input: &[u8]) -> Option<HeaderMap> {
         headers.append(name, HeaderValue::from_bytes(line).ok()?);
     }
     Some(headers)
+}
+
+/// The body of the response that reports violations; null if there are none.
+pub fn response_to(violations: &ViolationCollector) -> Value {
+    let Err(error) = violations.check() else {
+        return Value::Null;
+    };
+    let problem = Problem::new(&error, "7", "https://delivery.example");
+    serde_json::to_value(problem).expect("a problem is JSON")
 }
 
 /// Media types: several headers are one list, and malformed ranges change nothing.
