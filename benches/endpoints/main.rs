@@ -1,5 +1,5 @@
 //! Measures what requests cost, as ratios to references of the same run: an empty server, with the
-//! same HTTP and gRPC calls but no work, and pgbench, which inserts a create's rows or reads a task. Takes
+//! same HTTP and gRPC calls but no work, and the databases alone, which read or insert the same rows. Takes
 //! minutes; asserts no times.
 //!
 //! With the argument `overload`, measures requests beyond the capacity instead; with `separate`, separate
@@ -22,6 +22,7 @@ mod pgbench;
 mod platform;
 mod requests;
 mod separate;
+mod sqlite_alone;
 mod table;
 
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
@@ -55,14 +56,17 @@ use std::{
     time::Duration,
 };
 
+use hyper::Request;
+
 use self::{
     empty_server::EmptyServer,
     endpoints::Endpoint,
-    load::Load,
+    load::{Load, Sample},
     pgbench::Pgbench,
     platform::Platform,
     postgres::Postgres,
-    requests::{create, get},
+    requests::{Body, create, get, list},
+    sqlite_alone::SqliteAlone,
     table::{Rates, print_costs, print_ratios},
 };
 
@@ -120,7 +124,8 @@ fn main() {
         println!("idle all-in-one: {}", sqlite.idle_usage(IDLE).await);
         let postgresql = Platform::start("PostgreSQL", Some(&postgres.url())).await;
         measure_endpoints(&[&sqlite, &postgresql]).await;
-        measure_statements(&postgresql, &postgres).await;
+        measure_sqlite(&sqlite).await;
+        measure_postgresql(&postgresql, &postgres).await;
     });
 }
 
@@ -168,34 +173,74 @@ async fn measure_endpoints(platforms: &[&Platform]) {
     print_costs(&costs);
 }
 
-/// Measures creates and reads of a task over PostgreSQL, and pgbench, which inserts the same rows in one
-/// statement, and reads a task.
-async fn measure_statements(platform: &Platform, postgres: &Postgres) {
+/// Measures requests over SQLite, and SQLite alone, which reads or inserts the same rows.
+async fn measure_sqlite(platform: &Platform) {
+    let alone = SqliteAlone::copy(platform);
+    let requests = [
+        ("create", create(&platform.authorization)),
+        ("list", list(&platform.authorization)),
+    ];
+    for (what, request) in requests {
+        let reference = || match what {
+            "create" => alone.creates(DURATION),
+            _ => alone.pages(DURATION),
+        };
+        compare(
+            what,
+            (platform, request),
+            ("SQLite alone", &reference),
+            CONNECTIONS,
+        )
+        .await;
+    }
+}
+
+/// Measures requests over PostgreSQL, and pgbench, which inserts the rows of a create in one statement,
+/// reads a task or reads a page.
+async fn measure_postgresql(platform: &Platform, postgres: &Postgres) {
     let pgbench = Pgbench::prepare(postgres);
-    let created = platform.fetch(create(&platform.authorization)).await;
+    let authorization = &platform.authorization;
+    let created = platform.fetch(create(authorization)).await;
     let task = created["dropoff"]["@id"].as_str().unwrap();
-    let read = get(task, &platform.authorization);
+    let requests = [
+        ("create", create(authorization), pgbench::CREATE),
+        ("read of a task", get(task, authorization), pgbench::READ),
+        ("list", list(authorization), pgbench::LIST),
+    ];
     for connections in PGBENCH_CONNECTIONS {
-        let pairs = [
-            ("create", create(&platform.authorization), pgbench::CREATE),
-            ("read of a task", read.clone(), pgbench::READ),
-        ];
-        for (what, request, script) in pairs {
-            let load = Load::new(&platform.base_url, vec![request], connections);
-            let mut rates = Rates::default();
-            for round in 0..ROUNDS {
-                progress(&format!("{what} and pgbench"), round);
-                for index in random_order(2) {
-                    if index == 0 {
-                        rates.add("PostgreSQL", load.run(DURATION).await);
-                    } else {
-                        rates.add("pgbench", pgbench.run(script, connections, DURATION));
-                    }
-                }
-            }
-            print_ratios(what, &rates, "pgbench", connections);
+        for (what, request, script) in requests.clone() {
+            let reference = || pgbench.run(script, connections, DURATION);
+            compare(
+                what,
+                (platform, request),
+                ("pgbench", &reference),
+                connections,
+            )
+            .await;
         }
     }
+}
+
+/// Measures a request and what a database does for it without the platform, in random order.
+async fn compare(
+    what: &str,
+    (platform, request): (&Platform, Request<Body>),
+    (reference_name, reference): (&str, &dyn Fn() -> Sample),
+    connections: usize,
+) {
+    let load = Load::new(&platform.base_url, vec![request], connections);
+    let mut rates = Rates::default();
+    for round in 0..ROUNDS {
+        progress(&format!("{what}, {reference_name}"), round);
+        for index in random_order(2) {
+            if index == 0 {
+                rates.add(platform.database, load.run(DURATION).await);
+            } else {
+                rates.add(reference_name, reference());
+            }
+        }
+    }
+    print_ratios(what, &rates, reference_name, connections);
 }
 
 /// Random, so that the after-effects of a measurement are spread evenly over the others.

@@ -1,5 +1,5 @@
-//! pgbench: inserts the rows of a create in one statement, or reads a task by its key, as fast as
-//! PostgreSQL can.
+//! pgbench: inserts the rows of a create in one statement, reads a task by its key or reads a page of
+//! deliveries, as fast as PostgreSQL can.
 
 use std::{path::PathBuf, process::Command, time::Duration};
 
@@ -10,6 +10,9 @@ pub(crate) const CREATE: &str = "create.sql";
 
 /// The script that reads a task.
 pub(crate) const READ: &str = "read.sql";
+
+/// The script that reads a page.
+pub(crate) const LIST: &str = "list.sql";
 
 pub(crate) struct Pgbench {
     program: PathBuf,
@@ -39,6 +42,14 @@ impl Pgbench {
              FROM template_tasks LIMIT 1",
         );
         std::fs::write(format!("{directory}/{READ}"), script).unwrap();
+        let script = postgres.query(
+            "SELECT format('SELECT * FROM (SELECT * FROM deliveries WHERE store_id = %L
+                     ORDER BY created_at DESC, id DESC LIMIT 31) AS delivery
+                 LEFT JOIN tasks ON tasks.store_id = delivery.store_id
+                     AND tasks.delivery_id = delivery.id;', store_id)
+             FROM template_deliveries",
+        );
+        std::fs::write(format!("{directory}/{LIST}"), script).unwrap();
         Self {
             program: postgres_programs::find().unwrap().join("pgbench"),
             directory,
