@@ -18,7 +18,7 @@ impl Rates {
 pub(crate) fn print_ratios(what: &str, rates: &Rates, reference: &str, connections: usize) {
     let referred = &rates.0[reference];
     println!(
-        "\n| {what}, {connections} connections | requests/s | p99 | ratio to the {reference} (range) |"
+        "\n| {what}, {connections} connections | requests/s | p99 | ratio to {reference} (range) |"
     );
     println!("|---|---|---|---|");
     for (name, samples) in &rates.0 {
