@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, Row, Statement, TransactionBehavior, params_from_iter, types::Value};
+use rusqlite::{Connection, Row, TransactionBehavior, params_from_iter, types::Value};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -17,8 +17,12 @@ use crate::{load::Sample, platform::Platform};
 /// How many deliveries the platform reads for a page of 30: one more tells whether another page follows.
 const PAGE: usize = 31;
 
-/// How many creates a commit has: half of those of 32 connections, as the others arrive while it is written.
+/// How many creates a commit has. An assumption: half of those of 32 connections, as the others arrive while it
+/// is written.
 const BATCH: usize = 16;
+
+/// The number of creates between two checkpoints, as in the platform.
+const CREATES_PER_CHECKPOINT: usize = 512;
 
 /// A copy of a platform's file.
 pub(crate) struct SqliteAlone {
@@ -45,7 +49,12 @@ impl SqliteAlone {
     /// A connection with the platform's settings.
     fn open(&self) -> Connection {
         let connection = Connection::open(self.path()).unwrap();
-        for (name, value) in [("synchronous", "FULL"), ("cache_size", "-16000")] {
+        for (name, value) in [
+            ("synchronous", "FULL"),
+            ("cache_size", "-16000"),
+            ("secure_delete", "ON"),
+            ("wal_autocheckpoint", "0"),
+        ] {
             connection.pragma_update(None, name, value).unwrap();
         }
         connection
@@ -93,12 +102,16 @@ impl SqliteAlone {
         pages
     }
 
-    /// Inserts copies of a delivery and its tasks, [`BATCH`] deliveries a commit.
+    /// Inserts copies of a delivery and its tasks, newer than all others, [`BATCH`] deliveries a commit.
     pub(crate) fn creates(&self, duration: Duration) -> Sample {
         let mut connection = self.open();
-        let delivery = Template::read(&connection, "SELECT * FROM deliveries LIMIT 1");
-        let tasks = "SELECT * FROM tasks WHERE delivery_id = (SELECT id FROM deliveries LIMIT 1)";
-        let tasks = Template::read(&connection, tasks);
+        let select = "SELECT id FROM deliveries LIMIT 1";
+        let id: Value = connection.query_row(select, [], |row| row.get(0)).unwrap();
+        let [delivery, tasks] = [
+            "SELECT * FROM deliveries WHERE id = ?",
+            "SELECT * FROM tasks WHERE delivery_id = ?",
+        ]
+        .map(|select| Template::read(&connection, select, &id));
         let [insert_deliveries, insert_tasks] = [
             ("deliveries", BATCH, &delivery),
             ("tasks", 2 * BATCH, &tasks),
@@ -108,14 +121,24 @@ impl SqliteAlone {
             let rows = vec![row; rows].join(", ");
             format!("INSERT INTO {table} VALUES {rows}")
         });
+        let newest = "SELECT max(created_at) FROM deliveries";
+        let newest = connection.query_row(newest, [], |row| row.get(0));
+        let mut created_at: i64 = newest.unwrap();
         let started = Instant::now();
         let mut creates = 0;
         while started.elapsed() < duration {
             let (mut delivery_rows, mut task_rows) = (Vec::new(), Vec::new());
             for _ in 0..BATCH {
-                let id = Value::Blob(Uuid::now_v7().into_bytes().into());
-                delivery_rows.extend(delivery.rows_with("id", &id));
-                task_rows.extend(tasks.rows_with("delivery_id", &id));
+                let id = new_id();
+                created_at += 1;
+                let now = Value::Integer(created_at);
+                delivery_rows.extend(delivery.rows_with(&[("id", &id), ("created_at", &now)]));
+                let values = [
+                    ("delivery_id", &id),
+                    ("created_at", &now),
+                    ("updated_at", &now),
+                ];
+                task_rows.extend(tasks.rows_with(&values));
             }
             let transaction = connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -129,6 +152,10 @@ impl SqliteAlone {
             }
             transaction.commit().unwrap();
             creates += BATCH;
+            if creates % CREATES_PER_CHECKPOINT == 0 {
+                let checkpoint = "PRAGMA wal_checkpoint(PASSIVE)";
+                connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
+            }
         }
         sample(creates, started)
     }
@@ -141,35 +168,39 @@ struct Template {
 }
 
 impl Template {
-    fn read(connection: &Connection, select: &str) -> Self {
-        let mut statement: Statement<'_> = connection.prepare(select).unwrap();
+    /// The rows for an id.
+    fn read(connection: &Connection, select: &str, id: &Value) -> Self {
+        let mut statement = connection.prepare(select).unwrap();
         let columns: Vec<_> = statement
             .column_names()
             .into_iter()
             .map(str::to_owned)
             .collect();
         let values = |row: &Row<'_>| (0..columns.len()).map(|column| row.get(column)).collect();
-        let rows = statement.query_map([], values).unwrap();
+        let rows = statement.query_map([id], values).unwrap();
         let rows = rows.collect::<Result<_, _>>().unwrap();
         Self { columns, rows }
     }
 
-    /// The values of the rows with a value in one column and new ids, unless that column is the id.
-    fn rows_with(&self, name: &str, value: &Value) -> Vec<Value> {
+    /// The values of the rows, with others in some columns, and a new id unless it is among them.
+    fn rows_with(&self, others: &[(&str, &Value)]) -> Vec<Value> {
         let mut values = Vec::with_capacity(self.rows.len() * self.columns.len());
         for row in &self.rows {
             for (column, template) in self.columns.iter().zip(row) {
-                values.push(if column == name {
-                    value.clone()
-                } else if column == "id" {
-                    Value::Blob(Uuid::now_v7().into_bytes().into())
-                } else {
-                    template.clone()
+                let other = others.iter().find(|(name, _)| name == column);
+                values.push(match other {
+                    Some((_, value)) => (*value).clone(),
+                    None if column == "id" => new_id(),
+                    None => template.clone(),
                 });
             }
         }
         values
     }
+}
+
+fn new_id() -> Value {
+    Value::Blob(Uuid::now_v7().into_bytes().into())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded for display")]
