@@ -202,8 +202,13 @@ async fn a_lost_connection_fails_no_more_than_one_read() {
         [&delivery.pickup, &delivery.dropoff].map(|task| (delivery.store_id.0, task.id.0))
     });
     let keys: Vec<_> = keys.collect();
-    let open = [(); 3].map(|()| rows::value::<i64>(storage.reader(), "SELECT 1::bigint"));
-    assert!(join_all(open).await.iter().all(Result::is_ok));
+    let mut transactions = Vec::new();
+    for _ in 0..3 {
+        transactions.push(storage.reader().begin().await.unwrap());
+    }
+    for (transaction, checkout) in transactions {
+        checkout.end(transaction, false).await.unwrap();
+    }
     let other = Storage::connect(&url, 1).await.unwrap();
     let terminate = "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity \
                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
