@@ -1,4 +1,4 @@
-//! `core-service bootstrap`: once for a platform, again only on request.
+//! `core-service bootstrap`: once for a platform, again only on request. `migrations` before it.
 
 use std::{
     path::Path,
@@ -10,17 +10,14 @@ use serde_json::Value;
 use crate::{
     postgres::Postgres,
     program::{self, PROGRAMS},
+    startup_errors::migrations_program,
 };
 
 #[test]
 fn a_platform_over_sqlite_is_bootstrapped_once() {
     let directory = tempfile::tempdir().unwrap();
-    let database = format!(
-        "sqlite://{}?mode=rwc",
-        directory.path().join("sqlite").display()
-    );
 
-    assert_bootstrapped_once(directory.path(), &database);
+    assert_bootstrapped_once(directory.path(), &sqlite_url(directory.path()));
 }
 
 #[test]
@@ -31,6 +28,10 @@ fn a_platform_over_postgresql_is_bootstrapped_once() {
     let directory = tempfile::tempdir().unwrap();
 
     assert_bootstrapped_once(directory.path(), &postgres.url());
+}
+
+fn sqlite_url(directory: &Path) -> String {
+    format!("sqlite://{}?mode=rwc", directory.join("sqlite").display())
 }
 
 fn assert_bootstrapped_once(directory: &Path, database_url: &str) {
@@ -88,4 +89,32 @@ fn run_concurrently(commands: [Command; 2]) -> [Output; 2] {
 
 fn api_key(clients: &Value) -> &str {
     clients["operator_client"]["api_key"].as_str().unwrap()
+}
+
+#[test]
+fn migrations_are_listed_by_a_dry_run_and_applied_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let postgres = Postgres::start();
+    let urls = std::iter::once(sqlite_url(directory.path()));
+    for url in urls.chain(postgres.iter().map(Postgres::url)) {
+        let run = |flags: &[&str]| {
+            let mut command = program::command(&migrations_program());
+            let output = program::output(command.args(["--database-url", &url]).args(flags));
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(output.stdout, b"");
+            String::from_utf8(output.stderr).unwrap()
+        };
+
+        let listed = run(&["--dry-run"]);
+        let count = listed.lines().count() - 1;
+        assert!(listed.starts_with("m0001_initial_schema\n"), "{listed}");
+        assert!(
+            listed.ends_with(&format!("\n{count} to apply\n")),
+            "{listed}"
+        );
+
+        assert_eq!(run(&[]), listed.replace(" to apply", " applied"));
+        assert_eq!(run(&["--dry-run"]), "0 to apply\n");
+        assert_eq!(run(&[]), "0 applied\n");
+    }
 }

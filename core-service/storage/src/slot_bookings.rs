@@ -73,3 +73,76 @@ pub async fn release(
     rows::execute(transaction, release, key(store_id, booking)).await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Storage, fixture};
+
+    /// The choice from a second since 1970 to ten seconds later.
+    fn window(starts_at: i64) -> TimeWindow {
+        let instant = |second| Timestamp::from_second(second).unwrap();
+        TimeWindow {
+            after: instant(starts_at),
+            before: instant(starts_at + 10),
+        }
+    }
+
+    async fn book_once(storage: &Storage, store_id: StoreId, booking: Booking) -> bool {
+        let booked = storage.write(move |transaction| async move {
+            book(&transaction, store_id, booking, 2).await
+        });
+        booked.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn choices_of_a_slot_that_end_after_an_instant_are_counted() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let (store_id, time_slot_id) = (StoreId::new(), TimeSlotId::new());
+        let others = [
+            (StoreId::new(), time_slot_id),
+            (store_id, TimeSlotId::new()),
+        ];
+        for (store_id, time_slot_id) in [(store_id, time_slot_id)].into_iter().chain(others) {
+            for starts_at in [0, 1] {
+                let booking = Booking {
+                    time_slot_id,
+                    window: window(starts_at),
+                };
+                assert!(book_once(&storage, store_id, booking).await);
+            }
+        }
+
+        for (after, expected) in [
+            (9, vec![(window(0), 1), (window(1), 1)]),
+            (10, vec![(window(1), 1)]),
+            (11, vec![]),
+        ] {
+            let after = Timestamp::from_second(after).unwrap();
+            let counts = counts(storage.reader(), (store_id, time_slot_id), after).await;
+            assert_eq!(counts.unwrap(), HashMap::from_iter(expected), "{after}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_choice_is_booked_up_to_its_capacity_and_again_after_a_release() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let store_id = StoreId::new();
+        let booking = Booking {
+            time_slot_id: TimeSlotId::new(),
+            window: window(0),
+        };
+        for is_free in [true, true, false] {
+            assert_eq!(book_once(&storage, store_id, booking).await, is_free);
+        }
+
+        let released = storage.write(move |transaction| async move {
+            release(&transaction, store_id, booking).await
+        });
+        released.await.unwrap();
+
+        for is_free in [true, false] {
+            assert_eq!(book_once(&storage, store_id, booking).await, is_free);
+        }
+    }
+}
