@@ -1,5 +1,7 @@
 //! The state that all handlers share, and the result that each of them returns.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CONTENT_TYPE};
 use process::health::Readiness;
@@ -22,8 +24,8 @@ pub(crate) struct Gateway {
     pub(crate) demo_courier: Option<DemoCourier>,
     /// Cancelled when the gateway starts to drain.
     pub(crate) draining: CancellationToken,
-    /// The document at `/api/docs.json`.
-    pub(crate) openapi: Bytes,
+    /// The document at `/api/docs.json`, made for the first request: making it takes megabytes.
+    pub(crate) openapi: OnceLock<Bytes>,
 }
 
 impl Readiness for Gateway {

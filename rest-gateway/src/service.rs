@@ -1,6 +1,10 @@
 //! The server: binds, accepts connections, drains and shuts down.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use anyhow::Context;
 use core_client::Cores;
@@ -15,8 +19,8 @@ use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
-    api_description, config::Config, connection::ConnectionHandler, core_pool::CorePool,
-    gateway::Gateway, pipeline::Pipeline, rate_limits::RateLimits,
+    config::Config, connection::ConnectionHandler, core_pool::CorePool, gateway::Gateway,
+    pipeline::Pipeline, rate_limits::RateLimits,
 };
 
 /// A gateway that is bound to its address. [`RestGateway::run`] serves requests.
@@ -58,9 +62,7 @@ impl RestGateway {
         };
         let gateway = Gateway {
             core: CorePool::new(Cores::new(&config.core_url, &config.core)?),
-            openapi: api_description::openapi(&config.platform_name, &public_url)
-                .to_string()
-                .into(),
+            openapi: OnceLock::new(),
             public_url,
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),

@@ -53,5 +53,11 @@ pub(crate) fn get_hydra(request: &Request) -> HandlerResult {
 
 /// `GET /api/docs.json`
 pub(crate) fn get_openapi(request: &Request) -> Response<Bytes> {
-    gateway::response("application/json", request.gateway.openapi.clone())
+    let state = &request.gateway;
+    let document = state.openapi.get_or_init(|| {
+        api_description::openapi(&state.platform_name, &state.public_url)
+            .to_string()
+            .into()
+    });
+    gateway::response("application/json", document.clone())
 }
