@@ -24,7 +24,8 @@ pub(crate) struct Gateway {
     pub(crate) demo_courier: Option<DemoCourier>,
     /// Cancelled when the gateway starts to drain.
     pub(crate) draining: CancellationToken,
-    /// The document at `/api/docs.json`, made for the first request: making it takes megabytes.
+    /// The document at `/api/docs.json`, made at its first request: that takes milliseconds and
+    /// megabytes, which an idle gateway does not need.
     pub(crate) openapi: OnceLock<Bytes>,
 }
 

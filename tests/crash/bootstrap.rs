@@ -1,4 +1,4 @@
-//! `core-service bootstrap`: once for a platform, again only on request. `migrations` before it.
+//! `core-service bootstrap`: once for a platform, again only on request; and the program `migrations`.
 
 use std::{
     path::Path,

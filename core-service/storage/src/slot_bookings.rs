@@ -76,6 +76,8 @@ pub async fn release(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{Storage, fixture};
 
@@ -88,61 +90,85 @@ mod tests {
         }
     }
 
-    async fn book_once(storage: &Storage, store_id: StoreId, booking: Booking) -> bool {
+    async fn is_booked(
+        storage: &Storage,
+        store_id: StoreId,
+        booking: Booking,
+        capacity: u32,
+    ) -> bool {
         let booked = storage.write(move |transaction| async move {
-            book(&transaction, store_id, booking, 2).await
+            book(&transaction, store_id, booking, capacity).await
         });
         booked.await.unwrap()
     }
 
-    #[tokio::test]
-    async fn choices_of_a_slot_that_end_after_an_instant_are_counted() {
-        let (_directory, storage) = fixture::sqlite().await;
-        let (store_id, time_slot_id) = (StoreId::new(), TimeSlotId::new());
-        let others = [
-            (StoreId::new(), time_slot_id),
-            (store_id, TimeSlotId::new()),
-        ];
-        for (store_id, time_slot_id) in [(store_id, time_slot_id)].into_iter().chain(others) {
-            for starts_at in [0, 1] {
-                let booking = Booking {
-                    time_slot_id,
-                    window: window(starts_at),
-                };
-                assert!(book_once(&storage, store_id, booking).await);
-            }
-        }
-
-        for (after, expected) in [
-            (9, vec![(window(0), 1), (window(1), 1)]),
-            (10, vec![(window(1), 1)]),
-            (11, vec![]),
-        ] {
-            let after = Timestamp::from_second(after).unwrap();
-            let counts = counts(storage.reader(), (store_id, time_slot_id), after).await;
-            assert_eq!(counts.unwrap(), HashMap::from_iter(expected), "{after}");
+    async fn on_both_databases(test: impl AsyncFn(Arc<Storage>)) {
+        let (_directory, sqlite) = fixture::sqlite().await;
+        let storages = [Some(sqlite), fixture::postgres().await];
+        for storage in storages.into_iter().flatten() {
+            test(storage).await;
         }
     }
 
     #[tokio::test]
-    async fn a_choice_is_booked_up_to_its_capacity_and_again_after_a_release() {
-        let (_directory, storage) = fixture::sqlite().await;
-        let store_id = StoreId::new();
-        let booking = Booking {
-            time_slot_id: TimeSlotId::new(),
-            window: window(0),
-        };
-        for is_free in [true, true, false] {
-            assert_eq!(book_once(&storage, store_id, booking).await, is_free);
-        }
+    async fn choices_of_a_slot_that_end_after_an_instant_are_counted() {
+        on_both_databases(async |storage| {
+            let (store_id, time_slot_id) = (StoreId::new(), TimeSlotId::new());
+            let others = [
+                (StoreId::new(), time_slot_id),
+                (store_id, TimeSlotId::new()),
+            ];
+            for (store_id, time_slot_id) in [(store_id, time_slot_id)].into_iter().chain(others) {
+                for starts_at in [0, 1, 1] {
+                    let booking = Booking {
+                        time_slot_id,
+                        window: window(starts_at),
+                    };
+                    assert!(is_booked(&storage, store_id, booking, 2).await);
+                }
+            }
 
-        let released = storage.write(move |transaction| async move {
-            release(&transaction, store_id, booking).await
-        });
-        released.await.unwrap();
+            for (after, expected) in [
+                (9, vec![(window(0), 1), (window(1), 2)]),
+                (10, vec![(window(1), 2)]),
+                (11, vec![]),
+            ] {
+                let after = Timestamp::from_second(after).unwrap();
+                let counts = counts(storage.reader(), (store_id, time_slot_id), after).await;
+                assert_eq!(counts.unwrap(), HashMap::from_iter(expected), "{after}");
+            }
+        })
+        .await;
+    }
 
-        for is_free in [true, false] {
-            assert_eq!(book_once(&storage, store_id, booking).await, is_free);
-        }
+    #[tokio::test]
+    async fn a_choice_is_booked_up_to_its_capacity_and_again_after_its_release() {
+        on_both_databases(async |storage| {
+            let slots = (StoreId::new(), TimeSlotId::new());
+            let (store_id, time_slot_id) = slots;
+            let [booking, other] = [0, 1].map(|starts_at| Booking {
+                time_slot_id,
+                window: window(starts_at),
+            });
+            assert!(is_booked(&storage, store_id, other, 2).await);
+            for is_free in [true, true, false] {
+                let is_booked = is_booked(&storage, store_id, booking, 2).await;
+                assert_eq!(is_booked, is_free);
+            }
+
+            let released = storage.write(move |transaction| async move {
+                release(&transaction, store_id, booking).await
+            });
+            released.await.unwrap();
+
+            let left = counts(storage.reader(), slots, Timestamp::UNIX_EPOCH).await;
+            let expected = HashMap::from([(window(0), 1), (window(1), 1)]);
+            assert_eq!(left.unwrap(), expected);
+            for is_free in [true, false] {
+                let is_booked = is_booked(&storage, store_id, booking, 2).await;
+                assert_eq!(is_booked, is_free);
+            }
+        })
+        .await;
     }
 }

@@ -30,7 +30,8 @@ use std::alloc::{GlobalAlloc, Layout};
 /// (`docs/decisions.md`).
 pub use mimalloc::MiMalloc as Allocator;
 
-/// Links mimalloc with programs whose Rust code has another allocator, tests for example. `SQLite` calls it
-/// (`.cargo/config.toml`), and GNU's linker searches only the libraries that follow in its order.
+/// Links mimalloc with programs whose Rust code has another allocator, such as tests: `SQLite` calls it
+/// (`.cargo/config.toml`). GNU's linker takes from a library only what is missing when it reaches it, and may
+/// reach mimalloc before `SQLite`.
 #[used]
 static LINKS_MIMALLOC: unsafe fn(&Allocator, Layout) -> *mut u8 = <Allocator as GlobalAlloc>::alloc;
