@@ -65,6 +65,13 @@ pub async fn postgres() -> Option<Arc<Storage>> {
     ))
 }
 
+/// A new database of each kind, as in [`sqlite`] and [`postgres`].
+pub async fn storages() -> (TempDir, Vec<Arc<Storage>>) {
+    let (directory, sqlite) = sqlite().await;
+    let storages = [Some(sqlite), postgres().await];
+    (directory, storages.into_iter().flatten().collect())
+}
+
 /// A new, empty `PostgreSQL` database, as in [`postgres`].
 pub fn postgres_url() -> Option<String> {
     postgres_cluster::create_database()

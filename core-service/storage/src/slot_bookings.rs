@@ -76,8 +76,6 @@ pub async fn release(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{Storage, fixture};
 
@@ -102,17 +100,10 @@ mod tests {
         booked.await.unwrap()
     }
 
-    async fn on_both_databases(test: impl AsyncFn(Arc<Storage>)) {
-        let (_directory, sqlite) = fixture::sqlite().await;
-        let storages = [Some(sqlite), fixture::postgres().await];
-        for storage in storages.into_iter().flatten() {
-            test(storage).await;
-        }
-    }
-
     #[tokio::test]
     async fn choices_of_a_slot_that_end_after_an_instant_are_counted() {
-        on_both_databases(async |storage| {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
             let (store_id, time_slot_id) = (StoreId::new(), TimeSlotId::new());
             let others = [
                 (StoreId::new(), time_slot_id),
@@ -137,13 +128,13 @@ mod tests {
                 let counts = counts(storage.reader(), (store_id, time_slot_id), after).await;
                 assert_eq!(counts.unwrap(), HashMap::from_iter(expected), "{after}");
             }
-        })
-        .await;
+        }
     }
 
     #[tokio::test]
     async fn a_choice_is_booked_up_to_its_capacity_and_again_after_its_release() {
-        on_both_databases(async |storage| {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
             let slots = (StoreId::new(), TimeSlotId::new());
             let (store_id, time_slot_id) = slots;
             let [booking, other] = [0, 1].map(|starts_at| Booking {
@@ -168,7 +159,6 @@ mod tests {
                 let is_booked = is_booked(&storage, store_id, booking, 2).await;
                 assert_eq!(is_booked, is_free);
             }
-        })
-        .await;
+        }
     }
 }

@@ -28,9 +28,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_fails_and_is_rolled_back_if_its_work_keeps_the_session() {
-        let (_directory, sqlite) = fixture::sqlite().await;
-        let storages = [Some(sqlite), fixture::postgres().await];
-        for storage in storages.into_iter().flatten() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
             let kept = Arc::new(Mutex::new(None));
             for keeps in [true, false] {
                 let (to_keep, store) = (Arc::clone(&kept), fixture::store("A"));

@@ -82,11 +82,8 @@ async fn a_task_of_any_store_is_found_with_its_store() {
 
 #[tokio::test]
 async fn changes_are_made_together_with_a_query_of_another_table() {
-    let (_directory, sqlite) = fixture::sqlite().await;
-    for storage in [Some(sqlite), fixture::postgres().await]
-        .into_iter()
-        .flatten()
-    {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
         let mut delivery = insert_delivery(&storage).await;
         let key = (delivery.store_id, delivery.id);
         delivery.complete_task(delivery.pickup.id, NOW).unwrap();

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use domain::{
     api_client::{ApiClient, Scopes},
     api_secrets::{ApiSecrets, SecretHash},
@@ -11,7 +9,6 @@ use domain::{
 use futures_util::{FutureExt as _, future::join_all};
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait as _, DbBackend};
-use tempfile::TempDir;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -41,13 +38,6 @@ async fn read<T: Keyed>(reads: &SharedReads<T>, keys: &[T::Key]) -> Vec<Result<O
     join_all(keys.iter().map(|key| reads.find(key.clone()))).await
 }
 
-/// On `SQLite`, and on `PostgreSQL` if it is installed.
-async fn storages() -> (TempDir, Vec<Arc<Storage>>) {
-    let (directory, sqlite) = fixture::sqlite().await;
-    let storages = [Some(sqlite), fixture::postgres().await];
-    (directory, storages.into_iter().flatten().collect())
-}
-
 /// Reads values by two statements, and compares their texts.
 async fn assert_found<T: Keyed>(
     storage: &Storage,
@@ -67,7 +57,7 @@ async fn assert_found<T: Keyed>(
 
 #[tokio::test]
 async fn reads_that_arrive_together_share_statements_and_each_gets_its_own_row() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         let stores = ["A", "B"].map(fixture::store);
         let (mut tasks, mut of_any_store, mut clients) = (vec![], vec![], vec![]);
@@ -121,7 +111,7 @@ fn client(store: &Store) -> ApiClient {
 
 #[tokio::test]
 async fn a_row_that_is_not_valid_fails_its_reads_alone() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         let store = StoreId::new();
         let stored = deliveries(&storage, store, 4).await;
@@ -150,7 +140,7 @@ async fn a_row_that_is_not_valid_fails_its_reads_alone() {
 
 #[tokio::test]
 async fn the_end_of_all_connections_fails_every_read() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         storage.reader().clone().close().await;
         let keys = [(); 5].map(|()| (Uuid::now_v7(), Uuid::now_v7()));
@@ -166,7 +156,7 @@ async fn the_end_of_all_connections_fails_every_read() {
 
 #[tokio::test]
 async fn callers_that_have_gone_are_not_read_for_and_keep_no_one_from_reading() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         let stored = deliveries(&storage, StoreId::new(), 1).await.remove(0);
         let before = statements(&storage, "SELECT").await;
@@ -295,7 +285,7 @@ async fn plan<T: Keyed>(session: &Session, keys: usize, key: T::Key) -> String {
 /// Also before the table is analysed: `PostgreSQL` may keep the plan.
 #[tokio::test]
 async fn a_statement_finds_each_key_by_a_unique_index() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         let (session, _checkout) = storage.reader().begin().await.unwrap();
         let id = Uuid::now_v7();
@@ -321,7 +311,7 @@ async fn a_statement_finds_each_key_by_a_unique_index() {
 /// A join of the tasks would read all of them before the table is analysed.
 #[tokio::test]
 async fn the_other_task_of_a_delivery_is_found_by_an_index() {
-    let (_directory, storages) = storages().await;
+    let (_directory, storages) = fixture::storages().await;
     for storage in storages {
         let (session, _checkout) = storage.reader().begin().await.unwrap();
         let condition = match session.get_database_backend() {

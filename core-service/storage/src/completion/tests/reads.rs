@@ -6,9 +6,8 @@ use super::*;
 
 #[tokio::test]
 async fn a_disabled_webhook_and_that_of_another_store_are_none() {
-    let (_directory, sqlite) = fixture::sqlite().await;
-    let storages = [Some(sqlite), fixture::postgres().await];
-    for storage in storages.into_iter().flatten() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
         let delivery = stored_delivery(&storage).await;
         insert_webhook(&storage, fixture::webhook(CREATED)).await;
         insert_webhook(&storage, disabled_webhook(&delivery)).await;
@@ -21,9 +20,8 @@ async fn a_disabled_webhook_and_that_of_another_store_are_none() {
 
 #[tokio::test]
 async fn tasks_that_are_read_together_have_their_own_states() {
-    let (_directory, sqlite) = fixture::sqlite().await;
-    let storages = [Some(sqlite), fixture::postgres().await];
-    for storage in storages.into_iter().flatten() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
         let mut expected = Vec::new();
         let (picked, completed) = (EventName::DeliveryPicked, EventName::DeliveryCompleted);
         for (pickup_is_done, subscribed) in [
