@@ -43,3 +43,4 @@ pub use rate_limits::RateLimitConfig;
 pub use routing::{Fallback, RouterConfig};
 pub use service::CoreService;
 pub use start_error::StartError;
+pub use storage::migrate_database;

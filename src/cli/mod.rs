@@ -16,6 +16,7 @@ mod http_probe;
 mod id;
 mod keys;
 mod master_key;
+mod migrate;
 mod output;
 mod prices;
 mod stores;
@@ -107,6 +108,10 @@ pub(crate) enum Command {
     ///
     /// A running `delivery` reads the file again.
     MasterKey(master_key::MasterKey),
+    /// Migrate a database to the schema of this version
+    ///
+    /// A core does the same when it starts, and `core-service bootstrap` when it creates a platform.
+    Migrate(migrate::Migrate),
     /// Check whether a program is ready, for container health checks
     ///
     /// Exits with 0 if `GET /readyz` is answered with 200 within 2 s, else with 1 and the reason.

@@ -1,4 +1,4 @@
-//! `core-service bootstrap`: once for a platform, again only on request; and the program `migrations`.
+//! `core-service bootstrap`: once for a platform, again only on request; and `delivery migrate`.
 
 use std::{
     path::Path,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     postgres::Postgres,
     program::{self, PROGRAMS},
-    startup_errors::migrations_program,
+    startup_errors::migrate,
 };
 
 #[test]
@@ -98,7 +98,7 @@ fn migrations_are_listed_by_a_dry_run_and_applied_once() {
     let urls = std::iter::once(sqlite_url(directory.path()));
     for url in urls.chain(postgres.iter().map(Postgres::url)) {
         let run = |flags: &[&str]| {
-            let mut command = program::command(&migrations_program());
+            let mut command = migrate();
             let output = program::output(command.args(["--database-url", &url]).args(flags));
             assert!(output.status.success(), "{output:?}");
             assert_eq!(output.stdout, b"");

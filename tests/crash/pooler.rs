@@ -12,7 +12,7 @@ use crate::{
     pgbouncer::PgBouncer,
     postgres::Postgres,
     program,
-    startup_errors::{Fixture, assert_error, migrations_program},
+    startup_errors::{Fixture, assert_error, migrate},
 };
 
 /// Enough for each core to use each session many times.
@@ -84,8 +84,7 @@ fn a_start_behind_a_pooler_with_an_unsuitable_url_or_settings_fails_with_an_expl
     let message = format!("core-service: cannot open the database: {explanation}");
     assert_error(core.arg(&key), 1, &message);
     // The core's statement is still in the session.
-    let mut migrations = with_url(program::command(&migrations_program()), &url);
-    assert_error(&mut migrations, 1, &format!("migrations: {explanation}"));
+    assert_error(&mut with_url(migrate(), &url), 1, explanation);
 
     let Some(pgbouncer) = start("ignore_startup_parameters =") else {
         return;

@@ -61,7 +61,6 @@ pub(crate) static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
             "--bin=core-service",
             "--bin=rest-gateway",
             "--bin=webhook-dispatcher",
-            "--bin=migrations",
         ])
         .args(["--example=receiver", "--test=crash"])
         .args(["--profile", profile, "--target-dir"])

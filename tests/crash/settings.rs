@@ -7,7 +7,7 @@ use clap::{Args as _, CommandFactory as _, error::ErrorKind};
 
 use crate::{
     program::{self, PROGRAMS},
-    startup_errors::migrations_program,
+    startup_errors::migrate,
 };
 
 /// A core that listens on all interfaces, with this value of `DELIVERY_ALLOW_PLAINTEXT`. It always
@@ -82,7 +82,7 @@ fn an_empty_variable_is_unset() {
     assert!(printed.starts_with(&cause), "{printed}");
 
     let (status, printed) = errors(
-        program::command(&migrations_program())
+        migrate()
             .arg("--database-url=sqlite:///nowhere/x")
             .env("DELIVERY_DATABASE_URL_FILE", "")
             .env("DELIVERY_ALLOW_UNVERIFIED_DATABASE", ""),
@@ -111,7 +111,6 @@ fn every_program_prints_its_version_and_commit() {
         &PROGRAMS.core,
         &PROGRAMS.gateway,
         &PROGRAMS.dispatcher,
-        &migrations_program(),
     ] {
         let output = program::output(program::command(program).arg("--version"));
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -165,7 +164,7 @@ fn every_flag_names_its_variable_its_default_and_a_valid_example() {
         assert!(flags > 10, "{program}");
     }
 
-    let output = program::output(program::command(&migrations_program()).arg("--help"));
+    let output = program::output(migrate().arg("--help"));
     let help = String::from_utf8(output.stdout).unwrap();
     let flags = help.split("\n      --").skip(1);
     let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("dry-run")).collect();

@@ -67,9 +67,11 @@ impl Fixture {
     }
 }
 
-/// The program `migrations`.
-pub(crate) fn migrations_program() -> PathBuf {
-    PROGRAMS.core.with_file_name("migrations")
+/// `delivery migrate`.
+pub(crate) fn migrate() -> Command {
+    let mut command = program::command(&PROGRAMS.delivery);
+    command.arg("migrate");
+    command
 }
 
 /// Asserts that the program prints exactly this line and exits with this status.
@@ -176,11 +178,8 @@ fn a_core_reports_invalid_addresses_and_settings() {
     }
     let unverified = "the database's host db.example would not be verified, and the connection could be read: set sslmode=verify-full (and sslrootcert, for an authority of your own) in the database URL, or set --allow-unverified-database";
     let url = "--database-url=postgres://delivery@db.example/delivery";
-    for (mut command, name) in [
-        (fixture.core(), "core-service"),
-        (program::command(&migrations_program()), "migrations"),
-    ] {
-        assert_error(command.arg(url), 1, &format!("{name}: {unverified}"));
+    for (mut command, name) in [(fixture.core(), "core-service: "), (migrate(), "")] {
+        assert_error(command.arg(url), 1, &format!("{name}{unverified}"));
     }
     assert_error(
         fixture.core().args(["bootstrap", url]),

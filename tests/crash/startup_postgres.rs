@@ -10,7 +10,7 @@ use std::{
 use crate::{
     postgres::Postgres,
     program::{self, PROGRAMS},
-    startup_errors::{Fixture, assert_error, migrations_program},
+    startup_errors::{Fixture, assert_error, migrate},
 };
 
 #[test]
@@ -85,26 +85,26 @@ fn a_core_reports_an_unusable_postgresql() {
             "INSERT INTO seaql_migrations (version, applied_at) VALUES ('{migration}', 0)"
         ));
     };
-    let migrations = || {
-        let mut command = program::command(&migrations_program());
+    let migrate = || {
+        let mut command = migrate();
         command.args(["--database-url-file", &url_file]);
         command
     };
     // By its name, this migration of a later version only adds, so that an older program ignores it.
     record("m9998_add_later");
-    let applied = program::output(&mut migrations());
+    let applied = program::output(&mut migrate());
     assert_eq!(String::from_utf8_lossy(&applied.stderr), "0 applied\n");
     assert!(applied.status.success());
     // This one may have removed what an older program uses.
     record("m9999_later");
     let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
     assert_rejected(&mut from_file(&[&key]), newer);
-    assert_error(&mut migrations(), 1, &format!("migrations: {newer}"));
+    assert_error(&mut migrate(), 1, newer);
 
     postgres.become_standby();
     let standby = "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one";
     assert_rejected(&mut from_file(&[&key]), standby);
-    assert_error(&mut migrations(), 1, &format!("migrations: {standby}"));
+    assert_error(&mut migrate(), 1, standby);
     let nothing = format!("--master-key-file={}", fixture.path("nothing.key"));
     assert_rejected(&mut from_file(&["bootstrap", &nothing]), standby);
 
@@ -130,11 +130,10 @@ fn every_program_with_a_database_refuses_a_url_for_several_hosts() {
         delivery.arg(format!("--data-dir={}", fixture.path("data")));
         let free = ["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"];
         delivery.args(free);
-        let migrations = program::command(&migrations_program());
         [
             (fixture.core(), "core-service: "),
             (bootstrap, "core-service: "),
-            (migrations, "migrations: "),
+            (migrate(), ""),
             (delivery, ""),
         ]
     };

@@ -1,4 +1,4 @@
-//! Migrates the schema to this version: when a core starts, and for the program `migrations`.
+//! Migrates the schema to this version: when a core starts, and for `delivery migrate`.
 
 use futures_util::future::BoxFuture;
 use migrations::Unusable;
@@ -63,8 +63,8 @@ async fn apply_pending(session: &Session, report: Report<'_>) -> Result<(), Unus
     }
 }
 
-/// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that the
-/// program `migrations` need not compile this again.
+/// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that
+/// the program need not compile this again.
 pub fn migrate_database<'a>(
     url: &'a str,
     dry_run: bool,
