@@ -23,12 +23,11 @@ use crate::{
     config::Config,
     cors,
     error::Error,
-    error_codes as codes, etag,
     gateway::Gateway,
     http1_guard::Rejection,
-    media_type::MediaType,
     metrics::{Metrics, Series},
     query,
+    representation::{error_codes as codes, etag, media_type::MediaType},
     request::{self, Request},
     routes::{Route, RouteTable},
 };

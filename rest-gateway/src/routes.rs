@@ -9,9 +9,9 @@ use percent_encoding::percent_decode_str;
 use crate::{
     api_description::operations::{self, Operation},
     error::{Details, Error},
-    error_codes as codes,
     handlers::{self, Handler},
     metrics::PathNumber,
+    representation::error_codes as codes,
 };
 
 /// An operation and its handler.

@@ -22,7 +22,7 @@ use storage::backup::{Contents, Description};
 use tempfile::TempPath;
 use zeroize::Zeroizing;
 
-use crate::{
+use crate::secrets::{
     master_keys::{KeyId, directory_of},
     secret_box::SecretBox,
 };

@@ -8,10 +8,10 @@ use storage::Inspection;
 
 use super::finding::{Check, FIRST_START, Finding};
 use crate::{
-    access_token::MAX_CLOCK_SKEW,
+    auth::access_token::MAX_CLOCK_SKEW,
     config::Config,
-    master_keys::{self, MasterKeys},
     readiness::CLOCK_DIFFERENCE,
+    secrets::master_keys::{self, MasterKeys},
     start_error::StartError,
     startup::{require_keys, unusable_master_key},
 };
@@ -177,7 +177,7 @@ mod tests {
     use storage::fixture;
 
     use super::*;
-    use crate::{doctor::Status, secret_box::SecretBox};
+    use crate::{doctor::Status, secrets::secret_box::SecretBox};
 
     #[test]
     fn clocks_may_differ_by_2_s_and_fail_above_the_tolerance_of_tokens() {

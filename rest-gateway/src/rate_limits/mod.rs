@@ -22,7 +22,7 @@ pub(crate) use self::{
 };
 use crate::{
     error::{Details, Error},
-    error_codes as codes,
+    representation::error_codes as codes,
 };
 
 /// The names of the limits, in headers and metrics.
