@@ -1,11 +1,15 @@
 //! The commands in the documentation, run as pasted.
 
+mod commands;
+
 use std::{
     os::unix::{fs::symlink, process::CommandExt as _},
     path::Path,
 };
 
 use tempfile::TempDir;
+
+use self::commands::{commands, pages};
 
 use crate::{
     all_in_one::AllInOne,
@@ -18,16 +22,14 @@ use crate::{
 const BOUNDED: &str = r#"(sleep 120; kill 0) & exec sh -euc "trap 'trap : TERM; kill 0; wait' EXIT
 $1""#;
 
-/// Runs the `sh` blocks of a page in a folder, with free ports in place of the page's; returns their
-/// output.
+/// Runs the commands of a page in a folder, with free ports in place of the page's; returns their output.
 fn run(page: &str, ports: &[&str], folder: &Path) -> String {
-    let blocks: String = page
-        .split("```sh\n")
-        .skip(1)
-        .map(|rest| rest.split_once("```").unwrap().0)
-        .collect();
+    run_commands(&commands(page), ports, folder)
+}
+
+fn run_commands(commands: &str, ports: &[&str], folder: &Path) -> String {
     let programs = PROGRAMS.delivery.parent().unwrap().to_str().unwrap();
-    let mut commands = blocks.replace("$PWD/target/release", programs);
+    let mut commands = commands.replace("$PWD/target/release", programs);
     for port in ports {
         assert!(commands.contains(port), "{port}");
         commands = commands.replace(port, &reserve_addr().port().to_string());
@@ -63,7 +65,7 @@ async fn the_readmes_quick_start_ends_with_a_verified_notification() {
 
     // Twice: the second run finds the files and the data of the first.
     for _ in 0..2 {
-        let printed = run(include_str!("../../README.md"), &["9000"], folder.path());
+        let printed = run("README.md", &["9000"], folder.path());
 
         let last = printed.trim_end().lines().last().unwrap_or_default();
         assert!(
@@ -81,51 +83,45 @@ async fn the_readmes_quick_start_ends_with_a_verified_notification() {
 async fn the_guides_run_as_pasted_and_print_what_they_say() {
     let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
-    let shop = include_str!("../../docs/guides/shop.md");
-    let (access, _) = shop.split_once("## Price").unwrap();
-    let after_access = |guide: &str, ports: &[&str]| {
-        let printed = run(&format!("{access}{guide}"), ports, folder.path());
+    let shop = commands("docs/guides/shop.md");
+    let (access, _) = shop.split_once("\nSLOT=").unwrap();
+    let guide_with_ports = |name: &str, ports: &[&str]| {
+        let commands = commands(&format!("docs/guides/{name}.md"));
+        let printed = run_commands(&format!("{access}\n{commands}"), ports, folder.path());
         printed.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    macro_rules! guide {
-        ($name:literal) => {
-            after_access(
-                include_str!(concat!("../../docs/guides/", $name, ".md")),
-                &[],
-            )
-        };
-    }
+    let guide = |name| guide_with_ports(name, &[]);
 
-    let printed = run(shop, &[], folder.path());
+    let printed = run("docs/guides/shop.md", &[], folder.path());
     let [status, delivery] = printed.lines().collect::<Vec<_>>()[..] else {
         panic!("{printed}");
     };
     assert_eq!(status, "TODO");
     assert!(delivery.starts_with("/api/deliveries/"), "{delivery}");
 
-    let printed = after_access(include_str!("../../docs/guides/webhooks.md"), &["9000"]);
+    let printed = guide_with_ports("webhooks", &["9000"]);
     let [completed, notification, event] = &printed[..] else {
         panic!("{printed:?}");
     };
     assert_eq!((&**completed, &**event), ("DONE", "delivery.picked"));
     assert!(notification.starts_with("genuine: {"), "{notification}");
 
-    assert_eq!(guide!("internal-service"), ["DONE", "DONE"]);
-    let [time, refused] = &guide!("times")[..] else {
+    assert_eq!(guide("internal-service"), ["DONE", "DONE"]);
+    let [time, refused] = &guide("times")[..] else {
         panic!("times");
     };
     assert!(time.contains("T13:00:00+0"), "{time}");
-    let guide = include_str!("../../docs/guides/times.md");
-    assert!(guide.contains(&format!("`{refused}`")), "{refused}");
-    assert_eq!(guide!("addresses"), ["48 Rue de Rivoli, 75004 Paris"]);
-    assert_eq!(guide!("prices"), ["499", "83", "499"]);
-    assert_eq!(guide!("idempotency"), ["one delivery"]);
-    let errors = guide!("errors");
+    let times = include_str!("../../../docs/guides/times.md");
+    assert!(times.contains(&format!("`{refused}`")), "{refused}");
+    assert_eq!(guide("addresses"), ["48 Rue de Rivoli, 75004 Paris"]);
+    assert_eq!(guide("prices"), ["499", "83", "499"]);
+    assert_eq!(guide("idempotency"), ["one delivery"]);
+    let errors = guide("errors");
     assert_eq!(
         errors[..2],
         ["validation_failed", "dropoff.address.telephone"]
     );
-    assert_eq!(guide!("requests").len(), 1);
+    assert_eq!(guide("requests").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +129,7 @@ async fn the_pricing_page_applies_the_example_and_explains_a_price() {
     let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
 
-    let printed = run(include_str!("../../docs/pricing.md"), &[], folder.path());
+    let printed = run("docs/pricing.md", &[], folder.path());
 
     assert!(printed.contains("Within the centre"), "{printed}");
 }
@@ -143,7 +139,7 @@ async fn the_backup_page_restores_a_backup_with_the_same_rows() {
     let _processor = one_processor().await;
     let (_platform, folder) = all_in_one().await;
 
-    let printed = run(include_str!("../../docs/backup.md"), &[], folder.path());
+    let printed = run("docs/backup.md", &[], folder.path());
 
     // Of `backup`, `verify` and `restore`.
     let rows: Vec<_> = printed
@@ -158,9 +154,9 @@ async fn the_backup_page_restores_a_backup_with_the_same_rows() {
 async fn the_operations_page_starts_three_processes_and_creates_a_client() {
     let _processor = one_processor().await;
     let folder = tempfile::tempdir().unwrap();
-    let page = include_str!("../../docs/operations.md");
 
-    let printed = run(page, &["50051", "8080", "9101"], folder.path());
+    let ports = ["50051", "8080", "9101"];
+    let printed = run("docs/operations.md", &ports, folder.path());
 
     assert!(printed.contains("api secret"), "{printed}");
 }
@@ -169,16 +165,9 @@ async fn the_operations_page_starts_three_processes_and_creates_a_client() {
 #[test]
 fn the_paths_in_the_documents_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
-    for folder in ["docs", "docs/guides"] {
-        for page in std::fs::read_dir(root.join(folder)).unwrap() {
-            pages.push(page.unwrap().path());
-        }
-    }
-    pages.retain(|page| page.is_file());
     let mut missing = Vec::new();
-    for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap();
+    for page in pages() {
+        let text = std::fs::read_to_string(root.join(&page)).unwrap();
         let quoted = text.split('`').skip(1).step_by(2);
         let is_path = |quoted: &&str| {
             quoted.contains('/')
@@ -190,7 +179,7 @@ fn the_paths_in_the_documents_exist() {
         };
         for path in quoted.filter(is_path).flat_map(alternatives) {
             if !root.join(&path).exists() {
-                missing.push(format!("{}: {path}", page.display()));
+                missing.push(format!("{page}: {path}"));
             }
         }
     }
@@ -201,7 +190,7 @@ fn the_paths_in_the_documents_exist() {
 /// `module::submodule::test`.
 #[test]
 fn every_guarantee_names_tests_that_exist() {
-    let page = include_str!("../../docs/guarantees.md");
+    let page = include_str!("../../../docs/guarantees.md");
     let (guarantees, _) = page.split_once("\n## Observed").unwrap();
     let rows: Vec<_> = guarantees
         .lines()
