@@ -1,21 +1,30 @@
 //! Counts requests per key against a quota, in bounded memory.
 
-use std::{
-    hash::Hash,
-    num::NonZeroU32,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{hash::Hash, time::Duration};
 
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock as _, Reference as _},
+    middleware::StateInformationMiddleware,
+    state::keyed::HashMapStateStore,
+};
 use parking_lot::Mutex;
 
 use crate::RateLimit;
 
-/// Keys in memory. The most frequently used stay, so a client cannot evict the others by using
-/// many keys.
-const MAX_KEYS: u64 = 100_000;
+#[cfg(test)]
+type Clock = governor::clock::FakeRelativeClock;
+#[cfg(not(test))]
+type Clock = governor::clock::MonotonicClock;
 
-/// A quota and its remaining requests.
+/// Keys that a sweep leaves in memory. A key is dropped once its quota is full. If more than this are
+/// left, all are dropped, and their quotas are full again. Between two sweeps every new key is kept: as
+/// many as a process serves requests in a second.
+const MAX_KEYS: usize = 100_000;
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A quota after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The name of the limit.
@@ -24,91 +33,87 @@ pub struct Status {
     /// In seconds.
     pub window: u64,
     pub remaining: u32,
-    /// Seconds until a request is allowed again, if none remains; otherwise until the quota is
+    /// Seconds until a request is allowed again, if this one is not; otherwise until the quota is
     /// full.
     pub reset: u64,
-}
-
-/// The result of counting a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision {
-    pub status: Status,
-    /// How long to wait if the quota is exhausted; none if the request is allowed.
-    pub retry_after: Option<Duration>,
+    pub is_allowed: bool,
 }
 
 /// Limits requests per key; disabled if the limit is off.
-pub struct Limiter<K>(Option<Buckets<K>>);
+pub struct Limiter<K: Clone + Eq + Hash>(Option<Counter<K>>);
 
-struct Buckets<K> {
+struct Counter<K: Clone + Eq + Hash> {
     policy: &'static str,
-    quota: NonZeroU32,
+    quota: Quota,
     window: Duration,
-    /// One request of the quota is replenished in each interval.
-    interval: Duration,
-    /// When all of a key's quota is available again.
-    full_at: moka::sync::Cache<K, Arc<Mutex<Instant>>>,
+    clock: Clock,
+    keys: Mutex<Keys<K>>,
 }
 
-impl<K> Limiter<K>
-where
-    K: Clone + Eq + Hash + Send + Sync + 'static,
-{
+struct Keys<K: Clone + Eq + Hash> {
+    limiter: KeyLimiter<K>,
+    swept_at: <Clock as governor::clock::Clock>::Instant,
+}
+
+type KeyLimiter<K> = RateLimiter<K, HashMapStateStore<K>, Clock, StateInformationMiddleware>;
+
+impl<K: Clone + Eq + Hash> Limiter<K> {
     pub fn new(policy: &'static str, limit: RateLimit) -> Self {
         let RateLimit::PerWindow { requests, window } = limit else {
             return Self(None);
         };
-        let interval = window / requests.get();
-        let buckets = || Buckets {
-            policy,
-            quota: requests,
-            window,
-            interval,
-            // A key that is unused for a window has all of its quota again, like a new one.
-            full_at: moka::sync::Cache::builder()
-                .max_capacity(MAX_KEYS)
-                .time_to_idle(window)
-                .build(),
-        };
-        Self((!interval.is_zero()).then(buckets))
+        // One request of the quota is replenished in each interval.
+        let quota = Quota::with_period(window / requests.get());
+        Self(quota.map(|quota| {
+            let (quota, clock) = (quota.allow_burst(requests), Clock::default());
+            Counter {
+                policy,
+                quota,
+                window,
+                keys: Mutex::new(Keys {
+                    limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()),
+                    swept_at: clock.now(),
+                }),
+                clock,
+            }
+        }))
     }
 
     /// Counts a request; none if the limiter is disabled.
-    pub fn check(&self, key: K) -> Option<Decision> {
-        self.check_at(key, Instant::now())
-    }
-
-    /// Counts a request by the generic cell rate algorithm (GCRA).
-    fn check_at(&self, key: K, now: Instant) -> Option<Decision> {
-        let Buckets {
+    pub fn check(&self, key: &K) -> Option<Status> {
+        let Counter {
             policy,
             quota,
             window,
-            interval,
-            full_at,
+            clock,
+            keys,
         } = self.0.as_ref()?;
-        let full_at = full_at.get_with(key, || Arc::new(Mutex::new(now)));
-        let mut full_at = full_at.lock();
-        let next_full_at = (*full_at).max(now) + *interval;
-        let until_full = next_full_at.saturating_duration_since(now);
-        let quota = quota.get();
-        let (used, retry_after) = match until_full.saturating_sub(*interval * quota) {
-            Duration::ZERO => {
-                *full_at = next_full_at;
-                let used = until_full.as_nanos().div_ceil(interval.as_nanos());
-                (u32::try_from(used).unwrap_or(quota), None)
+        let mut keys = keys.lock();
+        let now = clock.now();
+        if Duration::from(now.duration_since(keys.swept_at)) >= SWEEP_INTERVAL {
+            keys.swept_at = now;
+            keys.limiter.retain_recent();
+            if keys.limiter.len() > MAX_KEYS {
+                keys.limiter =
+                    RateLimiter::new(*quota, HashMapStateStore::default(), clock.clone());
             }
-            wait => (quota, Some(wait)),
+            keys.limiter.shrink_to_fit();
+        }
+        let (is_allowed, remaining, reset) = match keys.limiter.check_key(key) {
+            Ok(state) => {
+                let remaining = state.remaining_burst_capacity();
+                let used = quota.burst_size().get().saturating_sub(remaining);
+                (true, remaining, quota.replenish_interval() * used)
+            }
+            Err(exhausted) => (false, 0, exhausted.wait_time_from(now)),
         };
-        Some(Decision {
-            status: Status {
-                policy,
-                quota,
-                window: window.as_secs(),
-                remaining: quota.saturating_sub(used),
-                reset: seconds_rounded_up(retry_after.unwrap_or(*interval * used)),
-            },
-            retry_after,
+        Some(Status {
+            policy,
+            quota: quota.burst_size().get(),
+            window: window.as_secs(),
+            remaining,
+            reset: seconds_rounded_up(reset),
+            is_allowed,
         })
     }
 }
@@ -123,53 +128,82 @@ pub fn seconds_rounded_up(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn limiter(limit: &str) -> Limiter<&'static str> {
+    fn limiter(limit: &str) -> Limiter<u32> {
         Limiter::new("test", limit.parse().unwrap())
     }
 
-    fn status(remaining: u32, reset: u64) -> Status {
-        Status {
-            policy: "test",
-            quota: 3,
-            window: 60,
-            remaining,
-            reset,
-        }
+    fn advance(limiter: &Limiter<u32>, seconds: u64) {
+        let clock = &limiter.0.as_ref().unwrap().clock;
+        clock.advance(Duration::from_secs(seconds));
+    }
+
+    fn key_count(limiter: &Limiter<u32>) -> usize {
+        limiter.0.as_ref().unwrap().keys.lock().limiter.len()
     }
 
     #[test]
     fn a_quota_is_used_up_and_replenished_evenly() {
         let limiter = limiter("3/1m");
-        let start = Instant::now();
-        let check = |key, seconds| limiter.check_at(key, start + Duration::from_secs(seconds));
-        let allowed = |remaining, reset| {
-            Some(Decision {
-                status: status(remaining, reset),
-                retry_after: None,
-            })
+        let check = |key, wait| {
+            advance(&limiter, wait);
+            limiter.check(&key)
         };
-        let exhausted = |wait: u64| {
-            Some(Decision {
-                status: status(0, wait),
-                retry_after: Some(Duration::from_secs(wait)),
+        let status = |is_allowed, remaining, reset| {
+            Some(Status {
+                policy: "test",
+                quota: 3,
+                window: 60,
+                remaining,
+                reset,
+                is_allowed,
             })
         };
 
-        assert_eq!(check("a", 0), allowed(2, 20));
-        assert_eq!(check("a", 0), allowed(1, 40));
-        assert_eq!(check("a", 0), allowed(0, 60));
-        assert_eq!(check("a", 0), exhausted(20));
-        assert_eq!(check("b", 0), allowed(2, 20));
-        assert_eq!(check("a", 15), exhausted(5));
-        assert_eq!(check("a", 20), allowed(0, 60));
-        assert_eq!(check("a", 20), exhausted(20));
-        assert_eq!(check("a", 3620), allowed(2, 20));
+        assert_eq!(check(1, 0), status(true, 2, 20));
+        assert_eq!(check(1, 0), status(true, 1, 40));
+        assert_eq!(check(1, 0), status(true, 0, 60));
+        assert_eq!(check(1, 0), status(false, 0, 20));
+        assert_eq!(check(2, 0), status(true, 2, 20));
+        assert_eq!(check(1, 15), status(false, 0, 5));
+        assert_eq!(check(1, 5), status(true, 0, 60));
+        assert_eq!(check(1, 0), status(false, 0, 20));
+        assert_eq!(check(1, 3600), status(true, 2, 20));
+    }
+
+    #[test]
+    fn a_key_is_in_memory_until_its_quota_is_full() {
+        let limiter = limiter("60/1m");
+        for key in 0..1000 {
+            limiter.check(&key);
+        }
+        (0..10).for_each(|_| drop(limiter.check(&1)));
+        assert_eq!(key_count(&limiter), 1000);
+
+        advance(&limiter, 3);
+        limiter.check(&2);
+
+        assert_eq!(key_count(&limiter), 2);
+        assert_eq!(limiter.check(&1).unwrap().remaining, 51);
+    }
+
+    #[test]
+    fn more_than_a_hundred_thousand_keys_are_dropped_within_a_second() {
+        let limiter = limiter("10/1h");
+        let keys = |count| (0..count).for_each(|key| drop(limiter.check(&key)));
+        keys(100_000);
+        advance(&limiter, 1);
+        assert_eq!(limiter.check(&0).unwrap().remaining, 8);
+        assert_eq!(key_count(&limiter), 100_000);
+
+        keys(100_001);
+        advance(&limiter, 1);
+
+        assert_eq!(limiter.check(&0).unwrap().remaining, 9);
+        assert_eq!(key_count(&limiter), 1);
     }
 
     #[test]
     fn no_request_is_counted_if_the_limit_is_off() {
-        let limiter = limiter("off");
-
-        assert_eq!(limiter.check("a"), None);
+        assert_eq!(limiter("off").check(&1), None);
     }
 }
