@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn a_fixed_price_of_one_rule_may_be_zero_but_not_negative() {
         let fixed = |amount, strategy| {
-            let mut mistakes = Charge::Fixed(amount).mistakes(strategy, None);
-            mistakes.next().is_none()
+            let charge = Charge::Fixed(amount);
+            charge.mistakes(strategy, None).count() == 0
         };
         assert!(fixed(0, Strategy::First) && fixed(-1, Strategy::Sum));
         assert!(!fixed(-1, Strategy::First));

@@ -140,10 +140,11 @@ fn read_list(
 fn currency(code: &str, store_currency: Option<Currency>) -> Result<Currency, String> {
     let currency = Currency::from_code(code)
         .ok_or_else(|| format!("{code:?} is not an ISO 4217 code such as \"EUR\""))?;
-    match store_currency.map(Currency::code) {
-        Some(store) if store != currency.code() => Err(format!(
-            "the store's currency is {store}, not {code}: write the list in {store}, or change \
-             the store's currency first"
+    match store_currency {
+        Some(store) if store != currency => Err(format!(
+            "the store's currency is {0}, not {code}: write the list in {0}, or change the store's \
+             currency first",
+            store.code(),
         )),
         _ => Ok(currency),
     }

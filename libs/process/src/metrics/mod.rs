@@ -46,7 +46,9 @@ impl Counters {
     pub fn new(label: &'static str, values: &[&'static str]) -> Self {
         let family = Family::default();
         let counters = Self { label, family };
-        values.iter().for_each(|value| counters.add(value, 0));
+        for value in values {
+            counters.add(value, 0);
+        }
         counters
     }
 

@@ -171,22 +171,22 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         (
             minimal("Mo 10:00-12:00; PH off", "7 days", ""),
             "XX",
-            "2:18: no public holidays (PH) are known for the store's country: list them under closed",
+            "2:19: no public holidays (PH) are known for the store's country: list them under closed",
         ),
         (
             minimal("Mo 10:00-12:00; Mo off", "7 days", ""),
             "FR",
-            "2:18: it opens on no day of the week",
+            "2:19: it opens on no day of the week",
         ),
         (
             minimal("PH off", "7 days", ""),
             "FR",
-            "2:18: it opens on no day of the week",
+            "2:19: it opens on no day of the week",
         ),
         (
             minimal("Mo 10:00-12:00", "7 days", "slot_length = \"3 hours\""),
             "FR",
-            "2:18: it is never open for as long as slot_length",
+            "2:19: it is never open for as long as slot_length",
         ),
         (
             minimal("24/7", "1 day", "prior_notice = \"24 hours\""),
