@@ -5,7 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use clap::Args;
 use domain::id::ApiClientId;
 use process::metrics::Counters;
-use rate_limits::{Decision, Limiter, RateLimit, credentials_key, peer_key};
+use rate_limits::{Limiter, RateLimit, Status, credentials_key, peer_key};
 
 use crate::error::Error;
 
@@ -92,39 +92,33 @@ impl RateLimits {
     /// Counts a call against the quotas of its peer.
     pub(crate) fn check_peer(&self, peer: IpAddr, is_token_request: bool) -> Result<(), Error> {
         let peer = peer_key(peer);
-        self.enforce(self.peers.check(peer))?;
+        self.enforce(self.peers.check(&peer))?;
         if is_token_request {
-            self.enforce(self.token_peers.check(peer))?;
+            self.enforce(self.token_peers.check(&peer))?;
         }
         Ok(())
     }
 
     /// Counts a call against the quota of its client.
     pub(crate) fn check_client(&self, client: ApiClientId) -> Result<(), Error> {
-        self.enforce(self.clients.check(client))
+        self.enforce(self.clients.check(&client))
     }
 
     /// Counts a token request against the quota of its credentials.
     pub(crate) fn check_credentials(&self, api_key: &str, api_secret: &str) -> Result<(), Error> {
-        self.enforce(
-            self.token_clients
-                .check(credentials_key(api_key, api_secret)),
-        )
+        let key = credentials_key(api_key, api_secret);
+        self.enforce(self.token_clients.check(&key))
     }
 
-    fn enforce(&self, decision: Option<Decision>) -> Result<(), Error> {
-        let Some(Decision {
-            status,
-            retry_after: Some(retry_after),
-        }) = decision
-        else {
+    fn enforce(&self, status: Option<Status>) -> Result<(), Error> {
+        let Some(exhausted) = status.filter(|status| !status.is_allowed) else {
             return Ok(());
         };
-        self.rejected.inc(status.policy);
+        self.rejected.inc(exhausted.policy);
         Err(Error::RateLimited {
-            quota: status.quota,
-            window: Duration::from_secs(status.window),
-            retry_after,
+            quota: exhausted.quota,
+            window: Duration::from_secs(exhausted.window),
+            retry_after: Duration::from_secs(exhausted.reset),
         })
     }
 }

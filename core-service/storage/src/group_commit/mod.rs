@@ -304,7 +304,7 @@ async fn transact(
     } else {
         BTreeSet::new()
     };
-    let mut writes = 0;
+    let mut writes = 0_u32;
     for (number, job) in jobs.iter_mut().enumerate() {
         let is_inserted = inserted.contains(&number);
         if !is_inserted && !job.is_awaited() {
@@ -334,7 +334,7 @@ async fn transact(
     let traces = jobs.iter().filter_map(|job| job.trace());
     metrics.committed(started.elapsed(), committed.is_err(), traces);
     committed?;
-    metrics.group_commits.observe(writes);
+    metrics.group_commits.observe(writes.into());
     Ok(Committed::Yes)
 }
 
