@@ -142,7 +142,7 @@ fn configured(options: SqliteConnectOptions) -> SqliteConnectOptions {
         .pragma("cache_size", "-16000")
         // Erased personal data must not stay in free pages.
         .pragma("secure_delete", "ON")
-        // The writer runs the checkpoints: see `generation`.
+        // The writer runs the checkpoints, after it has acknowledged the commit.
         .pragma("wal_autocheckpoint", "0")
         .statement_cache_capacity(STATEMENT_CACHE)
         .row_buffer_size(ROW_BUFFER)
@@ -301,6 +301,19 @@ mod tests {
         ] {
             let error = Storage::connect(&url, 1).await.unwrap_err();
             assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_opened_and_closed_at_the_same_time_stays_usable() {
+        let directory = tempfile::tempdir().unwrap();
+        let open_and_close = async || {
+            let storage = crate::fixture::open(&directory).await;
+            storage.close().await.unwrap();
+        };
+        open_and_close().await;
+        for _ in 0..20 {
+            tokio::join!(open_and_close(), open_and_close());
         }
     }
 

@@ -222,7 +222,6 @@ mod tests {
         files.sort();
         let expected = [
             "delivery.sqlite",
-            "delivery.sqlite-generation",
             "delivery.sqlite-shm",
             "delivery.sqlite-wal",
         ];
