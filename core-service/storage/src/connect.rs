@@ -37,8 +37,8 @@ const TOO_MANY_CONNECTIONS: &str = "53300";
 /// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// The pause before a session is opened again.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// The pause before a connection is tried again that the server has refused.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;

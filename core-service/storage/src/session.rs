@@ -14,7 +14,7 @@ use sea_orm::{
     },
 };
 use sea_query_sqlx::SqlxValues;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
 use super::metrics::Metrics;
 
@@ -24,7 +24,6 @@ pub(super) struct Connection {
     driver: Driver,
     keeps_statements: bool,
     metrics: Metrics,
-    pub(super) opened_at: Instant,
 }
 
 #[derive(Debug)]
@@ -49,7 +48,6 @@ impl Connection {
             driver,
             keeps_statements,
             metrics,
-            opened_at: Instant::now(),
         }
     }
 
