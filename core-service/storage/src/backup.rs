@@ -113,7 +113,7 @@ async fn read(backup: &Session) -> Result<Contents, Error> {
             program: value(backup, "program").await?.unwrap_or_default(),
             master_key: value(backup, "master_key").await?,
         },
-        schema: rows::value(backup, "SELECT max(version) FROM seaql_migrations").await?,
+        schema: migrations::applied(backup).await?.pop().unwrap_or_default(),
         counts,
         encrypted_private_key: keys.into_iter().next().map(|key| key.encrypted_private_key),
     })
