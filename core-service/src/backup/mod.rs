@@ -157,7 +157,7 @@ pub async fn restore(
             backup.master_key.unwrap_or_default()
         );
     }
-    storage::backup::make_startable(&copy, database)
+    storage::backup::remove_description(&copy)
         .await
         .with_context(|| unusable(file))?;
     target

@@ -6,7 +6,7 @@ use sea_orm::{ConnectionTrait as _, DbBackend, sqlx::sqlite::SqliteConnectOption
 
 use super::{
     Error, HealthCheck, Session, backup::open_file, connect::Target, connections::Connections,
-    generation::Generation, rows, storage,
+    rows, storage,
 };
 
 const CONNECTIONS: u32 = 2;
@@ -106,9 +106,8 @@ impl Inspection {
         Ok(Some(migrations::pending(&self.reader).await?))
     }
 
-    /// The file of `SQLite`; fails if it lacks changes that were acknowledged, or its pages or indexes
-    /// are inconsistent. Reads the whole file, a table at a time: a long read would keep a running
-    /// platform from truncating its log.
+    /// The file of `SQLite`; fails if its pages or indexes are inconsistent. Reads the whole file, a table
+    /// at a time: a long read would keep a running platform from truncating its log.
     pub async fn check_file(&self) -> Result<Option<&Path>, Error> {
         let Some(file) = &self.file else {
             return Ok(None);
@@ -124,8 +123,6 @@ impl Inspection {
 async fn check_file(file: &Path) -> Result<(), Error> {
     // On a connection of its own: the other checks need not wait.
     let connection = open_read_only(file).await?;
-    let generation = Generation::beside(file);
-    generation.reject_incomplete_copy(&connection).await?;
     // Virtual tables have no pages.
     let select = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
         UNION ALL SELECT 'sqlite_schema'";

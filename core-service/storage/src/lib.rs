@@ -41,7 +41,6 @@ mod error;
     reason = "a fixture that fails must fail its test"
 )]
 pub mod fixture;
-mod generation;
 mod group_commit;
 mod health_check;
 mod inspection;

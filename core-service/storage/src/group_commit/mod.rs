@@ -26,8 +26,8 @@ use super::{
     Error, WriteError,
     connect::Target,
     delivery_insertion::{self, NewDelivery},
-    generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
+    rows,
     session::Session,
     work::Work,
 };
@@ -56,11 +56,7 @@ pub(super) struct GroupCommit {
 
 impl GroupCommit {
     /// Starts the writer on `session`. After a failure it opens another one.
-    pub(super) fn start(
-        target: Target,
-        (session, generation): (Session, Option<Generation>),
-        write_timeout: Duration,
-    ) -> Self {
+    pub(super) fn start(target: Target, session: Session, write_timeout: Duration) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
         let failures = Arc::new(AtomicU64::new(0));
@@ -68,7 +64,6 @@ impl GroupCommit {
             Writer {
                 target,
                 session: Some(session),
-                generation,
                 writes_in_log: 0,
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
@@ -133,8 +128,6 @@ const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 struct Writer {
     target: Target,
     session: Option<Session>,
-    /// Detects copies without the log. `None` for a database in memory.
-    generation: Option<Generation>,
     /// Since the last checkpoint.
     writes_in_log: usize,
     commit_timer: CommitTimer,
@@ -177,9 +170,6 @@ impl Writer {
         let Some(session) = self.session else {
             return Ok(());
         };
-        if self.generation.is_some() {
-            Generation::end(&session).await?;
-        }
         session.close().await.map_err(Error::from)
     }
 
@@ -200,10 +190,7 @@ impl Writer {
 
     async fn run_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         let session = self.take_session().await?;
-        let result = match &self.generation {
-            Some(generation) => generation.checkpoint(&session, checkpoint).await,
-            None => run_checkpoint(&session, checkpoint).await,
-        };
+        let result = run_checkpoint(&session, checkpoint).await;
         let is_usable = matches!(result, Ok(()) | Err(Error::LogNotTruncated));
         self.keep(session, is_usable).await;
         result
@@ -267,6 +254,29 @@ impl Writer {
             tracing::warn!(%error, "cannot close the connection of a failed transaction");
         }
     }
+}
+
+/// What a checkpoint leaves in the log's file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checkpoint {
+    /// The log's frames, which later commits overwrite.
+    Passive,
+    /// Nothing.
+    Truncate,
+}
+
+/// Moves the log's commits into the main file. Fails with [`Error::LogNotTruncated`] while a connection
+/// reads what the log contains.
+async fn run_checkpoint(session: &Session, checkpoint: Checkpoint) -> Result<(), Error> {
+    let statement = match checkpoint {
+        Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
+        Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
+    };
+    let is_busy = rows::value::<i32>(session, statement).await? != 0;
+    if is_busy && checkpoint == Checkpoint::Truncate {
+        return Err(Error::LogNotTruncated);
+    }
+    Ok(())
 }
 
 /// Whether each job of a transaction has a savepoint.

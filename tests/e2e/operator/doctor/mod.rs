@@ -261,7 +261,6 @@ fn a_file_that_cannot_be_read_in_time_is_a_failure_of_its_check_only() {
     let data_dir = data_dir.path();
     create(data_dir, &[]);
     hang(&data_dir.join("ready.json"));
-    hang(&data_dir.join("delivery.sqlite-generation"));
     let database_url = data_dir.join("database-url");
     hang(&database_url);
     let timeout = "there is no result within 10s";
@@ -269,7 +268,6 @@ fn a_file_that_cannot_be_read_in_time_is_a_failure_of_its_check_only() {
     let report = Report::of(data_dir, &[]);
 
     report.assert("platform", "failure", timeout);
-    report.assert("database file", "failure", timeout);
     report.assert("migrations", "ok", "all are applied");
     report.assert("geocoder gazetteer", "ok", "has addresses");
 
