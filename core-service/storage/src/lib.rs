@@ -64,7 +64,7 @@ pub use self::{
     connections::Connections,
     error::{Error, WriteError},
     health_check::HealthCheck,
-    inspection::{Inspection, Server},
+    inspection::Inspection,
     schema::{NOT_BOOTSTRAPPED, migrate_database},
     session::Session,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
