@@ -1,23 +1,55 @@
 //! Inserts deliveries, planned with definitions that a core has cached. With `PostgreSQL`, the
 //! statement inserts nothing unless they are still the current ones, which saves the statements
-//! that would read them. The only core of an `SQLite` file has the current ones. The texts of the
-//! statements are constant: each database plans them once for a connection.
+//! that would read them. The only core of an `SQLite` file has the current ones.
+//!
+//! Deliveries that are created at the same time share a statement of `PostgreSQL`, and its flush: an
+//! insert of 16 takes a third of the processor time of 16 inserts. The first are inserted at once;
+//! those that arrive while [`MAX_STATEMENTS`] run are inserted together by the next.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
 
 use domain::delivery::Delivery;
-use sea_orm::{ActiveModelTrait, DbBackend, EntityTrait, Iterable, Statement, Value};
+use process::traces::TraceSpan;
+use sea_orm::{ActiveModelTrait, Iterable, Value};
+use tokio::{
+    sync::{Mutex, mpsc, oneshot},
+    time::{Instant, timeout},
+};
 
 use super::{
-    ConnectionTrait, Error,
+    concurrent_writes::{WRITE_TIMEOUT, spawned, with_retries},
+    connections::Connections,
     delivery_rows::{delivery_row, task_row},
     entity::{delivery, task},
-    rows,
     time_slots::StoredTimeSlot,
 };
+use crate::prelude::*;
+
+/// The numbers of deliveries that one statement of `PostgreSQL` can insert. They are few, because each of
+/// its connections plans each of the statements.
+const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// How many statements run at the same time. With more, fewer deliveries share one.
+const MAX_STATEMENTS: usize = 2;
+
+/// A statement that takes longer is not counted in [`MAX_STATEMENTS`] any more: only its connection may be
+/// lost.
+const MAX_DURATION: Duration = Duration::from_secs(1);
+
+/// The capacity of the queue. More insertions would time out before their statement.
+const QUEUE_CAPACITY: usize = 4096;
+
+/// Whether the definitions of a planned delivery are current.
+const ARE_CURRENT: &str = "\
+    (SELECT version FROM price_lists WHERE store_id = planned.store_id
+        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.price_list
+    AND (SELECT definition FROM time_slots WHERE store_id = planned.store_id
+        ORDER BY id LIMIT 1) IS NOT DISTINCT FROM planned.time_slot
+    AND (planned.needs_no_zones OR (SELECT version FROM zone_sets
+        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.zones)";
 
 /// The definitions of a store that a delivery was planned with.
 #[derive(Clone, Debug, Default)]
@@ -63,96 +95,30 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     if connection.get_database_backend() == DbBackend::Postgres {
         return insert_together(connection, &[new]).await;
     }
-    insert_all(connection, &[new]).await?;
+    rows::insert(connection, delivery_row(&new.delivery)).await?;
+    let tasks = task::Entity::insert_many(task_rows(&new.delivery));
+    tasks.exec_without_returning(connection).await?;
     Ok(true)
-}
-
-/// Inserts deliveries with their tasks in the transaction of an `SQLite` connection, two statements
-/// for each [`MAX_TOGETHER`] of them: each statement costs two changes of threads.
-pub(super) async fn insert_all(
-    connection: &impl ConnectionTrait,
-    deliveries: &[&NewDelivery],
-) -> Result<(), Error> {
-    for batch in deliveries.chunks(MAX_TOGETHER) {
-        let delivery_rows = batch.iter().map(|new| delivery_row(&new.delivery));
-        let task_rows = batch.iter().flat_map(|new| task_rows(&new.delivery));
-        let values: [Vec<Value>; 2] = [
-            delivery_rows.flat_map(values_of).collect(),
-            task_rows.flat_map(values_of).collect(),
-        ];
-        for (sql, values) in INSERT[batch.len() - 1].iter().zip(values) {
-            let statement = Statement::from_sql_and_values(DbBackend::Sqlite, sql, values);
-            connection.execute_raw(statement).await?;
-        }
-    }
-    Ok(())
-}
-
-/// The statements of `SQLite` that insert 1, 2, 3 … [`MAX_TOGETHER`] deliveries, and their tasks.
-static INSERT: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
-    let statements = |size| {
-        [
-            insert_rows::<delivery::Entity>(size),
-            insert_rows::<task::Entity>(2 * size),
-        ]
-    };
-    (1..=MAX_TOGETHER).map(statements).collect()
-});
-
-fn insert_rows<E: EntityTrait>(count: usize) -> String {
-    let names = rows::names::<E>();
-    let row = format!("({})", vec!["?"; names.len()].join(", "));
-    let (table, names, rows) = (
-        E::default().table_name(),
-        names.join(", "),
-        vec![row; count].join(", "),
-    );
-    format!("INSERT INTO {table} ({names}) VALUES {rows}")
 }
 
 /// Inserts deliveries in one statement of `PostgreSQL`. Their number is one of [`BATCH_SIZES`]. Returns
 /// false, and inserts none, if a definition of one of them has changed.
-pub(super) async fn insert_together(
+async fn insert_together(
     connection: &impl ConnectionTrait,
     deliveries: &[&NewDelivery],
 ) -> Result<bool, Error> {
-    let sql = INSERT_IF_CURRENT.get(&deliveries.len());
-    let sql = sql.expect("the number of deliveries is one of BATCH_SIZES");
     let rows = deliveries.iter().flat_map(|new| {
         let versions = new.versions.values().into_iter();
         versions.chain(values_of(delivery_row(&new.delivery)))
     });
     let task_rows = deliveries.iter().flat_map(|new| task_rows(&new.delivery));
     let values = rows.chain(task_rows.flat_map(values_of));
-    let statement = Statement::from_sql_and_values(DbBackend::Postgres, sql, values);
-    let inserted = connection.execute_raw(statement).await?;
-    Ok(inserted.rows_affected() > 0)
+    let sql = insert_if_current(deliveries.len());
+    Ok(rows::execute(connection, &sql, values).await? > 0)
 }
 
-/// How many deliveries one statement inserts at most.
-const MAX_TOGETHER: usize = 16;
-
-/// The numbers of deliveries that one statement of `PostgreSQL` can insert. They are few, because each of
-/// its connections plans each of the statements.
-pub(super) const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, MAX_TOGETHER];
-
-/// Whether the definitions of a planned delivery are current.
-const ARE_CURRENT: &str = "\
-    (SELECT version FROM price_lists WHERE store_id = planned.store_id
-        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.price_list
-    AND (SELECT definition FROM time_slots WHERE store_id = planned.store_id
-        ORDER BY id LIMIT 1) IS NOT DISTINCT FROM planned.time_slot
-    AND (planned.needs_no_zones OR (SELECT version FROM zone_sets
-        ORDER BY version DESC LIMIT 1) IS NOT DISTINCT FROM planned.zones)";
-
-/// The statements by the number of deliveries. Their parameters: for each delivery its definitions
+/// The statement that inserts a number of deliveries. Its parameters: for each delivery its definitions
 /// and its row, then for each delivery its tasks' rows.
-static INSERT_IF_CURRENT: LazyLock<BTreeMap<usize, String>> = LazyLock::new(|| {
-    BATCH_SIZES
-        .map(|count| (count, insert_if_current(count)))
-        .into()
-});
-
 fn insert_if_current(count: usize) -> String {
     let deliveries = rows::names::<delivery::Entity>();
     let tasks = rows::names::<task::Entity>();
@@ -185,127 +151,116 @@ fn values_of<A: ActiveModelTrait>(mut row: A) -> Vec<Value> {
         .collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use domain::{
-        id::{StoreId, TimeSlotId},
-        zone::Zones,
-    };
-    use jiff::Timestamp;
+/// The insertions that wait for a statement of `PostgreSQL`.
+#[derive(Debug)]
+pub(super) struct SharedInsertions {
+    connections: Connections,
+    queue: mpsc::Sender<Insertion>,
+}
 
-    use super::*;
-    use crate::{
-        Storage, deliveries, fixture,
-        price_lists::{self, StoredPriceList},
-        time_slots,
-        zones::{self, StoredZones},
-    };
+#[derive(Debug)]
+struct Insertion {
+    new: NewDelivery,
+    reply: oneshot::Sender<Reply>,
+}
 
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+/// The result of an insertion, and how long its statement took.
+type Reply = (Result<bool, Error>, Duration);
 
-    /// Whether a delivery planned with these definitions is inserted.
-    async fn is_inserted(
-        storage: &Storage,
-        store_id: StoreId,
-        versions: &DefinitionVersions,
-    ) -> bool {
-        let delivery = fixture::delivery(store_id, NOW);
-        let inserted = storage.insert_delivery(NewDelivery {
-            delivery: delivery.clone(),
-            versions: versions.clone(),
-        });
-        let inserted = inserted.await.unwrap();
-        let found = deliveries::find(storage.reader(), store_id, delivery.id);
-        assert_eq!(found.await.unwrap(), inserted.then_some(delivery));
-        inserted
+impl SharedInsertions {
+    pub(super) fn start(connections: &Connections) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
+        let queue = Arc::new(Mutex::new(receiver));
+        for _ in 0..MAX_STATEMENTS {
+            tokio::spawn(insert_waiting(Arc::clone(&queue), connections.clone()));
+        }
+        Self {
+            connections: connections.clone(),
+            queue: sender,
+        }
     }
 
-    #[tokio::test]
-    async fn postgres_inserts_a_delivery_only_with_the_current_definitions() {
-        let Some(storage) = fixture::postgres().await else {
-            return;
-        };
-        let (store_id, other_store) = (StoreId::new(), StoreId::new());
-        let mut versions = DefinitionVersions::default();
-        assert!(is_inserted(&storage, store_id, &versions).await);
-
-        for version in [1, 2] {
-            let price_list = StoredPriceList {
-                store_id,
-                version,
-                definition: String::new(),
-                created_at: NOW,
-            };
-            let apply = storage.write(move |transaction| async move {
-                price_lists::insert(&transaction, &price_list).await
-            });
-            apply.await.unwrap();
-            assert!(!is_inserted(&storage, store_id, &versions).await);
-            versions.price_list = Some(version);
-            assert!(is_inserted(&storage, store_id, &versions).await);
+    /// Inserts a delivery, and returns when it is on disk. Returns false, and inserts nothing, if a
+    /// definition has changed.
+    pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
+        // It may wait for a transaction that inserts the same reference: others must not.
+        if new.delivery.external_reference.is_some() {
+            let connections = self.connections.clone();
+            let insert = async move { insert_with_retries(&connections, &[&new]).await.0 };
+            return spawned(insert).await;
         }
-
-        let mut time_slot = StoredTimeSlot {
-            store_id,
-            id: TimeSlotId::new(),
-            display_name: "slot".to_owned(),
-            definition: "capacity = 1".to_owned(),
-            updated_at: NOW,
-        };
-        for definition in ["capacity = 1", "capacity = 2"] {
-            definition.clone_into(&mut time_slot.definition);
-            let changed = time_slot.clone();
-            let apply = storage.write(move |transaction| async move {
-                time_slots::save(&transaction, &changed).await
-            });
-            apply.await.unwrap();
-            assert!(!is_inserted(&storage, store_id, &versions).await);
-            versions.time_slot = Some(Arc::new(time_slot.clone()));
-            assert!(is_inserted(&storage, store_id, &versions).await);
-        }
-
-        let other = DefinitionVersions::default();
-        assert!(is_inserted(&storage, other_store, &other).await);
-        assert!(!is_inserted(&storage, other_store, &versions).await);
+        let (reply, result) = oneshot::channel();
+        self.queue.try_send(Insertion { new, reply })?;
+        let result = timeout(WRITE_TIMEOUT, result).await;
+        let (result, duration) = result
+            .map_err(|_| Error::Timeout)?
+            .map_err(|_| Error::WriterStopped)?;
+        let metrics = self.connections.metrics();
+        // The first word of the statement.
+        metrics.shared(
+            "WITH",
+            duration,
+            result.is_err(),
+            TraceSpan::current().as_ref(),
+        );
+        result
     }
+}
 
-    #[tokio::test]
-    async fn postgres_checks_the_zones_of_a_plan_that_depends_on_them() {
-        let Some(storage) = fixture::postgres().await else {
-            return;
-        };
-        let store_id = StoreId::new();
-        let with_zones = |used: &[Option<i64>]| {
-            let mut versions = DefinitionVersions::default();
-            for version in used {
-                versions.add_zones(*version);
+/// Runs one statement after the other, until the storage is dropped.
+async fn insert_waiting(queue: Arc<Mutex<mpsc::Receiver<Insertion>>>, connections: Connections) {
+    let mut waiting = Vec::new();
+    loop {
+        {
+            let mut queue = queue.lock().await;
+            if queue.recv_many(&mut waiting, 1).await == 0 {
+                return;
             }
-            versions
-        };
-        assert!(is_inserted(&storage, store_id, &with_zones(&[None])).await);
-        for version in [1, 2] {
-            let apply = storage.write(move |transaction| async move {
-                let stored = StoredZones {
-                    version,
-                    zones: Zones::default(),
-                    created_at: NOW,
-                };
-                zones::insert(&transaction, &stored).await
-            });
-            apply.await.unwrap();
+            let others = batch_size(1 + queue.len()) - 1;
+            queue.recv_many(&mut waiting, others).await;
         }
-
-        for (used, expected) in [
-            (&[] as &[_], true),
-            (&[Some(2)], true),
-            (&[Some(2), Some(2)], true),
-            (&[None], false),
-            (&[Some(1)], false),
-            (&[Some(1), Some(2)], false),
-            (&[Some(2), Some(1)], false),
-        ] {
-            let inserted = is_inserted(&storage, store_id, &with_zones(used)).await;
-            assert_eq!(inserted, expected, "{used:?}");
+        loop {
+            // A caller that timed out may have retried: its first insertion must not run.
+            waiting.retain(|insertion| !insertion.reply.is_closed());
+            if waiting.is_empty() {
+                break;
+            }
+            let batch = waiting.drain(..batch_size(waiting.len())).collect();
+            // Spawned, so that a panic fails only these.
+            let inserted = tokio::spawn(insert_batch(connections.clone(), batch));
+            let _ = timeout(MAX_DURATION, inserted).await;
         }
     }
+}
+
+/// How many of the waiting insertions share the next statement.
+fn batch_size(waiting: usize) -> usize {
+    let sizes = BATCH_SIZES.into_iter().filter(|size| *size <= waiting);
+    sizes.max().unwrap_or_default()
+}
+
+/// Inserts deliveries together, or each alone if the statement inserts none because of one of them.
+async fn insert_batch(connections: Connections, batch: Vec<Insertion>) {
+    let deliveries: Vec<_> = batch.iter().map(|insertion| &insertion.new).collect();
+    let together = insert_with_retries(&connections, &deliveries).await;
+    let concerns_one = match &together.0 {
+        Ok(are_current) => !are_current,
+        Err(error) => error.is_rejected_value(),
+    };
+    let is_repeated = concerns_one && batch.len() > 1;
+    for Insertion { new, reply } in batch {
+        let result = if is_repeated {
+            insert_with_retries(&connections, &[&new]).await
+        } else {
+            together.clone()
+        };
+        // The caller may have gone.
+        let _ = reply.send(result);
+    }
+}
+
+async fn insert_with_retries(connections: &Connections, deliveries: &[&NewDelivery]) -> Reply {
+    let started = Instant::now();
+    let inserted = with_retries(|| insert_together(connections, deliveries)).await;
+    (inserted, started.elapsed())
 }

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use migrations::{driver_error, explain_connect_error, explain_pooler};
 use sea_orm::{DbErr, SqlErr, sqlx};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::mpsc::error::TrySendError,
+    time::{sleep, timeout},
+};
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -109,6 +112,16 @@ impl From<DbErr> for Error {
             Self::SerializationFailure(error)
         } else {
             Self::Database(error)
+        }
+    }
+}
+
+/// The error of a write that its queue does not take.
+impl<T> From<TrySendError<T>> for Error {
+    fn from(error: TrySendError<T>) -> Self {
+        match error {
+            TrySendError::Full(_) => Self::Overloaded,
+            TrySendError::Closed(_) => Self::WriterStopped,
         }
     }
 }

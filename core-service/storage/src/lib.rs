@@ -50,7 +50,6 @@ mod padded_params;
 mod rows;
 mod schema;
 mod session;
-mod shared_insertions;
 mod shared_reads;
 mod storage;
 mod task_to_complete;

@@ -11,10 +11,9 @@ use super::{
     concurrent_writes::{self, WRITE_TIMEOUT},
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
-    delivery_insertion::NewDelivery,
+    delivery_insertion::{self, NewDelivery, SharedInsertions},
     group_commit::GroupCommit,
     schema,
-    shared_insertions::SharedInsertions,
     shared_reads::SharedReads,
     task_to_complete::TaskToComplete,
     work::Work,
@@ -84,7 +83,7 @@ impl Storage {
         if target.backend() == DbBackend::Postgres {
             session.close().await?;
             let reader = Connections::new(target, connections);
-            let insertions = SharedInsertions::new(reader.clone());
+            let insertions = SharedInsertions::start(&reader);
             let writer = Writer::Concurrent(reader.clone(), insertions);
             return Ok(Self::new(reader, writer));
         }
@@ -147,14 +146,17 @@ impl Storage {
         }
     }
 
-    /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. Deliveries that arrive
-    /// together share statements. With `PostgreSQL`, that is one without `BEGIN` and `COMMIT`, except
-    /// with `statement-cache-capacity=0`.
+    /// Like [`Storage::write`] with nothing but [`delivery_insertion::insert`]. Over `PostgreSQL`,
+    /// deliveries that arrive together share a statement, without `BEGIN` and `COMMIT` except with
+    /// `statement-cache-capacity=0`.
     pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
-        match &self.writer {
-            Writer::GroupCommit(group_commit) => group_commit.insert(new).await,
-            Writer::Concurrent(_, insertions) => insertions.insert(new).await,
+        if let Writer::Concurrent(_, insertions) = &self.writer {
+            return insertions.insert(new).await;
         }
+        let insert = self.write(move |transaction| async move {
+            delivery_insertion::insert(&transaction, &new).await
+        });
+        insert.await
     }
 
     /// Removes overwritten and deleted rows from `SQLite`'s write-ahead log. `PostgreSQL` keeps

@@ -1,12 +1,12 @@
 //! The jobs in the queue of a group commit.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use process::traces::{Origin, TraceSpan};
 use tokio::sync::oneshot;
 
-use crate::{Error, Session, Work, WriteError, delivery_insertion::NewDelivery};
+use crate::{Error, Session, Work, WriteError};
 
 /// The result of a job's work.
 pub(super) enum JobResult {
@@ -31,39 +31,22 @@ pub(super) trait Job: Send {
     fn fail(&mut self, error: Error);
     /// Whether the log is truncated after the commit, before the response.
     fn truncates_log(&self) -> bool;
-    /// The delivery to insert, if the job does nothing else.
-    fn insertion(&self) -> Option<Arc<NewDelivery>>;
-    /// Sets the result of an insertion that was made together with others, instead of by the job.
-    fn set_inserted(&mut self);
     fn respond(self: Box<Self>);
 }
 
-/// What is special about a write whose result is `T`.
-pub(super) enum WriteKind<T> {
+/// What is special about a write.
+#[derive(PartialEq, Eq)]
+pub(super) enum WriteKind {
     Any,
     TruncatesLog,
-    /// It only inserts this delivery, and then returns this result.
-    Insertion(Arc<NewDelivery>, fn() -> T),
 }
 
 pub(super) struct Write<T, E, W> {
-    origin: Origin,
-    work: W,
-    kind: WriteKind<T>,
-    result: Option<Result<T, E>>,
-    reply: oneshot::Sender<Result<T, E>>,
-}
-
-impl<T, E, W> Write<T, E, W> {
-    pub(super) fn new(work: W, kind: WriteKind<T>, reply: oneshot::Sender<Result<T, E>>) -> Self {
-        Self {
-            origin: Origin::current(),
-            work,
-            kind,
-            result: None,
-            reply,
-        }
-    }
+    pub(super) origin: Origin,
+    pub(super) work: W,
+    pub(super) kind: WriteKind,
+    pub(super) result: Option<Result<T, E>>,
+    pub(super) reply: oneshot::Sender<Result<T, E>>,
 }
 
 impl<T, E, W> Job for Write<T, E, W>
@@ -111,20 +94,7 @@ where
     }
 
     fn truncates_log(&self) -> bool {
-        matches!(self.kind, WriteKind::TruncatesLog)
-    }
-
-    fn insertion(&self) -> Option<Arc<NewDelivery>> {
-        match &self.kind {
-            WriteKind::Insertion(new, _) => Some(Arc::clone(new)),
-            WriteKind::Any | WriteKind::TruncatesLog => None,
-        }
-    }
-
-    fn set_inserted(&mut self) {
-        if let WriteKind::Insertion(_, result) = self.kind {
-            self.result = Some(Ok(result()));
-        }
+        self.kind == WriteKind::TruncatesLog
     }
 
     fn respond(self: Box<Self>) {

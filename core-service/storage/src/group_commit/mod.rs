@@ -1,6 +1,6 @@
 //! Group commit: a flush costs the same for one write as for many. Writes that arrive during a
-//! commit share the next one, and return when it is on disk. Deliveries are inserted first, by few
-//! statements. If one of the writes fails, all are rolled back and run again, each in a savepoint.
+//! commit share the next one, and return when it is on disk. If one of the
+//! writes fails, all are rolled back and run again, each in a savepoint.
 
 mod job;
 mod queue;
@@ -9,8 +9,6 @@ mod tests;
 mod write_check;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,14 +16,12 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt as _;
 use sea_orm::ConnectionTrait as _;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Error, WriteError,
     connect::Target,
-    delivery_insertion::{self, NewDelivery},
     metrics::Metrics,
     rows,
     session::Session,
@@ -88,18 +84,6 @@ impl GroupCommit {
         E: WriteError,
     {
         self.queue.write(work, WriteKind::Any).await
-    }
-
-    /// Inserts a delivery. Insertions in one commit share statements: each statement costs two
-    /// changes of threads.
-    pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
-        let new = Arc::new(new);
-        let kind = WriteKind::Insertion(Arc::clone(&new), || true);
-        let insert = self.queue.write(
-            move |transaction| async move { delivery_insertion::insert(&transaction, &new).await },
-            kind,
-        );
-        insert.await
     }
 
     /// Moves the commits so far into the main file, and empties the log.
@@ -300,30 +284,9 @@ async fn transact(
     metrics: &Metrics,
 ) -> Result<Committed, Error> {
     session.begin().await?;
-    let inserted = if savepoints == Savepoints::No && jobs.len() > 1 {
-        let inserted = AssertUnwindSafe(insert_together(session, jobs, metrics)).catch_unwind();
-        match inserted.await {
-            Ok(Ok(inserted)) => inserted,
-            Ok(Err(error)) if error.is_unique_violation() => {
-                session.roll_back().await?;
-                return Ok(Committed::No);
-            }
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(Error::RolledBack),
-        }
-    } else {
-        BTreeSet::new()
-    };
     let mut writes = 0_u32;
-    for (number, job) in jobs.iter_mut().enumerate() {
-        let is_inserted = inserted.contains(&number);
-        if !is_inserted && !job.is_awaited() {
-            continue;
-        }
+    for job in jobs.iter_mut().filter(|job| job.is_awaited()) {
         writes += 1;
-        if is_inserted {
-            continue;
-        }
         if savepoints == Savepoints::Yes {
             session.execute_unprepared("SAVEPOINT job").await?;
         }
@@ -346,27 +309,4 @@ async fn transact(
     committed?;
     metrics.group_commits.observe(writes.into());
     Ok(Committed::Yes)
-}
-
-/// Makes the insertions of deliveries among the jobs, and returns the positions of their jobs. A
-/// statement for each would cost two changes of threads for each.
-async fn insert_together(
-    session: &Session,
-    jobs: &mut [Box<dyn Job>],
-    metrics: &Metrics,
-) -> Result<BTreeSet<usize>, Error> {
-    let awaited = jobs.iter().enumerate().filter(|(_, job)| job.is_awaited());
-    let insertions: BTreeMap<_, _> = awaited
-        .filter_map(|(number, job)| Some((number, job.insertion()?)))
-        .collect();
-    let deliveries: Vec<_> = insertions.values().map(|new| &**new).collect();
-    let started = Instant::now();
-    delivery_insertion::insert_all(session, &deliveries).await?;
-    let duration = started.elapsed();
-    for number in insertions.keys() {
-        let job = &mut jobs[*number];
-        job.set_inserted();
-        metrics.shared("INSERT", duration, false, job.trace());
-    }
-    Ok(insertions.into_keys().collect())
 }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use process::traces::Origin;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -28,7 +29,7 @@ impl Queue {
     pub(super) async fn write<T, E>(
         &self,
         work: impl Work<Result<T, E>>,
-        kind: WriteKind<T>,
+        kind: WriteKind,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -39,11 +40,14 @@ impl Queue {
             return Err(Error::Timeout.into());
         }
         let (reply, result) = oneshot::channel();
-        let job = Box::new(Write::new(work, kind, reply));
-        self.jobs.try_send(job).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Error::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Error::WriterStopped,
-        })?;
+        let job = Box::new(Write {
+            origin: Origin::current(),
+            work,
+            kind,
+            result: None,
+            reply,
+        });
+        self.jobs.try_send(job).map_err(Error::from)?;
         match tokio::time::timeout(self.write_timeout, result).await {
             Ok(result) => result.map_err(|_| Error::WriterStopped)?,
             Err(_) => Err(Error::Timeout.into()),

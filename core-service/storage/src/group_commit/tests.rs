@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use domain::{delivery::Delivery, id::StoreId};
+use domain::id::StoreId;
 use futures_util::{FutureExt as _, future::join_all};
 use jiff::Timestamp;
 use process::metrics::Exposition;
@@ -90,59 +90,24 @@ async fn writes_that_share_a_commit_are_all_stored() {
     }
 }
 
-/// Deliveries that are inserted in one commit, with their results.
-async fn insert(
-    storage: &Arc<Storage>,
-    deliveries: &[Delivery],
-    others: impl Future<Output = ()>,
-) -> Vec<Result<bool, Error>> {
-    let release = block_writer(storage).await;
-    let new = deliveries.iter().cloned().map(fixture::new_delivery);
-    let insertions = join_all(new.map(|new| storage.insert_delivery(new)));
-    let (results, (), ()) = tokio::join!(insertions, others, async { release.add_permits(1) });
-    results
-}
-
-async fn assert_stored(storage: &Storage, deliveries: &[Delivery]) {
-    for delivery in deliveries {
-        let found = crate::deliveries::find(storage.reader(), delivery.store_id, delivery.id);
-        assert_eq!(found.await.unwrap().as_ref(), Some(delivery));
-    }
-}
-
-#[tokio::test]
-async fn deliveries_that_share_a_commit_share_statements() {
-    let (_directory, storage) = fixture::sqlite().await;
-    let stores = [(); 3].map(|()| StoreId::new());
-    let deliveries: Vec<_> = (0..19)
-        .map(|number| fixture::delivery(stores[number % 3], Timestamp::UNIX_EPOCH))
-        .collect();
-
-    let other = async { add_store(&storage, "other").await.unwrap() };
-    let results = insert(&storage, &deliveries, other).await;
-
-    assert!(results.iter().all(|result| matches!(result, Ok(true))));
-    assert_stored(&storage, &deliveries).await;
-    assert_eq!(names(&storage).await, ["other"]);
-    // 16 and 3 deliveries, each with their tasks in another statement, and the store.
-    assert_eq!(fixture::statements(&storage, "INSERT").await, 5);
-}
-
 #[tokio::test]
 async fn a_delivery_that_exists_fails_alone() {
     let (_directory, storage) = fixture::sqlite().await;
     let store = StoreId::new();
     let [first, twice, last] = [(); 3].map(|()| fixture::delivery(store, Timestamp::UNIX_EPOCH));
-    let deliveries = [first, twice.clone(), twice, last];
+    let release = block_writer(&storage).await;
 
-    let other = async { add_store(&storage, "other").await.unwrap() };
-    let results = insert(&storage, &deliveries, other).await;
+    let new = [&first, &twice, &twice, &last].map(|new| fixture::new_delivery(new.clone()));
+    let insertions = join_all(new.map(|new| storage.insert_delivery(new)));
+    let (results, ()) = tokio::join!(insertions, async { release.add_permits(1) });
 
     let is_inserted: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(is_inserted, [true, true, false, true]);
     assert!(results[2].as_ref().unwrap_err().is_unique_violation());
-    assert_stored(&storage, &deliveries).await;
-    assert_eq!(names(&storage).await, ["other"]);
+    for delivery in [first, twice, last] {
+        let found = crate::deliveries::find(storage.reader(), store, delivery.id);
+        assert_eq!(found.await.unwrap(), Some(delivery));
+    }
 }
 
 #[tokio::test]
