@@ -126,7 +126,7 @@ impl Restore {
         let data_dir = DataDir::lock_empty(&self.data_dir)?;
         let (database, master_key) = (data_dir.file(DATABASE), data_dir.file(MASTER_KEY));
         let key_file = self.master_key_file.as_deref();
-        let restored = core_service::restore(&self.file, key_file, (&database, &master_key));
+        let restored = core_service::restore(&self.file, key_file, &database, &master_key);
         print(self.json, restored.await?)
     }
 }

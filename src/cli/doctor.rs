@@ -42,12 +42,12 @@ pub(crate) struct Doctor {
     #[arg(long, env = "DELIVERY_MASTER_KEY_FILE", value_name = "FILE")]
     master_key_file: Option<PathBuf>,
 
-    #[command(flatten, next_help_heading = "TLS of a core")]
-    core_tls: TlsConfig,
-
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten, next_help_heading = "TLS of a core")]
+    core_tls: TlsConfig,
 }
 
 impl Doctor {

@@ -122,7 +122,7 @@ fn a_wrong_address_is_unhealthy_with_the_reason() {
     assert_health(
         &mut health(&["--url=ftp://127.0.0.1:1"]),
         1,
-        "cannot connect to 127.0.0.1:1: Connection refused (os error 111)\n",
+        "cannot connect to 127.0.0.1:1: unsupported scheme ftp\n",
     );
     let usage = program::output(&mut health(&["--url=nowhere"]));
     assert_eq!(usage.status.code(), Some(2));

@@ -17,7 +17,6 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use jiff::Timestamp;
 use process::secret_file;
-use serde::Serialize;
 use storage::backup::{Contents, Description};
 use tempfile::TempPath;
 use zeroize::Zeroizing;
@@ -28,7 +27,7 @@ use crate::secrets::{
 };
 
 /// A backup, as reported to the operator.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Backup {
     pub file: PathBuf,
     pub bytes: u64,
@@ -127,7 +126,8 @@ pub async fn verify(file: &Path) -> anyhow::Result<Backup> {
 pub async fn restore(
     file: &Path,
     master_key_file: Option<&Path>,
-    (database, master_key): (&Path, &Path),
+    database: &Path,
+    master_key: &Path,
 ) -> anyhow::Result<Backup> {
     let copy = restoring_path(database);
     let mut target = create_new(&copy)?;

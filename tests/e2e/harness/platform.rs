@@ -152,9 +152,9 @@ impl Platform {
     ) -> Self {
         let mut settings = Settings {
             data_dir: directory.path().to_owned(),
-            database_url: database.url.clone().map(Into::into),
             ..command_line::settings(&["--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0"])
         };
+        settings.database.database_url = database.url.clone().map(Into::into);
         adjust(&mut settings);
 
         let started = Box::pin(delivery::Platform::start(settings, clock.clone())).await;

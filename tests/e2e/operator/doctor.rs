@@ -307,6 +307,39 @@ fn a_database_that_cannot_be_used_is_a_failure() {
     report.assert("database", "failure", "this PostgreSQL accepts no writes");
 }
 
+#[test]
+fn sqlite_files_that_this_user_cannot_write_are_a_failure() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = data_dir.path();
+    create(data_dir, &[]);
+    let file = data_dir.join("delivery.sqlite");
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let check = || {
+        // Root may write to every file.
+        let script = "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override \"$@\"; exec \"$@\"";
+        let mut shell = program("sh");
+        shell
+            .args(["-c", script, "sh"])
+            .arg(command().get_program());
+        shell.args(["doctor", "--json", "--data-dir"]).arg(data_dir);
+        Report::read(&shell.output().unwrap())
+    };
+    let found = format!(
+        "cannot open the database: this user cannot write to {} (Permission denied (os error 13)): let the user of the platform own the file and its directory, and mount them for writes",
+        file.display()
+    );
+
+    check().assert("database", "ok", "it accepts writes");
+    for (path, read_only, writable) in [(&*file, 0o400, 0o600), (data_dir, 0o500, 0o700)] {
+        set_mode(path, read_only);
+        let report = check();
+        set_mode(path, writable);
+        report.assert("database", "failure", &found);
+    }
+}
+
 /// Changes a database of a stopped platform.
 fn execute(database: &Database, data_dir: &Path, sql: &str) {
     let Some(url) = &database.url else {

@@ -2,8 +2,6 @@
 
 use std::process::Output;
 
-use serde_json::json;
-
 use crate::harness::{
     all_in_one::{AllInOne, command, run_delivery, stderr},
     token::decoded,
@@ -53,12 +51,12 @@ fn a_token_is_that_of_the_demo_or_of_the_client_in_the_environment() {
 
     // A shop's program gets an answer with it.
     let me = running.call("/api/me", &[]);
-    assert_eq!(me["@type"], json!("http://schema.org/Person"), "{me}");
+    assert_eq!(me["name"], "Demo shop", "{me}");
 }
 
 #[test]
 fn a_token_that_is_not_issued_is_explained() {
-    let running = AllInOne::start_new(&["--rate-limit-token-client=1/1m"]);
+    let running = AllInOne::start_new(&["--rate-limit-token-client=2/1m"]);
     let base_url = running.text("/base_url");
     let key = running.demo_client().api_key;
     let unknown = [
@@ -67,11 +65,20 @@ fn a_token_that_is_not_issued_is_explained() {
         ("DELIVERY_API_SECRET", "wrong"),
     ];
 
-    assert_refused(&run(&[], &unknown), "");
-    let scope = running.run(&["token", "--scopes=admin"]);
-    assert_refused(&scope, "");
-    let limited = running.run(&["token"]);
-    assert_refused(&limited, "");
+    assert_refused(
+        &run(&[], &unknown),
+        "cannot get an access token: invalid_client: the client is unknown, disabled, or its secret is wrong",
+    );
+    assert_refused(
+        &running.run(&["token", "--scopes=admin"]),
+        "cannot get an access token: invalid_scope: this client is not permitted the scope 'admin'; its scopes are deliveries, tasks",
+    );
+    assert_eq!(scope(&running.run(&["token"])), "deliveries");
+    // Problem details, which are not a token endpoint's errors.
+    assert_refused(
+        &running.run(&["token"]),
+        "cannot get an access token: more than 2 requests in 60 s",
+    );
     assert_refused(
         &run(&[], &unknown[..2]),
         "DELIVERY_API_KEY is set, but DELIVERY_API_SECRET is not",
