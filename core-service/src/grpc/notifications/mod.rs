@@ -29,7 +29,6 @@ use tonic::{Request, Response as Reply, Status, Streaming};
 pub(crate) use self::leases::recover_orphaned_leases;
 use self::streams::Response;
 pub(super) use self::{
-    outbox::PendingDispatch,
     queue::Queue,
     reports::failure,
     stream_server::StreamServer,
