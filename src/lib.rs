@@ -9,13 +9,12 @@ mod settings;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::Path,
     time::Duration,
 };
 
 use anyhow::{Context, ensure};
 use core_client::CoreConfig;
-use core_service::{CoreService, DatabaseConfig};
+use core_service::CoreService;
 use egress::Network;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
@@ -34,7 +33,7 @@ pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
 pub use grpc_tls::GrpcTlsConfig;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
-pub use settings::{DEFAULT_DATA_DIR, Settings, is_loopback};
+pub use settings::{DEFAULT_DATA_DIR, DatabaseSettings, Settings};
 
 use crate::{ready::ReadyFile, service_handle::ServiceHandle};
 
@@ -98,7 +97,8 @@ impl Platform {
         let gateway = RestGateway::new(
             gateway_config(
                 &settings,
-                (&core_url, &channel),
+                &core_url,
+                &channel,
                 public_url,
                 clients.operator.as_ref(),
             )?,
@@ -106,7 +106,8 @@ impl Platform {
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(
             &settings,
-            (&core_url, &channel),
+            &core_url,
+            &channel,
             clients.dispatcher,
         )?)?;
 
@@ -188,21 +189,13 @@ impl Platform {
 }
 
 /// The settings of core, with the files of the data directory.
-pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_service::Config> {
+fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_service::Config> {
     let in_data_dir = |name| settings.data_dir.join(name);
-    let database_url = match (&settings.database_url, &settings.database_url_file) {
-        (None, None) => Some(sqlite_url(&in_data_dir(DATABASE))?.into()),
-        (url, _) => url.clone(),
-    };
     Ok(core_service::Config {
         listen: settings.core_listen,
         tls: settings.grpc_tls.of_core(),
         allow_plaintext: settings.allow_plaintext,
-        database: DatabaseConfig {
-            database_url,
-            database_url_file: settings.database_url_file.clone(),
-            database_server_verification: settings.database_server_verification,
-        },
+        database: settings.database.of_core(&settings.data_dir)?,
         database_connections: settings.database_connections,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
@@ -223,15 +216,16 @@ pub fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core
 
 fn gateway_config(
     settings: &Settings,
-    core: (&str, &LocalChannel),
+    core_url: &str,
+    channel: &LocalChannel,
     public_url: Url,
     operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
     // The demo's routes complete tasks with the operator's client, which has the scope `tasks:all`.
     let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
-        core_url: vec![core.0.parse()?],
-        core: local(core.1),
+        core_url: vec![core_url.parse()?],
+        core: local(channel),
         public_url: Some(public_url),
         tls: settings.tls.clone(),
         platform_name: settings.platform_name.clone(),
@@ -261,12 +255,13 @@ fn gateway_config(
 
 fn dispatcher_config(
     settings: &Settings,
-    core: (&str, &LocalChannel),
+    core_url: &str,
+    channel: &LocalChannel,
     client: Credentials,
 ) -> anyhow::Result<webhook_dispatcher::Config> {
     Ok(webhook_dispatcher::Config {
-        core_urls: vec![core.0.parse()?],
-        core: local(core.1),
+        core_urls: vec![core_url.parse()?],
+        core: local(channel),
         client_key: Some(client.api_key),
         client_secret: Some(client.api_secret.into()),
         platform_name: settings.platform_name.clone(),
@@ -308,7 +303,7 @@ fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
 }
 
 /// The policy of the flags; the demo also permits webhooks over http and on this machine.
-pub fn egress(settings: &Settings) -> Policy {
+fn egress(settings: &Settings) -> Policy {
     let mut policy = settings.egress.clone();
     if settings.has_demo_permissions() {
         policy.allow_http = true;
@@ -316,22 +311,6 @@ pub fn egress(settings: &Settings) -> Policy {
         policy.allowed_networks.extend(loopback);
     }
     policy
-}
-
-/// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.
-fn sqlite_url(file: &Path) -> anyhow::Result<String> {
-    let path = file
-        .to_str()
-        .with_context(|| {
-            format!(
-                "the path of the data directory is not valid UTF-8: {}",
-                file.display()
-            )
-        })?
-        .replace('%', "%25")
-        .replace('?', "%3F")
-        .replace('#', "%23");
-    Ok(format!("sqlite://{path}?mode=rwc"))
 }
 
 /// The URL of core for this machine: that of the gRPC API or, if the API is served over TLS, that

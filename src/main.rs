@@ -29,6 +29,7 @@ async fn main() -> ExitCode {
         Command::Keys(keys) => keys.run().await,
         Command::MasterKey(master_key) => master_key.run(),
         Command::Migrate(migrate) => migrate.run().await,
+        Command::Token(token) => token.run().await,
         Command::Health(health) => health.run().await,
         Command::Doctor(doctor) => Box::pin(doctor.run()).await,
         Command::Backup(backup) => backup.run().await,

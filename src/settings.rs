@@ -1,11 +1,15 @@
 //! The settings of the all-in-one, each with a flag, an environment variable and a default.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
+use anyhow::Context as _;
 use clap::Args;
 use core_service::{
-    DEFAULT_DATABASE_CONNECTIONS, DatabaseServerVerification, DeliveryConfig, PlatformConfig,
-    RouterConfig, WebhookConfig,
+    DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification, DeliveryConfig,
+    PlatformConfig, RouterConfig, WebhookConfig,
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
@@ -13,7 +17,7 @@ use process::{logs::LogConfig, number, redacted::Redacted, traces::TraceConfig};
 use rest_gateway::{Currency, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
-use crate::grpc_tls::GrpcTlsConfig;
+use crate::{data_dir::DATABASE, grpc_tls::GrpcTlsConfig};
 
 /// The default data directory.
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
@@ -58,27 +62,8 @@ pub struct Settings {
     #[command(flatten)]
     pub grpc_tls: GrpcTlsConfig,
 
-    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Default: a file of the data directory.
-    /// Example: `postgres://delivery@db.internal/delivery?sslmode=verify-full`
-    ///
-    /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
-    /// the file in PGPASSFILE, or --database-url-file.
-    #[arg(
-        long,
-        env = "DELIVERY_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        conflicts_with = "database_url_file"
-    )]
-    pub database_url: Option<Redacted<String>>,
-
-    /// File with the database URL, readable only by its owner. Default: none. Example:
-    /// `/etc/delivery/database-url`
-    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
-    pub database_url_file: Option<PathBuf>,
-
     #[command(flatten)]
-    pub database_server_verification: DatabaseServerVerification,
+    pub database: DatabaseSettings,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. Example: `50`
     #[arg(
@@ -174,6 +159,47 @@ pub struct Settings {
     pub rate_limits: Option<RateLimitConfig>,
 }
 
+/// Which database the all-in-one opens.
+#[derive(Args, Clone, Debug)]
+pub struct DatabaseSettings {
+    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Default: a file of the data directory.
+    /// Example: `postgres://delivery@db.internal/delivery?sslmode=verify-full`
+    ///
+    /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
+    /// the file in PGPASSFILE, or --database-url-file.
+    #[arg(
+        long,
+        env = "DELIVERY_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true,
+        conflicts_with = "database_url_file"
+    )]
+    pub database_url: Option<Redacted<String>>,
+
+    /// File with the database URL, readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/database-url`
+    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
+    pub database_url_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub database_server_verification: DatabaseServerVerification,
+}
+
+impl DatabaseSettings {
+    /// The settings of core, with the file of the data directory as the default.
+    pub fn of_core(&self, data_dir: &Path) -> anyhow::Result<DatabaseConfig> {
+        let database_url = match (&self.database_url, &self.database_url_file) {
+            (None, None) => Some(sqlite_url(&data_dir.join(DATABASE))?.into()),
+            (url, _) => url.clone(),
+        };
+        Ok(DatabaseConfig {
+            database_url,
+            database_url_file: self.database_url_file.clone(),
+            database_server_verification: self.database_server_verification,
+        })
+    }
+}
+
 impl Settings {
     /// Whether the demo's permissions apply: webhooks over http and to this machine, gRPC
     /// reflection, no rate limits. Beyond this machine they would let any shop reach services on
@@ -192,13 +218,29 @@ impl Settings {
 }
 
 /// Whether a URL is one of this machine.
-pub fn is_loopback(url: &Url) -> bool {
+fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
         Some(Host::Domain(name)) => name == "localhost",
         None => false,
     }
+}
+
+/// The `sqlite:` URL of a file. Escapes characters of its path that have a meaning in URLs.
+fn sqlite_url(file: &Path) -> anyhow::Result<String> {
+    let path = file
+        .to_str()
+        .with_context(|| {
+            format!(
+                "the path of the data directory is not valid UTF-8: {}",
+                file.display()
+            )
+        })?
+        .replace('%', "%25")
+        .replace('?', "%3F")
+        .replace('#', "%23");
+    Ok(format!("sqlite://{path}?mode=rwc"))
 }
 
 #[cfg(test)]

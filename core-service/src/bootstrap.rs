@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use storage::Storage;
 
 use crate::{
-    config::Config, error::Error, grpc::read_or_create_signing_keys, start_error::StartError,
-    startup::open_secret_box,
+    config::Config, error::Error, start_error::StartError, startup::open_secret_box,
+    workers::key_ring,
 };
 
 /// The key and secret of an API client.
@@ -54,7 +54,7 @@ async fn prepare(config: &Config, again: bool) -> Result<Bootstrapped, StartErro
     let secret_box = open_secret_box(&storage, config, true).await?;
     let now = Clock::system().now();
     // The encrypted signing key ties the master key to this database.
-    read_or_create_signing_keys(&storage, &secret_box, &config.public_url, now)
+    key_ring::read_or_create(&storage, &secret_box, &config.public_url, now)
         .await
         .map_err(StartError::SigningKeys)?;
 

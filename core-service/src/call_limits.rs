@@ -17,10 +17,12 @@ use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt as _};
 
 use crate::{
-    call_paths::{is_of_platform, is_public},
+    auth::{
+        call_paths::{is_of_platform, is_public},
+        rate_limits::RateLimits,
+    },
     connections::ConnectionInfo,
     error::{Error, Unauthenticated},
-    rate_limits::RateLimits,
 };
 
 /// Timeout of a call until its response starts. No call takes nearly as long while the database
@@ -210,7 +212,7 @@ mod tests {
     use tower::{ServiceBuilder, service_fn};
 
     use super::*;
-    use crate::rate_limits::RateLimitConfig;
+    use crate::auth::rate_limits::RateLimitConfig;
 
     async fn call<S>(service: S, path: &str) -> Option<Status>
     where

@@ -16,10 +16,7 @@ use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
-use crate::{
-    connections::CallsInFlight,
-    metrics::{CallMetrics, Method},
-};
+use crate::{connections::CallsInFlight, metrics::CallMetrics};
 
 /// Identifies a request in the logs of all processes that it passes.
 const REQUEST_ID: &str = "x-request-id";
@@ -81,7 +78,7 @@ impl CallObserver {
 
 /// A call in flight; recorded when it is dropped, which happens with the body of its response.
 struct Call {
-    method: Method,
+    method: &'static str,
     started: Instant,
     /// None until the end of the response.
     code: Option<Code>,
@@ -105,8 +102,8 @@ impl Drop for Call {
         let code = self.code.unwrap_or(Code::Cancelled);
         let is_fault = is_fault(code);
         let code = self.metrics.record(self.method, code, duration);
-        if self.method.name.starts_with(LOGGED) {
-            let (method, milliseconds) = (self.method.name, milliseconds(duration));
+        if self.method.starts_with(LOGGED) {
+            let (method, milliseconds) = (self.method, milliseconds(duration));
             self.span.in_scope(|| {
                 tracing::info!(
                     rpc.method = method,
@@ -127,15 +124,15 @@ impl Drop for Call {
 }
 
 /// The span of a call that is logged.
-fn trace(method: Method, headers: &HeaderMap) -> Option<TraceSpan> {
-    if !method.name.starts_with(LOGGED) {
+fn trace(method: &'static str, headers: &HeaderMap) -> Option<TraceSpan> {
+    if !method.starts_with(LOGGED) {
         return None;
     }
-    let trace = TraceSpan::of_request(format_args!("{}", method.name), headers)?;
+    let trace = TraceSpan::of_request(format_args!("{method}"), headers)?;
     trace.set(|| {
         [
             KeyValue::new("rpc.system.name", "grpc"),
-            KeyValue::new("rpc.method", method.name),
+            KeyValue::new("rpc.method", method),
         ]
     });
     Some(trace)

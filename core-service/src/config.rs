@@ -20,7 +20,7 @@ pub use crate::connections::TlsConfig;
 pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification};
 
 use crate::{
-    platform_config::PlatformConfig, rate_limits::RateLimitConfig, routing::RouterConfig,
+    auth::rate_limits::RateLimitConfig, platform_config::PlatformConfig, routing::RouterConfig,
     start_error::StartError,
 };
 

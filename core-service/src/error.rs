@@ -11,7 +11,7 @@ use proto::ERROR_DOMAIN;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-use crate::{routing, secret_box};
+use crate::{routing, secrets::secret_box};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

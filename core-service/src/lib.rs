@@ -4,31 +4,34 @@
 //! Most of its asynchronous functions return boxed futures: the compiler generates the code of other
 //! futures once more in each program and test that awaits them.
 
-mod access_token;
+mod auth;
 mod backup;
 mod bootstrap;
 mod call_limits;
 mod call_observer;
-mod call_paths;
 mod config;
 mod connections;
 mod demo;
 pub mod doctor;
 mod error;
-mod grpc;
-mod lifecycle;
-mod master_keys;
+mod idempotency;
+mod messages;
 mod metrics;
+mod notifications;
+mod planning;
 mod platform_config;
 mod platform_metrics;
-mod rate_limits;
 mod readiness;
 mod routing;
-mod secret_box;
+mod secrets;
 mod service;
+mod services;
 mod start_error;
 mod startup;
+mod wiring;
+mod workers;
 
+pub use auth::rate_limits::RateLimitConfig;
 pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
@@ -36,11 +39,10 @@ pub use config::{
     DeliveryConfig, TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
-pub use master_keys::{KeyId, MasterKeyCommand};
 pub use platform_config::PlatformConfig;
 pub use process::clock::Clock;
-pub use rate_limits::RateLimitConfig;
 pub use routing::{Fallback, RouterConfig};
+pub use secrets::master_keys::{KeyId, MasterKeyCommand};
 pub use service::CoreService;
 pub use start_error::StartError;
 pub use storage::migrate_database;

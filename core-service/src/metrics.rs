@@ -2,20 +2,20 @@
 //! cores.
 
 use std::{
-    collections::HashMap,
+    collections::HashSet,
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
 use domain::{notification::Outcome, task::TaskKind, webhook::DisabledReason};
-use process::metrics::{Buckets, Counter, Counters, HistogramTable, Registry, Unit};
+use process::metrics::{Counter, Counters, Durations, Labels, Registry, Unit, durations};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use tonic::Code;
 
 use storage::notifications::AppliedOutcomes;
 
-/// The row of calls of unknown methods.
+/// Stands for unknown methods.
 const OTHER_METHOD: &str = "_OTHER";
 
 /// Methods that are not in the contract.
@@ -41,56 +41,44 @@ pub(crate) struct Metrics {
 /// Durations of calls, by method and code.
 #[derive(Debug)]
 pub(crate) struct CallMetrics {
-    durations: HistogramTable,
-    /// By path: `/delivery.v1.Tasks/GetTask`.
-    methods: HashMap<String, Method>,
+    durations: Durations<Labels<2>>,
+    /// Those that a server has: `delivery.v1.Tasks/GetTask`.
+    methods: HashSet<&'static str>,
     pub(crate) rate_limited: Counters,
     pub(crate) shed: Counters,
 }
 
-/// A method that a server has, or [`OTHER_METHOD`], by the name in metrics and logs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Method {
-    pub(crate) name: &'static str,
-    row: usize,
-}
-
 impl CallMetrics {
     fn new() -> Self {
-        let names = [OTHER_METHOD].into_iter().chain(STANDARD_METHODS);
-        let names: Vec<&'static str> = names.chain(contract_methods()).collect();
-        let rows = names
-            .iter()
-            .map(|name| vec![("rpc_method", (*name).to_owned())]);
-        let durations = HistogramTable::new(
-            rows.collect(),
-            ("rpc_response_status_code", proto::CODE_NAMES),
-            Buckets::Seconds,
-        );
-        let methods = names.iter().enumerate();
         Self {
-            durations,
-            methods: methods
-                .map(|(row, name)| (format!("/{name}"), Method { name, row }))
-                .collect(),
+            durations: durations(),
+            methods: contract_methods().chain(STANDARD_METHODS).collect(),
             rate_limited: Counters::new("limit", &["client", "peer", "token-client", "token-peer"]),
             shed: Counters::new("reason", &["calls", "token_requests", "connection"]),
         }
     }
 
-    /// The method of a path.
-    pub(crate) fn method(&self, path: &str) -> Method {
-        self.methods.get(path).copied().unwrap_or(Method {
-            name: OTHER_METHOD,
-            row: 0,
-        })
+    /// The name of a path's method in metrics and logs.
+    pub(crate) fn method(&self, path: &str) -> &'static str {
+        let known = path
+            .strip_prefix('/')
+            .and_then(|name| self.methods.get(name));
+        known.copied().unwrap_or(OTHER_METHOD)
     }
 
     /// Records a call. Returns the code's name.
-    pub(crate) fn record(&self, method: Method, code: Code, duration: Duration) -> &'static str {
-        let column = code as usize;
-        self.durations.observe(method.row, column, duration);
-        proto::CODE_NAMES.get(column).copied().unwrap_or("UNKNOWN")
+    pub(crate) fn record(
+        &self,
+        method: &'static str,
+        code: Code,
+        duration: Duration,
+    ) -> &'static str {
+        let code = proto::CODE_NAMES.get(code as usize);
+        let code = code.copied().unwrap_or("UNKNOWN");
+        self.durations
+            .get_or_create(&[("rpc_method", method), ("rpc_response_status_code", code)])
+            .observe(duration.as_secs_f64());
+        code
     }
 }
 
@@ -201,7 +189,7 @@ impl Metrics {
                 &self.webhooks_disabled,
             ),
         ] {
-            registry.register(name, help, counters.clone());
+            registry.register(name, help, counters.family.clone());
         }
         for (name, help, counter) in [
             (

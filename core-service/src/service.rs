@@ -33,18 +33,17 @@ use tonic_health::{
 use tower::{Layer as _, Service, ServiceBuilder, ServiceExt as _};
 
 use crate::{
+    auth::rate_limits::RateLimits,
     call_limits::CallLimits,
     call_observer::CallObserver,
     config::Config,
     connections::{self, CallsInFlight, ConnectionInfo},
-    grpc,
-    lifecycle::Lifecycle,
     metrics::Metrics,
     platform_metrics::PlatformMetrics,
-    rate_limits::RateLimits,
     readiness::CoreReadiness,
     start_error::StartError,
     startup::{self, Resources},
+    wiring::{self, Lifecycle},
 };
 
 /// Timeout for the calls in flight at shutdown.
@@ -173,7 +172,7 @@ impl CoreService {
         ));
         let (health, health_server) = tonic_health::server::health_reporter();
         let mut routes = routes(health_server, self.config.reflection)?;
-        let (authentication, release_leases) = grpc::wire(
+        let (authentication, release_leases) = wiring::wire(
             self.resources,
             &self.config,
             &rate_limits,

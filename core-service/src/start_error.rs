@@ -3,7 +3,7 @@
 use geocoding::gazetteer::ImportError;
 use process::{listen::ListenError, secret_file, tls};
 
-use crate::{error::Error, master_keys};
+use crate::{error::Error, secrets::master_keys};
 
 /// The reason why a core cannot start or stops.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,14 @@ use upstream::Monitor;
 
 use crate::{
     config::Config,
-    grpc::{KeyRing, recover_orphaned_leases},
-    master_keys::{self, KeyId},
+    notifications::recover_orphaned_leases,
     routing::Router,
-    secret_box::SecretBox,
+    secrets::{
+        master_keys::{self, KeyId},
+        secret_box::SecretBox,
+    },
     start_error::StartError,
+    workers::key_ring::KeyRing,
 };
 
 /// What a core uses.

@@ -1,8 +1,15 @@
 //! Whether this program can use a database's schema, and which migrations it lacks.
 
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
+use sea_orm::{ConnectionTrait, DbBackend, DbErr, RuntimeErr, Statement};
+use sqlx::migrate::MigrateError;
 
-use crate::{MIGRATIONS, TABLE, explain_pooler};
+use crate::{explain_pooler, migrator::FILES};
+
+/// The table in which sqlx records the applied migrations.
+const TABLE: &str = "_sqlx_migrations";
+
+/// That of the first programs, which is read until another migration is applied.
+const FORMER_TABLE: &str = "seaql_migrations";
 
 /// Why a database cannot be migrated, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +26,17 @@ impl From<DbErr> for Unusable {
     }
 }
 
+impl From<MigrateError> for Unusable {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                DbErr::Exec(RuntimeErr::SqlxError(error.into())).into()
+            }
+            error => Self::Refused(error.to_string()),
+        }
+    }
+}
+
 /// The names of the migrations to be applied. Fails if the database accepts no writes, or if this
 /// program cannot use its schema. Changes nothing.
 pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<&'static str>, Unusable> {
@@ -26,21 +44,13 @@ pub async fn pending(connection: &impl ConnectionTrait) -> Result<Vec<&'static s
     if backend == DbBackend::Postgres {
         check_writable(connection).await?;
     }
-    let mut applied = Vec::new();
-    if !is_empty(connection).await? {
-        let select = format!("SELECT version FROM {TABLE} ORDER BY version");
-        let statement = Statement::from_string(backend, select);
-        for row in connection.query_all_raw(statement).await? {
-            applied.push(row.try_get_by_index(0)?);
-        }
-    }
-    pending_after(&applied)
+    pending_after(&applied(connection).await?)
 }
 
 /// The migrations that have not been applied. Fails if others have been, unless they only add and
 /// none is missing: then this program is older than the schema, and ignores the additions.
 fn pending_after(applied: &[String]) -> Result<Vec<&'static str>, Unusable> {
-    let known = MIGRATIONS.map(|migration| migration.name);
+    let known = FILES.map(|(name, _)| name);
     let pending = known.into_iter();
     let pending: Vec<_> = pending
         .filter(|name| applied.iter().all(|applied| applied != name))
@@ -56,24 +66,51 @@ fn pending_after(applied: &[String]) -> Result<Vec<&'static str>, Unusable> {
     }
 }
 
-/// Whether a migration's name says that it only adds: `m0003_add_…`.
+/// Whether a migration's name says that it only adds: `0003_add_…`.
 fn only_adds(name: &str) -> bool {
     name.split('_').nth(1) == Some("add")
 }
 
+/// The names of the migrations that have been applied, in order.
+pub async fn applied(connection: &impl ConnectionTrait) -> Result<Vec<String>, DbErr> {
+    let select = if exists(connection, TABLE).await? {
+        format!("SELECT version, description FROM {TABLE} ORDER BY version")
+    } else if exists(connection, FORMER_TABLE).await? {
+        // `m0001_initial_schema`
+        format!(
+            "SELECT CAST(substr(version, 2, 4) AS bigint), substr(version, 7)
+             FROM {FORMER_TABLE} ORDER BY version"
+        )
+    } else {
+        return Ok(Vec::new());
+    };
+    let statement = Statement::from_string(connection.get_database_backend(), select);
+    let rows = connection.query_all_raw(statement).await?.into_iter();
+    rows.map(|row| {
+        let version: i64 = row.try_get_by_index(0)?;
+        let description: String = row.try_get_by_index(1)?;
+        Ok(format!("{version:04}_{description}"))
+    })
+    .collect()
+}
+
 /// Whether no migration has been applied to the database yet.
 pub async fn is_empty(connection: &impl ConnectionTrait) -> Result<bool, DbErr> {
+    Ok(!exists(connection, TABLE).await? && !exists(connection, FORMER_TABLE).await?)
+}
+
+async fn exists(connection: &impl ConnectionTrait, table: &str) -> Result<bool, DbErr> {
     let backend = connection.get_database_backend();
     let select = match backend {
         // Not any schema of the search path: it may be that of another platform.
         DbBackend::Postgres => {
-            format!("SELECT to_regclass(format('%I.{TABLE}', current_schema())) IS NULL")
+            format!("SELECT to_regclass(format('%I.{table}', current_schema())) IS NOT NULL")
         }
-        _ => format!("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}')"),
+        _ => format!("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '{table}')"),
     };
     let statement = Statement::from_string(backend, select);
     let row = connection.query_one_raw(statement).await?;
-    row.map_or(Ok(true), |row| row.try_get_by_index(0))
+    row.map_or(Ok(false), |row| row.try_get_by_index(0))
 }
 
 /// Fails if a `PostgreSQL` accepts no writes.

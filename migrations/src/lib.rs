@@ -1,8 +1,8 @@
-//! The database schema, one migration per module, applied in order.
+//! The database schema: files of SQL, applied in order by sqlx's `Migrator`.
 //!
-//! How to write a migration: add `m000N_verb_noun.rs` after the last one; never change a released
-//! migration. Programs of the previous release serve over the new schema during an upgrade, and
-//! start over it after a rollback (docs/operations.md). The verb says what they can do:
+//! How to write a migration: add `sql/000N_verb_noun.sql`, and its name to `FILES`; never change a released
+//! file. Programs of the previous release serve over the new schema during an upgrade, and start over it
+//! after a rollback (docs/operations.md). The verb says what they can do:
 //!
 //! - `add`: programs that do not know the migration start over it. It only adds what they can
 //!   ignore: tables, indexes that are not unique, columns that are nullable or have a default. They
@@ -11,36 +11,25 @@
 //!   its release cannot be rolled back. It only removes what the previous release no longer uses
 //!   (expand/contract), because cores of that release serve until they are replaced.
 //!
-//! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`apply_next`] replaces the names
+//! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`migrator`] replaces the names
 //! of types. Instants are `bigint` microseconds since 1970 (comparable and exact on both); ids are
 //! UUIDs; JSON is `jsonb` on `PostgreSQL`, text on `SQLite`. Every table of a store's data has
 //! `store_id` first in its primary key.
+//!
+//! An index of a large table has a file of its own, which begins with `-- no-transaction` and has one
+//! statement, `CREATE INDEX CONCURRENTLY IF NOT EXISTS`: cores write meanwhile.
 
-mod apply;
 mod compatibility;
 mod connect_error;
 mod database_url;
-mod m0001_initial_schema;
-mod m0002_add_traceparent;
-mod migration;
+mod migrator;
 mod pooler;
 
-use migration::Migration;
-
-pub use apply::apply_next;
-pub use compatibility::{Unusable, check_writable, is_empty, pending};
+pub use compatibility::{Unusable, applied, check_writable, is_empty, pending};
 pub use connect_error::{driver_error, explain_connect_error};
 pub use database_url::{
     DatabaseConfig, DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file,
     sqlite_file,
 };
+pub use migrator::{migration, migrator, version};
 pub use pooler::{explain_pooler, without_prepared_statements};
-
-/// All migrations, in order.
-const MIGRATIONS: [Migration; 2] = [
-    m0001_initial_schema::MIGRATION,
-    m0002_add_traceparent::MIGRATION,
-];
-
-/// The table of the applied migrations.
-const TABLE: &str = "seaql_migrations";

@@ -17,7 +17,7 @@ use tower::BoxError;
 use crate::{
     body_memory::{BodyMemory, Reservation},
     error::Error,
-    error_codes as codes,
+    representation::error_codes as codes,
 };
 
 /// The body of every response.

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 use crate::{
     api_description::Shape,
     error::{Details, Error, Violation},
-    field_names::FieldNames,
-    json::{self, Document, Fault, ParseError},
+    representation::{
+        field_names::FieldNames,
+        json::{self, Document, Fault, ParseError},
+    },
 };
 
 /// Core returns violations in response headers, whose size is limited.

@@ -6,7 +6,7 @@ use tower_http::compression::{
     predicate::{Predicate, SizeAbove},
 };
 
-use crate::etag;
+use crate::representation::etag;
 
 /// In bytes. A body that fits into one packet arrives no sooner if compressed.
 const MIN_SIZE: u64 = 1024;

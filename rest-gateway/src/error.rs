@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tower::BoxError;
 
-use crate::error_codes::{self as codes, ErrorCode};
+use crate::representation::error_codes::{self as codes, ErrorCode};
 
 /// `Retry-After` when the gateway or core is overloaded or unavailable.
 pub(crate) const BUSY_RETRY_SECONDS: u64 = 1;

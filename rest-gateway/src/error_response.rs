@@ -10,11 +10,13 @@ use hyper::body::Incoming;
 
 use crate::{
     error::Error,
-    error_codes as codes,
-    media_type::MediaType,
     pipeline::Pipeline,
-    problem::{self, RequestContext},
     rate_limits::LimitStatuses,
+    representation::{
+        error_codes as codes,
+        media_type::MediaType,
+        problem::{self, RequestContext},
+    },
     request_id::REQUEST_ID,
 };
 

@@ -22,9 +22,8 @@ use tokio::io::{join, sink};
 use crate::{
     body_reader::ViolationCollector,
     http1_guard::{self, MAX_HEAD, MAX_HEADERS},
-    media_type::MediaType,
-    problem::Problem,
     rate_limits::client_address,
+    representation::{media_type::MediaType, problem::Problem},
 };
 
 /// The lines of an input as values of a header.

@@ -9,7 +9,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use crate::{
     error::{BUSY_RETRY_SECONDS, Details, Error, Violation},
-    error_codes as codes,
+    representation::error_codes as codes,
 };
 
 /// `Retry-After` when core reports an exhausted quota without a delay.

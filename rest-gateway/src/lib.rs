@@ -28,26 +28,18 @@ mod api_description;
 mod body;
 mod body_memory;
 mod body_reader;
-mod collection;
 mod concurrency_limit;
 mod core_pool;
 mod error;
-mod error_codes;
-mod etag;
-mod field_names;
 #[cfg(fuzzing)]
 pub mod fuzz;
 mod gateway;
 mod grpc_status;
 mod idempotency;
-mod json;
-mod json_ld;
-mod media_type;
-mod problem;
 mod query;
+mod representation;
 mod request;
 mod resources;
-mod violation_codes;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;

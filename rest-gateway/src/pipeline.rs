@@ -23,12 +23,11 @@ use crate::{
     config::Config,
     cors,
     error::Error,
-    error_codes as codes, etag,
     gateway::Gateway,
     http1_guard::Rejection,
-    media_type::MediaType,
     metrics::{Metrics, Series},
     query,
+    representation::{error_codes as codes, etag, media_type::MediaType},
     request::{self, Request},
     routes::{Route, RouteTable},
 };
@@ -52,7 +51,7 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
         let routes = RouteTable::new(gateway.demo_courier.is_some());
-        let metrics = Metrics::new(routes.paths());
+        let metrics = Metrics::new();
         let link = format!(
             "<{}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\"",
             gateway.public_url
@@ -77,7 +76,7 @@ impl Pipeline {
         registry.register(
             "delivery_rest_requests_rate_limited",
             "Requests rejected by a rate limit",
-            self.gateway.rate_limits.rejected.clone(),
+            self.gateway.rate_limits.rejected.family.clone(),
         );
         let gateway = Arc::clone(&self.gateway);
         registry.register(
@@ -88,7 +87,7 @@ impl Pipeline {
     }
 
     pub(crate) fn series(&self, method: &Method, path: &str) -> Series {
-        Series::new(method, self.routes.number(path))
+        Series::new(method, self.routes.template(path))
     }
 
     pub(crate) async fn respond(

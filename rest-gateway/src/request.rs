@@ -22,7 +22,8 @@ use crate::{
     core_pool::{CallOptions, CoreChannel},
     error::Error,
     gateway::Gateway,
-    idempotency, media_type,
+    idempotency,
+    representation::media_type,
     request_id::REQUEST_ID,
 };
 

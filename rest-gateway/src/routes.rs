@@ -9,9 +9,8 @@ use percent_encoding::percent_decode_str;
 use crate::{
     api_description::operations::{self, Operation},
     error::{Details, Error},
-    error_codes as codes,
     handlers::{self, Handler},
-    metrics::PathNumber,
+    representation::error_codes as codes,
 };
 
 /// An operation and its handler.
@@ -24,13 +23,10 @@ pub(crate) struct Route {
 /// Finds the route of a request.
 pub(crate) struct RouteTable {
     router: Router<Path>,
-    /// In the order of their numbers, which begin with 1.
-    paths: Vec<&'static str>,
 }
 
 /// A path with its routes, one per method.
 struct Path {
-    number: PathNumber,
     template: &'static str,
     routes: Vec<Route>,
 }
@@ -48,32 +44,21 @@ impl RouteTable {
                 .push(route);
         }
         let mut router = Router::new();
-        let mut paths = Vec::new();
         for (template, mut routes) in by_path {
             // `Allow` lists `GET` first.
             routes.sort_by_key(|route| route.operation.method != "GET");
-            paths.push(template);
-            let path = Path {
-                number: paths.len(),
-                template,
-                routes,
-            };
+            let path = Path { template, routes };
             router
                 .insert(template, path)
                 .expect("the table is constant, and a test inserts every path");
         }
-        Self { router, paths }
+        Self { router }
     }
 
-    /// The templates of all paths, in the order of their numbers.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &'static str> {
-        self.paths.iter().copied()
-    }
-
-    /// The number and the template of a request's path, if it has a route.
-    pub(crate) fn number(&self, path: &str) -> Option<(PathNumber, &'static str)> {
+    /// The template of a request's path, if it has a route.
+    pub(crate) fn template(&self, path: &str) -> Option<&'static str> {
         let found = self.router.at(path).ok()?;
-        Some((found.value.number, found.value.template))
+        Some(found.value.template)
     }
 
     /// The route of a request, and the decoded value of `{…}` in its path, empty if the path has
@@ -179,15 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_the_number_of_its_template() {
+    fn a_path_has_the_template_of_its_operation() {
         let table = RouteTable::new(true);
-        let templates: Vec<_> = table.paths().collect();
-        assert!(templates.contains(&"/api/deliveries/{id}"));
 
-        for (index, template) in templates.into_iter().enumerate() {
-            let path = template.replace(['{', '}'], "");
-            assert_eq!(table.number(&path), Some((index + 1, template)));
+        for operation in operations::all() {
+            let path = operation.path.replace(['{', '}'], "");
+            assert_eq!(table.template(&path), Some(operation.path.as_str()));
         }
-        assert_eq!(table.number("/api/unknown"), None);
+        assert_eq!(table.template("/api/unknown"), None);
     }
 }

@@ -149,9 +149,14 @@ impl Access {
             })?;
             return Ok((vec![ready.core_url.parse()?], credentials));
         }
+        let required = |name| {
+            from_environment(name).with_context(|| {
+                format!("{name} is not set: --core-url requires the operator's credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}")
+            })
+        };
         let credentials = Credentials {
-            api_key: from_environment(KEY_VARIABLE)?,
-            api_secret: from_environment(SECRET_VARIABLE)?,
+            api_key: required(KEY_VARIABLE)?,
+            api_secret: required(SECRET_VARIABLE)?,
         };
         Ok((self.core_url.clone(), credentials))
     }
@@ -175,13 +180,12 @@ fn token_error(status: &Status) -> anyhow::Error {
     call_error(status).context("cannot get an access token for the operator")
 }
 
+/// A variable that is not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "secrets have no flags: flags are visible in the process list"
 )]
-fn from_environment(name: &str) -> anyhow::Result<String> {
+pub(crate) fn from_environment(name: &str) -> Option<String> {
     let value = std::env::var(name).ok();
-    value.filter(|value| !value.is_empty()).with_context(|| {
-        format!("{name} is not set: --core-url requires the operator's credentials in {KEY_VARIABLE} and {SECRET_VARIABLE}")
-    })
+    value.filter(|value| !value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The flags for a store's default address.
+//! Addresses and locations: the flags for a store's default address.
 
 use clap::Args;
 use proto::{AddressDraft, LatLng};
@@ -26,6 +26,11 @@ impl AddressFlags {
             ..AddressDraft::default()
         })
     }
+}
+
+/// A location as `--lat-lng` takes it.
+pub(crate) fn located(at: LatLng) -> String {
+    format!("{},{}", at.latitude, at.longitude)
 }
 
 pub(crate) fn parse_lat_lng(text: &str) -> Result<LatLng, String> {

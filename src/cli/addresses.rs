@@ -1,7 +1,6 @@
 //! `delivery addresses`: the gazetteer for geocoding.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::Read,
     path::{Path, PathBuf},
@@ -11,15 +10,15 @@ use anyhow::Context;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use proto::{
-    FoundAddress, ImportAddressesRequest, ImportAddressesResponse, LatLng, SearchAddressesRequest,
+    FoundAddress, ImportAddressesRequest, ImportAddressesResponse, SearchAddressesRequest,
     SearchAddressesResponse, SkippedLines, addresses_client::AddressesClient, iri::Collection,
 };
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::cli::{
     access::CoreCommand,
+    address::located,
     errors::call_error,
     id,
     output::{self, View, non_empty},
@@ -73,7 +72,7 @@ impl CoreCommand<Command> {
                 // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
                 let imported = imported.map_err(|status| call_error(&status))?;
-                print_import(json, imported.into_inner())
+                print_import(json, imported.get_ref())
             }
             Command::Search {
                 text,
@@ -150,45 +149,35 @@ fn upload(
     Ok(())
 }
 
-fn print_import(json: bool, imported: ImportAddressesResponse) -> anyhow::Result<()> {
-    let ImportAddressesResponse { imported, skipped } = imported;
-    let first = |lines: &SkippedLines| format!("{}:{}", lines.first_file, lines.first_line);
-    if json {
-        let skipped = skipped.iter().map(
-            |lines| json!({ "reason": lines.reason, "count": lines.count, "first": first(lines) }),
-        );
-        let imported = View::default()
-            .json("imported", imported)
-            .json("skipped", skipped.collect::<Vec<_>>());
-        return output::document(&imported);
-    }
-    let mut text = format!("{imported} addresses imported\n");
-    for lines in &skipped {
-        let (count, reason, first) = (lines.count, &lines.reason, first(lines));
-        writeln!(text, "{count} lines skipped: {reason} (first {first})")?;
-    }
-    output::text(&text)
+fn print_import(json: bool, imported: &ImportAddressesResponse) -> anyhow::Result<()> {
+    let skipped = |lines: &SkippedLines| {
+        View::default()
+            .named("reason", "skipped lines", &*lines.reason)
+            .field("count", lines.count)
+            .field(
+                "first",
+                format!("{}:{}", lines.first_file, lines.first_line),
+            )
+    };
+    let view = View::default()
+        .list("skipped", imported.skipped.iter().map(skipped).collect())
+        .field("imported", imported.imported);
+    output::one(json, view)
 }
 
 /// Prints the result. Fails if a delivery with this address would be rejected.
 fn print_search(json: bool, searched: SearchAddressesResponse) -> anyhow::Result<()> {
-    let SearchAddressesResponse {
-        found,
-        not_found_reason,
-        candidates,
-    } = searched;
-    let not_found_reason = non_empty(not_found_reason);
+    let not_found_reason = non_empty(searched.not_found_reason);
+    let found = searched.found.as_ref().map(view);
+    let candidates = searched.candidates.iter().map(view);
     if json {
-        let candidates = candidates.iter().map(to_json);
         let searched = View::default()
-            .json("found", found.as_ref().map(to_json))
+            .json("found", found)
             .json("not_found_reason", not_found_reason.clone())
             .json("candidates", candidates.collect::<Vec<_>>());
-        output::document(&searched)?;
+        output::one(true, searched)?;
     } else {
-        for found in found.iter().chain(&candidates) {
-            output::text(&to_text(found)?)?;
-        }
+        output::many(false, found.into_iter().chain(candidates))?;
     }
     match not_found_reason {
         Some(reason) => anyhow::bail!(reason),
@@ -197,30 +186,17 @@ fn print_search(json: bool, searched: SearchAddressesResponse) -> anyhow::Result
 }
 
 /// `lat_lng` is latitude and longitude.
-fn to_json(found: &FoundAddress) -> Value {
-    json!({
-        "address": found.formatted_address,
-        "postal_code": found.postal_code,
-        "locality": found.address_locality,
-        "country": found.address_country,
-        "lat_lng": found.lat_lng.map(|point| [point.latitude, point.longitude]),
-        "precision": found.precision,
-        "confidence": (found.confidence * 1000.0).round() / 1000.0,
-        "reasons": found.reasons,
-    })
-}
-
-fn to_text(found: &FoundAddress) -> anyhow::Result<String> {
-    let LatLng {
-        latitude,
-        longitude,
-    } = found.lat_lng.unwrap_or_default();
-    let mut text = format!(
-        "{}\n  {latitude},{longitude}  {}  confidence {:.2}\n",
-        found.formatted_address, found.precision, found.confidence
-    );
-    for reason in &found.reasons {
-        writeln!(text, "  {reason}")?;
-    }
-    Ok(text)
+fn view(found: &FoundAddress) -> View {
+    let point = found.lat_lng;
+    View::default()
+        .field("address", &*found.formatted_address)
+        .json("postal_code", found.postal_code.clone())
+        .json("locality", found.address_locality.clone())
+        .json("country", found.address_country.clone())
+        .json("lat_lng", point.map(|at| [at.latitude, at.longitude]))
+        .text("location", point.map(located).unwrap_or_default())
+        .field("precision", &*found.precision)
+        .field("confidence", (found.confidence * 1000.0).round() / 1000.0)
+        .json("reasons", &*found.reasons)
+        .text("reasons", found.reasons.join("; "))
 }

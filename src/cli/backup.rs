@@ -1,5 +1,5 @@
-//! `delivery backup`, `verify` and `restore`: backups of a platform over `SQLite`. They work on files
-//! and call no core.
+//! `delivery backup`, `verify` and `restore`: backups of a platform over `SQLite`; and `delivery migrate`.
+//! They work on the database and call no core.
 
 use std::{
     fs,
@@ -8,11 +8,15 @@ use std::{
 };
 
 use clap::Args;
-use core_service::{Backup as Summary, BackupSource};
+use core_service::{Backup as Summary, BackupSource, DatabaseConfig, migrate_database};
 use delivery::{Clock, DATABASE, DEFAULT_DATA_DIR, DataDir, MASTER_KEY};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
-use crate::cli::output::{self, View};
+use crate::cli::{
+    DataDirFlag,
+    output::{self, View},
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct Backup {
@@ -20,14 +24,8 @@ pub(crate) struct Backup {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Data directory of the all-in-one to back up, running or not
-    #[arg(
-        long,
-        env = "DELIVERY_DATA_DIR",
-        value_name = "DIR",
-        default_value = DEFAULT_DATA_DIR
-    )]
-    data_dir: PathBuf,
+    #[command(flatten)]
+    all_in_one: DataDirFlag,
 
     /// Database file of a core over `SQLite`, if it is not in the data directory
     #[arg(long, value_name = "FILE")]
@@ -85,9 +83,19 @@ pub(crate) struct Restore {
     json: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct Migrate {
+    #[command(flatten)]
+    database: DatabaseConfig,
+
+    /// List the pending migrations without applying them
+    #[arg(long)]
+    dry_run: bool,
+}
+
 impl Backup {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let in_data_dir = |name| self.data_dir.join(name);
+        let in_data_dir = |name| self.all_in_one.data_dir.join(name);
         let database = self.database_file.unwrap_or_else(|| in_data_dir(DATABASE));
         let key_file = self
             .master_key_file
@@ -103,13 +111,13 @@ impl Backup {
             summary = backup => summary?,
             never = show_progress(&source.database, &self.file) => never?,
         };
-        print(self.json, &summary)
+        print(self.json, summary)
     }
 }
 
 impl Verify {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        print(self.json, &core_service::verify(&self.file).await?)
+        print(self.json, core_service::verify(&self.file).await?)
     }
 }
 
@@ -119,7 +127,23 @@ impl Restore {
         let (database, master_key) = (data_dir.file(DATABASE), data_dir.file(MASTER_KEY));
         let key_file = self.master_key_file.as_deref();
         let restored = core_service::restore(&self.file, key_file, (&database, &master_key));
-        print(self.json, &restored.await?)
+        print(self.json, restored.await?)
+    }
+}
+
+impl Migrate {
+    pub(crate) async fn run(self) -> anyhow::Result<()> {
+        let url = self.database.url()?.unwrap_or_default();
+        self.database.database_server_verification.check(&url)?;
+        let mut count = 0;
+        let mut report = |migration| {
+            eprintln!("{migration}");
+            count += 1;
+        };
+        migrate_database(&url, self.dry_run, &mut report).await?;
+        let done = if self.dry_run { "to apply" } else { "applied" };
+        eprintln!("{count} {done}");
+        Ok(())
     }
 }
 
@@ -135,10 +159,7 @@ async fn show_progress(database: &Path, file: &Path) -> anyhow::Result<Summary> 
     }
 }
 
-fn print(json: bool, backup: &Summary) -> anyhow::Result<()> {
-    if json {
-        return output::document(backup);
-    }
+fn print(json: bool, backup: Summary) -> anyhow::Result<()> {
     let included = if backup.includes_master_key {
         "included"
     } else {
@@ -146,16 +167,19 @@ fn print(json: bool, backup: &Summary) -> anyhow::Result<()> {
     };
     let master_key = backup.master_key.as_deref().unwrap_or("none yet");
     let counts = backup.counts.iter();
-    let counts: Vec<_> = counts
+    let rows: Vec<_> = counts
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     let view = View::default()
-        .text("file", backup.file.display().to_string())
-        .text("bytes", backup.bytes.to_string())
-        .text("taken at", &*backup.taken_at)
-        .text("program", &*backup.program)
-        .text("schema", &*backup.schema)
+        .field("file", backup.file.display().to_string())
+        .field("bytes", backup.bytes)
+        .named("taken_at", "taken at", backup.taken_at)
+        .field("program", backup.program)
+        .field("schema", backup.schema)
         .text("master key", format!("{master_key}, {included}"))
-        .text("rows", counts.join(", "));
-    output::one(false, &view)
+        .json("master_key", backup.master_key)
+        .json("includes_master_key", backup.includes_master_key)
+        .text("rows", rows.join(", "))
+        .json("counts", json!(backup.counts));
+    output::one(json, view)
 }

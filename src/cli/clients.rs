@@ -95,7 +95,7 @@ impl CoreCommand<Command> {
                 let client = view(disabled)
                     .json("disabled_webhooks", webhooks)
                     .text("webhooks", format!("{webhooks} disabled"));
-                return output::one(json, &client);
+                return output::one(json, client);
             }
             Command::RotateSecret { id, overlap } => {
                 let message = RotateApiClientSecretRequest {
@@ -107,7 +107,7 @@ impl CoreCommand<Command> {
                 core.write(message).await
             }
         };
-        output::one(json, &view(client?))
+        output::one(json, view(client?))
     }
 }
 

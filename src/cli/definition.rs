@@ -6,9 +6,11 @@ use anyhow::Context;
 use clap::Args;
 use process::logs::printable;
 use proto::iri::Collection;
-use serde_json::json;
 
-use crate::cli::{id, output};
+use crate::cli::{
+    id,
+    output::{self, View},
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct Apply {
@@ -40,10 +42,18 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
 /// Prints that a definition is valid, and its warnings.
 pub(crate) fn print_valid(json: bool, file: &Path, warnings: &[String]) -> anyhow::Result<()> {
     if json {
-        return output::document(&json!({ "warnings": warnings }));
+        return output::one(true, View::default().json("warnings", warnings));
     }
     warn(file, warnings);
     output::text(&format!("{} is valid", file.display()))
+}
+
+/// Prints a definition as applied; with `--json`, its metadata too.
+pub(crate) fn print_applied(json: bool, definition: &str, metadata: View) -> anyhow::Result<()> {
+    if json {
+        return output::one(true, metadata.json("definition", definition));
+    }
+    output::definition(definition)
 }
 
 /// Prints warnings to stderr.

@@ -67,11 +67,10 @@ pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
 
 /// The violations as lines, or the message of the request's error.
 fn explained(status: &Status, line: impl Fn(&str, &str) -> String) -> anyhow::Error {
-    let violations = status.get_details_bad_request();
-    let violations = violations.map(|bad_request| bad_request.field_violations);
-    let lines: Vec<_> = violations
+    let bad_request = status.get_details_bad_request();
+    let lines: Vec<_> = bad_request
         .iter()
-        .flatten()
+        .flat_map(|bad_request| &bad_request.field_violations)
         .map(|violation| line(&violation.field, &violation.description))
         .collect();
     let message = status.message();

@@ -2,16 +2,20 @@
 
 mod rotate_master;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
+use core_service::MasterKeyCommand;
+use delivery::{DEFAULT_DATA_DIR, MASTER_KEY};
 use proto::{
     ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
-    revoke_signing_keys_request::Keys, signing_key,
+    revoke_signing_keys_request::Keys,
 };
 
 use crate::cli::{
     access::CoreCommand,
     id,
-    output::{self, View, instant},
+    output::{self, View, enum_name, instant},
 };
 
 #[derive(Debug, Subcommand)]
@@ -58,7 +62,7 @@ impl CoreCommand<Command> {
             Command::Rotate => {
                 let message = RotateSigningKeyRequest { idempotency: None };
                 let created = core.write(message).await?;
-                output::one(json, &view(&created))
+                output::one(json, view(&created))
             }
             Command::Revoke(revoked) => {
                 let keys_to_revoke = revoked.key.map_or(Keys::All(true), Keys::KeyId);
@@ -78,17 +82,35 @@ impl CoreCommand<Command> {
     }
 }
 
+/// `delivery master-key`: the master keys in the data directory.
+#[derive(Args, Debug)]
+pub(crate) struct MasterKey {
+    /// Data directory of the all-in-one
+    #[arg(
+        long,
+        env = "DELIVERY_DATA_DIR",
+        value_name = "DIR",
+        default_value = DEFAULT_DATA_DIR,
+        global = true
+    )]
+    data_dir: PathBuf,
+    #[command(subcommand)]
+    command: MasterKeyCommand,
+}
+
+impl MasterKey {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let ids = self.command.run(&self.data_dir.join(MASTER_KEY))?;
+        let lines: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        output::text(&lines.join("\n"))
+    }
+}
+
 /// `id` is the `kid` of tokens; `accepted_until` is null until a newer key signs.
 fn view(key: &SigningKey) -> View {
-    let state = match key.state() {
-        signing_key::State::Unspecified => "unknown",
-        signing_key::State::Published => "published",
-        signing_key::State::Signing => "signing",
-        signing_key::State::Retired => "retired",
-    };
     View::default()
         .field("id", id::of(&key.name))
-        .field("state", state)
+        .field("state", enum_name(key.state().as_str_name(), "STATE_"))
         .field("created_at", instant(key.create_time, "UTC"))
         .field("signs_from", instant(key.sign_time, "UTC"))
         .field("accepted_until", instant(key.expire_time, "UTC"))

@@ -12,27 +12,26 @@ mod doctor;
 mod erase;
 mod errors;
 mod health;
-mod http_probe;
+mod http;
 mod id;
 mod keys;
-mod master_key;
-mod migrate;
 mod output;
 mod prices;
 mod stores;
 mod tasks;
 mod time_slots;
+mod token;
 mod webhooks;
 mod write;
 mod zones;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
-    ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
-    error::ErrorKind, parser::ValueSource,
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    builder::Resettable, error::ErrorKind, parser::ValueSource,
 };
-use delivery::Settings;
+use delivery::{DEFAULT_DATA_DIR, Settings};
 use process::{
     command_line::{self, reject_secrets, with_env_conventions},
     version::version,
@@ -50,7 +49,8 @@ Examples:
   delivery clients create --store ID --name Website --scopes 'deliveries tasks'
   delivery tasks complete /api/tasks/ID         complete a task as a courier
   delivery backup /mnt/backups/today.backup     back up the database while it is in use
-  delivery doctor                               find out why it does not start, or what to improve
+  curl -H \"Authorization: Bearer $(delivery token)\" http://127.0.0.1:8080/api/deliveries
+  delivery doctor                               find out why it does not start
 
 The operator's commands call the all-in-one that runs on --data-dir (by default ./delivery-data).
 With --core-url they call any core, with the credentials in DELIVERY_OPERATOR_KEY and
@@ -107,20 +107,26 @@ pub(crate) enum Command {
     /// List or change the master keys of the all-in-one, and print their ids, the current one first
     ///
     /// A running `delivery` reads the file again.
-    MasterKey(master_key::MasterKey),
+    MasterKey(keys::MasterKey),
     /// Migrate a database to the schema of this version
     ///
     /// A core does the same when it starts, and `core-service bootstrap` when it creates a platform.
-    Migrate(migrate::Migrate),
+    Migrate(backup::Migrate),
+    /// Print an access token of the REST API
+    ///
+    /// The token is that of the API client in `DELIVERY_API_KEY` and `DELIVERY_API_SECRET`, or without
+    /// them of a running demo's client.
+    #[command(after_help = token::EXAMPLES)]
+    Token(token::Token),
     /// Check whether a program is ready, for container health checks
     ///
     /// Exits with 0 if `GET /readyz` is answered with 200 within 2 s, else with 1 and the reason.
     Health(health::Health),
-    /// Check this host, the database and the services that a platform needs, and say what to fix
+    /// Check the database, its schema and clock, the master key and the certificate of the gRPC API, and
+    /// say what to fix
     ///
-    /// Takes the settings of `delivery`, and of a core with --master-key-file, and changes nothing, so
-    /// that it can run before the first start and beside a running platform. A failure keeps the
-    /// platform from starting or from serving; a warning does not.
+    /// Changes nothing, so that it can run before the first start and beside a running platform. A
+    /// failure keeps the platform from starting or from serving; a warning does not.
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<doctor::Doctor>),
     /// Back up a platform over `SQLite` into one file, while it serves
@@ -133,6 +139,14 @@ pub(crate) enum Command {
     Verify(backup::Verify),
     /// Restore a backup to a new data directory, from which `delivery` can be started
     Restore(backup::Restore),
+}
+
+/// The flag of commands that work on an all-in-one's files.
+#[derive(Args, Debug)]
+pub(crate) struct DataDirFlag {
+    /// Data directory of the all-in-one
+    #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(crate) data_dir: PathBuf,
 }
 
 /// Parses the command line. Exits with status 2 if it is invalid.

@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(crate) struct View {
     json: Vec<(&'static str, Value)>,
     text: Vec<(String, String)>,
+    /// Before the fields in the text.
+    tables: Vec<String>,
 }
 
 impl View {
@@ -41,6 +43,12 @@ impl View {
         }
     }
 
+    /// Adds results that have the same fields: an array in the JSON, a table in the text.
+    pub(crate) fn list(mut self, key: &'static str, views: Vec<View>) -> Self {
+        self.tables.push(table_of(&views));
+        self.json(key, views)
+    }
+
     /// Adds a field to the JSON only.
     pub(crate) fn json(mut self, key: &'static str, value: impl Into<Value>) -> Self {
         self.json.push((key, value.into()));
@@ -49,8 +57,8 @@ impl View {
 
     /// Adds a field to the text only.
     pub(crate) fn text(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        let one_line = printable(&text.into());
-        let one_line = one_line.replace('\n', "\\n").replace('\t', "\\t");
+        let printable = printable(&text.into());
+        let one_line = printable.replace('\n', "\\n").replace('\t', "\\t");
         self.text.push((name.into(), one_line));
         self
     }
@@ -59,6 +67,16 @@ impl View {
 impl Serialize for View {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.json.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// For a member of another document.
+impl From<View> for Value {
+    fn from(view: View) -> Self {
+        let members = view.json.into_iter();
+        members
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
     }
 }
 
@@ -77,32 +95,32 @@ pub(crate) fn non_empty(text: impl Into<String>) -> Option<String> {
     Some(text.into()).filter(|text| !text.is_empty())
 }
 
-/// Prints one result: the fields that have a value.
-pub(crate) fn one(json: bool, view: &View) -> anyhow::Result<()> {
+/// Prints one result: its lists, and the fields that have a value.
+pub(crate) fn one(json: bool, view: View) -> anyhow::Result<()> {
     if json {
-        return document(view);
+        return text(&serde_json::to_string_pretty(&view)?);
     }
-    let fields = view.text.iter().filter(|(_, value)| !value.is_empty());
+    let fields = view.text.into_iter();
     let rows: Vec<_> = fields
-        .map(|(name, value)| vec![name.clone(), value.clone()])
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| vec![name, value])
         .collect();
-    text(&table(&rows))
+    let mut parts = view.tables;
+    parts.push(table(&rows));
+    parts.retain(|part| !part.is_empty());
+    text(&parts.join("\n"))
 }
 
 /// Prints a table of results, which have the same fields.
 pub(crate) fn many(json: bool, views: impl IntoIterator<Item = View>) -> anyhow::Result<()> {
     let views: Vec<_> = views.into_iter().collect();
     if json {
-        return document(&views);
+        return text(&serde_json::to_string_pretty(&views)?);
     }
-    let Some(first) = views.first() else {
-        return text("none\n");
-    };
-    let header = first.text.iter().map(|(name, _)| name.clone()).collect();
-    let cells = |view: View| view.text.into_iter().map(|(_, text)| text).collect();
-    let mut rows = vec![header];
-    rows.extend(views.into_iter().map(cells));
-    text(&table(&rows))
+    match &*table_of(&views) {
+        "" => text("none"),
+        table => text(table),
+    }
 }
 
 /// Prints text, [`printable`] and with a final line break.
@@ -127,9 +145,10 @@ fn write(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a JSON document.
-pub(crate) fn document(value: &impl Serialize) -> anyhow::Result<()> {
-    text(&serde_json::to_string_pretty(value)?)
+/// The name of a value of an enum of the contract, in lower case and without the name of the enum:
+/// `pending` for `STATE_PENDING`.
+pub(crate) fn enum_name(value: &str, prefix: &str) -> String {
+    value.strip_prefix(prefix).unwrap_or(value).to_lowercase()
 }
 
 /// Formats an instant in a time zone (UTC if unknown): `2020-04-02T12:00:00+02:00`.
@@ -139,6 +158,17 @@ pub(crate) fn instant(timestamp: Option<prost_types::Timestamp>, zone: &str) -> 
     let zone = TimeZone::get(zone).unwrap_or(TimeZone::UTC);
     let formatted = instant.to_zoned(zone).strftime("%FT%T%:z").to_string();
     Some(formatted)
+}
+
+/// A table with a header; empty without results.
+fn table_of(views: &[View]) -> String {
+    let Some(first) = views.first() else {
+        return String::new();
+    };
+    let mut rows = vec![first.text.iter().map(|(name, _)| name.clone()).collect()];
+    let cells = |view: &View| view.text.iter().map(|(_, text)| text.clone()).collect();
+    rows.extend(views.iter().map(cells));
+    table(&rows)
 }
 
 fn table(rows: &[Vec<String>]) -> String {

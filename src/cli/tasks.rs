@@ -4,7 +4,6 @@ use clap::Subcommand;
 use proto::{
     CompleteTaskRequest, GetTaskRequest,
     iri::{self, Collection},
-    task::{Kind, Status},
 };
 
 use crate::cli::{
@@ -37,22 +36,14 @@ impl CoreCommand<Command> {
             Command::Complete { iri: name } => core.call(CompleteTaskRequest { name }).await?,
             Command::Show { iri: name } => core.call(GetTaskRequest { name }).await?,
         };
-        output::one(self.access.json, &view(task))
+        output::one(self.access.json, view(task))
     }
 }
 
 fn view(task: proto::Task) -> View {
     let instant = |timestamp| output::instant(timestamp, &task.time_zone);
-    let kind = match task.kind() {
-        Kind::Pickup => "PICKUP",
-        Kind::Dropoff => "DROPOFF",
-        Kind::Unspecified => "UNKNOWN",
-    };
-    let status = match task.status() {
-        Status::Todo => "TODO",
-        Status::Done => "DONE",
-        Status::Unspecified => "UNKNOWN",
-    };
+    let kind = task.kind().as_str_name().trim_start_matches("KIND_");
+    let status = task.status().as_str_name().trim_start_matches("STATUS_");
     View::default()
         .json("id", id::of(&task.name))
         .named("iri", "task", iri::of(&task.name))

@@ -8,7 +8,7 @@ use crate::cli::{
     definition::{self, Apply, Check, StoreFlag},
     errors::definition_error,
     id,
-    output::{self, View},
+    output::{View, instant},
 };
 
 #[derive(Debug, Subcommand)]
@@ -81,17 +81,12 @@ impl CoreCommand<Command> {
     }
 }
 
-/// Prints the definition as applied; with `--json`, its metadata too.
 fn print(json: bool, time_slot: TimeSlot) -> anyhow::Result<()> {
-    if !json {
-        return output::definition(&time_slot.definition);
-    }
-    let stored = View::default()
+    let metadata = View::default()
         .json("id", id::of(&time_slot.name))
         .json("iri", iri::of(&time_slot.name))
         .json("store", id::of(&time_slot.store))
         .json("name", time_slot.display_name)
-        .json("definition", time_slot.definition)
-        .json("updated_at", output::instant(time_slot.update_time, "UTC"));
-    output::document(&stored)
+        .json("updated_at", instant(time_slot.update_time, "UTC"));
+    definition::print_applied(json, &time_slot.definition, metadata)
 }

@@ -66,22 +66,17 @@ impl CoreCommand<Command> {
             }
             Command::Show { name } => {
                 let request = GetZonesRequest { display_name: name };
-                print(json, core.call(request).await?)
+                print(json, &core.call(request).await?)
             }
         }
     }
 }
 
-/// Prints the GeoJSON; with `--json`, its metadata too.
-fn print(json: bool, zones: ZoneSet) -> anyhow::Result<()> {
-    if !json {
-        return output::text(&zones.definition);
-    }
-    let stored = View::default()
+fn print(json: bool, zones: &ZoneSet) -> anyhow::Result<()> {
+    let metadata = View::default()
         .json("version", zones.version)
-        .json("definition", zones.definition)
         .json("created_at", output::instant(zones.create_time, "UTC"));
-    output::document(&stored)
+    definition::print_applied(json, &zones.definition, metadata)
 }
 
 /// `positions` are the points of its polygons; `bounds` are south, west, north and east, in degrees.

@@ -107,7 +107,7 @@ fn migrations_are_listed_by_a_dry_run_and_applied_once() {
 
         let listed = run(&["--dry-run"]);
         let count = listed.lines().count() - 1;
-        assert!(listed.starts_with("m0001_initial_schema\n"), "{listed}");
+        assert!(listed.starts_with("0001_initial_schema\n"), "{listed}");
         assert!(
             listed.ends_with(&format!("\n{count} to apply\n")),
             "{listed}"

@@ -1,12 +1,7 @@
 //! Start-up errors: each program says what is wrong and what to do. After a usage error it also
 //! mentions `--help` and exits with status 2; any other error is one line, and the status is 1.
 
-use std::{
-    fs,
-    net::TcpListener,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, net::TcpListener, path::Path, process::Command};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 

@@ -80,9 +80,10 @@ fn a_core_reports_an_unusable_postgresql() {
         "0"
     );
     program::json(&mut from_file(&["bootstrap", &key]));
-    let record = |migration: &str| {
+    let record = |version: u32, description: &str| {
         postgres.sql(&format!(
-            "INSERT INTO seaql_migrations (version, applied_at) VALUES ('{migration}', 0)"
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES ({version}, '{description}', true, '', 0)"
         ));
     };
     let migrate = || {
@@ -91,13 +92,13 @@ fn a_core_reports_an_unusable_postgresql() {
         command
     };
     // By its name, this migration of a later version only adds, so that an older program ignores it.
-    record("m9998_add_later");
+    record(9998, "add_later");
     let applied = program::output(&mut migrate());
     assert_eq!(String::from_utf8_lossy(&applied.stderr), "0 applied\n");
     assert!(applied.status.success());
     // This one may have removed what an older program uses.
-    record("m9999_later");
-    let newer = "the schema is newer than this program, which does not know the migration m9999_later: start the version that applied it, or a later one";
+    record(9999, "later");
+    let newer = "the schema is newer than this program, which does not know the migration 9999_later: start the version that applied it, or a later one";
     assert_rejected(&mut from_file(&[&key]), newer);
     assert_error(&mut migrate(), 1, newer);
 

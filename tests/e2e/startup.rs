@@ -72,7 +72,6 @@ fn ready_json_has_urls_and_credentials_and_is_readable_only_by_its_owner() {
         "ready.json",
         "master.key",
         "delivery.sqlite",
-        "delivery.sqlite-generation",
         "delivery.sqlite-wal",
         "delivery.sqlite-shm",
     ] {

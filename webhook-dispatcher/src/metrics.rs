@@ -2,38 +2,21 @@
 
 use std::time::Duration;
 
-use process::metrics::{Buckets, Gauge, HistogramTable, Registry, Sample, Sampled, Unit};
+use process::metrics::{Durations, Gauge, Labels, Registry, Sample, Sampled, Unit, durations};
 use proto::outcome::Failure;
 use tokio_util::task::TaskTracker;
-
-/// In the order of [`outcome_index`].
-const OUTCOMES: &[&str] = &[
-    "delivered",
-    "dns",
-    "address_refused",
-    "connect",
-    "tls",
-    "timeout",
-    "status",
-    "protocol",
-    "unknown",
-];
 
 /// Metrics since the process started. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
-    attempts: HistogramTable,
+    attempts: Durations<Labels<1>>,
     pub(crate) in_flight: Gauge,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            attempts: HistogramTable::new(
-                vec![Vec::new()],
-                ("outcome", OUTCOMES),
-                Buckets::Seconds,
-            ),
+            attempts: durations(),
             in_flight: Gauge::default(),
         }
     }
@@ -42,7 +25,9 @@ impl Default for Metrics {
 impl Metrics {
     /// Records an attempt.
     pub(crate) fn count_attempt(&self, failure: Failure, duration: Duration) {
-        self.attempts.observe(0, outcome_index(failure), duration);
+        self.attempts
+            .get_or_create(&[("outcome", outcome(failure))])
+            .observe(duration.as_secs_f64());
     }
 
     pub(crate) fn register(
@@ -75,18 +60,17 @@ impl Metrics {
     }
 }
 
-/// The index of a failure in [`OUTCOMES`]. The names there are those under which core stores failures;
-/// `NotSent`, which no attempt has, is core's `unknown`.
-fn outcome_index(failure: Failure) -> usize {
+/// The names under which core stores failures; `NotSent`, which no attempt has, is core's `unknown`.
+fn outcome(failure: Failure) -> &'static str {
     match failure {
-        Failure::Unspecified => 0,
-        Failure::Dns => 1,
-        Failure::AddressRefused => 2,
-        Failure::Connect => 3,
-        Failure::Tls => 4,
-        Failure::Timeout => 5,
-        Failure::Status => 6,
-        Failure::Protocol => 7,
-        Failure::NotSent => 8,
+        Failure::Unspecified => "delivered",
+        Failure::Dns => "dns",
+        Failure::AddressRefused => "address_refused",
+        Failure::Connect => "connect",
+        Failure::Tls => "tls",
+        Failure::Timeout => "timeout",
+        Failure::Status => "status",
+        Failure::Protocol => "protocol",
+        Failure::NotSent => "unknown",
     }
 }

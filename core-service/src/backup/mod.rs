@@ -22,7 +22,7 @@ use storage::backup::{Contents, Description};
 use tempfile::TempPath;
 use zeroize::Zeroizing;
 
-use crate::{
+use crate::secrets::{
     master_keys::{KeyId, directory_of},
     secret_box::SecretBox,
 };
@@ -157,7 +157,7 @@ pub async fn restore(
             backup.master_key.unwrap_or_default()
         );
     }
-    storage::backup::make_startable(&copy, database)
+    storage::backup::remove_description(&copy)
         .await
         .with_context(|| unusable(file))?;
     target

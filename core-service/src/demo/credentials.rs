@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::{
     bootstrap::Credentials,
     error::Error,
-    secret_box::{Purpose, SecretBox, derive},
+    secrets::secret_box::{Purpose, SecretBox, derive},
 };
 
 /// The name of the secret in the database.

@@ -62,19 +62,14 @@ pub struct RouterConfig {
 }
 
 impl RouterConfig {
-    /// A client of the configured OSRM server, if there is one.
-    pub(crate) fn osrm(&self) -> anyhow::Result<Option<Osrm>> {
-        let concurrency = usize::from(self.osrm_concurrency);
-        let osrm = self.osrm_url.as_ref().map(|url| {
-            let url = url.expose();
-            Osrm::new(url, &self.osrm_profile, self.osrm_timeout, concurrency)
-        });
-        osrm.transpose()
-    }
-
     /// Creates the configured router. Adds the monitor of its HTTP client, if it has one.
     pub(crate) fn open(&self, upstreams: &mut Vec<Monitor>) -> anyhow::Result<Router> {
-        let osrm = self.osrm()?;
+        let concurrency = usize::from(self.osrm_concurrency);
+        let client = |url: &Redacted<Url>| {
+            let (url, profile) = (url.expose(), &self.osrm_profile);
+            Osrm::new(url, profile, self.osrm_timeout, concurrency)
+        };
+        let osrm = self.osrm_url.as_ref().map(client).transpose()?;
         upstreams.extend(osrm.as_ref().map(Osrm::monitor));
         Ok(Router {
             osrm,

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use domain::{address::LatLng, delivery::Route};
 
-use super::{error::Error, straight_line};
+use super::{Error, straight_line};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fallback {

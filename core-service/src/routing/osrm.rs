@@ -11,7 +11,7 @@ use serde::Deserialize;
 use upstream::{Client, Limits, Monitor, Response};
 use url::Url;
 
-use super::error::Error;
+use super::Error;
 
 /// A client of an OSRM server, with a cache.
 pub(crate) struct Osrm {

@@ -8,7 +8,7 @@ use sea_orm::{
     sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 
-use super::{Error, Session, connect::Target, generation::Generation, rows};
+use super::{Error, Session, connect::Target, rows};
 
 /// The description of a backup, stored in its table `backup`.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ const COUNTS: [(&str, &str); 6] = [
 /// Copies a database into an empty file, as it is at one instant. The database may be in use.
 pub async fn copy(database: &Path, target: &Path, description: &Description) -> Result<(), Error> {
     let source = open_file(options(database)).await?;
-    let copied = copy_from(&source, database, target).await;
+    let copied = copy_from(&source, target).await;
     source.close().await?;
     copied?;
 
@@ -57,10 +57,7 @@ pub async fn copy(database: &Path, target: &Path, description: &Description) -> 
     written
 }
 
-async fn copy_from(source: &Session, database: &Path, target: &Path) -> Result<(), Error> {
-    Generation::beside(database)
-        .reject_incomplete_copy(source)
-        .await?;
+async fn copy_from(source: &Session, target: &Path) -> Result<(), Error> {
     let target = target
         .to_str()
         .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
@@ -69,7 +66,6 @@ async fn copy_from(source: &Session, database: &Path, target: &Path) -> Result<(
 }
 
 async fn write_description(copy: &Session, description: &Description) -> Result<(), Error> {
-    Generation::end(copy).await?;
     let create = "CREATE TABLE backup (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID";
     copy.execute_unprepared(create).await?;
     let rows = [
@@ -117,22 +113,20 @@ async fn read(backup: &Session) -> Result<Contents, Error> {
             program: value(backup, "program").await?.unwrap_or_default(),
             master_key: value(backup, "master_key").await?,
         },
-        schema: rows::value(backup, "SELECT max(version) FROM seaql_migrations").await?,
+        schema: migrations::applied(backup).await?.pop().unwrap_or_default(),
         counts,
         encrypted_private_key: keys.into_iter().next().map(|key| key.encrypted_private_key),
     })
 }
 
-/// Turns a copy of a backup into a database that can be started under the name `database`: removes
-/// the description, and writes the file that detects copies without the write-ahead log.
-pub async fn make_startable(copy: &Path, database: &Path) -> Result<(), Error> {
+/// Turns a copy of a backup into a database: removes the description.
+pub async fn remove_description(copy: &Path) -> Result<(), Error> {
     let options = options(copy).journal_mode(SqliteJournalMode::Delete);
     let connection = open_file(options.pragma("secure_delete", "ON")).await?;
     let removed = connection.execute_unprepared("DROP TABLE backup").await;
-    let written = Generation::beside(database).write_file(&connection).await;
     connection.close().await?;
     removed?;
-    written
+    Ok(())
 }
 
 fn options(file: &Path) -> SqliteConnectOptions {

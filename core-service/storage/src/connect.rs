@@ -37,8 +37,8 @@ const TOO_MANY_CONNECTIONS: &str = "53300";
 /// `SQLSTATE` of `cannot_connect_now`: the server starts, stops or recovers.
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// The pause before a session is opened again.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
+/// The pause before a connection is tried again that the server has refused.
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How many connections read an `SQLite` file.
 pub(super) const SQLITE_READERS: u32 = 4;
@@ -142,7 +142,7 @@ fn configured(options: SqliteConnectOptions) -> SqliteConnectOptions {
         .pragma("cache_size", "-16000")
         // Erased personal data must not stay in free pages.
         .pragma("secure_delete", "ON")
-        // The writer runs the checkpoints: see `generation`.
+        // The writer runs the checkpoints, after it has acknowledged the commit.
         .pragma("wal_autocheckpoint", "0")
         .statement_cache_capacity(STATEMENT_CACHE)
         .row_buffer_size(ROW_BUFFER)
@@ -301,6 +301,19 @@ mod tests {
         ] {
             let error = Storage::connect(&url, 1).await.unwrap_err();
             assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_opened_and_closed_at_the_same_time_stays_usable() {
+        let directory = tempfile::tempdir().unwrap();
+        let open_and_close = async || {
+            let storage = crate::fixture::open(&directory).await;
+            storage.close().await.unwrap();
+        };
+        open_and_close().await;
+        for _ in 0..20 {
+            tokio::join!(open_and_close(), open_and_close());
         }
     }
 

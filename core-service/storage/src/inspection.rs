@@ -1,46 +1,35 @@
 //! Looks at a database, beside the cores that use it: creates and changes nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use jiff::SignedDuration;
+use process::clock::Clock;
+use rustix::fs::{Access, access};
 use sea_orm::{ConnectionTrait as _, DbBackend, sqlx::sqlite::SqliteConnectOptions};
 
 use super::{
-    Error, HealthCheck, Session, backup::open_file, connect::Target, connections::Connections,
-    generation::Generation, rows, storage,
+    Error, HealthCheck, backup::open_file, connect::Target, connections::Connections, storage,
 };
 
 const CONNECTIONS: u32 = 2;
 
 /// An open database.
 #[derive(Debug)]
-pub struct Inspection {
-    reader: Connections,
-    /// With `SQLite`.
-    file: Option<PathBuf>,
-}
-
-/// What a `PostgreSQL` server says about itself and this connection.
-#[derive(Clone, Debug)]
-pub struct Server {
-    /// 170002 for version 17.2.
-    pub version: i32,
-    pub isolation: String,
-    /// Connections that this role may open to this database, those of other programs included.
-    pub connections: i32,
-    /// Whether the connection leaves this machine without TLS.
-    pub is_exposed: bool,
-}
+pub struct Inspection(Connections);
 
 impl Inspection {
-    /// `None` if an `SQLite` file does not exist. Fails where a core would: at a server that is not
-    /// reachable, loses commits or accepts no writes.
+    /// `None` if an `SQLite` file does not exist. Fails where a core would: at a database that cannot
+    /// be reached, loses commits or accepts no writes.
     pub async fn open(url: &str) -> Result<Option<Self>, Error> {
-        let file = migrations::sqlite_file(url);
-        let target = match &file {
+        let target = match migrations::sqlite_file(url) {
             Some(file) if matches!(file.try_exists(), Ok(false)) => return Ok(None),
             Some(file) => {
-                open_read_only(file).await?.close().await?;
-                Target::sqlite(read_only(file))
+                check_writable(&file)?;
+                let options = SqliteConnectOptions::new().filename(&file);
+                // SQLite would create a log even to read.
+                let options = options.read_only(true).immutable(is_unused(&file));
+                open_file(options.clone()).await?.close().await?;
+                Target::sqlite(options)
             }
             None => storage::open(url).await?,
         };
@@ -48,99 +37,44 @@ impl Inspection {
         if reader.get_database_backend() == DbBackend::Postgres {
             migrations::check_writable(&reader).await?;
         }
-        Ok(Some(Self { reader, file }))
+        Ok(Some(Self(reader)))
     }
 
     pub fn reader(&self) -> &Connections {
-        &self.reader
+        &self.0
     }
 
-    /// For [`HealthCheck::clock_difference`]: it has no connection for writes.
-    pub fn health_check(&self) -> HealthCheck {
-        HealthCheck::new(self.reader.clone(), None)
-    }
-
-    /// The engine and its version: `PostgreSQL 17.2`.
-    pub async fn version(&self) -> Result<String, Error> {
-        let select = match self.reader.get_database_backend() {
-            DbBackend::Postgres => "SELECT 'PostgreSQL ' || current_setting('server_version')",
-            _ => "SELECT 'SQLite ' || sqlite_version()",
-        };
-        rows::value(&self.reader, select).await
-    }
-
-    /// `None` with `SQLite`.
-    pub async fn server(&self) -> Result<Option<Server>, Error> {
-        if self.reader.get_database_backend() != DbBackend::Postgres {
+    /// As [`HealthCheck::clock_difference`]; `None` with `SQLite`.
+    pub async fn clock_difference(&self, clock: &Clock) -> Result<Option<SignedDuration>, Error> {
+        if self.0.get_database_backend() != DbBackend::Postgres {
             return Ok(None);
         }
-        let select = "SELECT current_setting('server_version_num')::int,
-            current_setting('default_transaction_isolation'),
-            least(
-                current_setting('max_connections')::int
-                    - current_setting('superuser_reserved_connections')::int,
-                (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
-                (SELECT nullif(datconnlimit, -1) FROM pg_database
-                    WHERE datname = current_database())
-            ),
-            NOT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)
-                AND coalesce(NOT inet_server_addr() <<= ANY ('{127.0.0.0/8,::1/128}'::inet[]), false)";
-        let rows = rows::query(&self.reader, select, []).await?;
-        let Some(row) = rows.first() else {
-            return Ok(None);
-        };
-        Ok(Some(Server {
-            version: row.try_get_by_index(0)?,
-            isolation: row.try_get_by_index(1)?,
-            connections: row.try_get_by_index(2)?,
-            is_exposed: row.try_get_by_index(3)?,
-        }))
+        let health_check = HealthCheck::new(self.0.clone(), None);
+        health_check.clock_difference(clock).await.map(Some)
     }
 
     /// The migrations that have not been applied; `None` if the database has no schema yet. Fails if its
     /// schema is newer than this program.
     pub async fn pending_migrations(&self) -> Result<Option<Vec<&'static str>>, Error> {
-        if migrations::is_empty(&self.reader).await? {
+        if migrations::is_empty(&self.0).await? {
             return Ok(None);
         }
-        Ok(Some(migrations::pending(&self.reader).await?))
-    }
-
-    /// The file of `SQLite`; fails if it lacks changes that were acknowledged, or its pages or indexes
-    /// are inconsistent. Reads the whole file, a table at a time: a long read would keep a running
-    /// platform from truncating its log.
-    pub async fn check_file(&self) -> Result<Option<&Path>, Error> {
-        let Some(file) = &self.file else {
-            return Ok(None);
-        };
-        // Another process may open the file meanwhile, and change what is read: then it is read again.
-        if check_file(file).await.is_err() {
-            check_file(file).await?;
-        }
-        Ok(Some(file))
+        Ok(Some(migrations::pending(&self.0).await?))
     }
 }
 
-async fn check_file(file: &Path) -> Result<(), Error> {
-    // On a connection of its own: the other checks need not wait.
-    let connection = open_read_only(file).await?;
-    let generation = Generation::beside(file);
-    generation.reject_incomplete_copy(&connection).await?;
-    // Virtual tables have no pages.
-    let select = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
-        UNION ALL SELECT 'sqlite_schema'";
-    for row in rows::query(&connection, select, []).await? {
-        let table: String = row.try_get_by_index(0)?;
-        let quick_check = format!("PRAGMA quick_check('{}')", table.replace('\'', "''"));
-        let found: String = rows::value(&connection, &quick_check).await?;
-        if found != "ok" {
-            return Err(Error::Misconfigured(format!(
-                "the database {} is damaged ({found}): restore a backup (delivery restore)",
+/// Fails if this user may not write to a file, or not create `SQLite`'s files beside it.
+fn check_writable(file: &Path) -> Result<(), Error> {
+    let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    access(file, Access::READ_OK | Access::WRITE_OK)
+        .and_then(|()| access(directory, Access::WRITE_OK | Access::EXEC_OK))
+        .map_err(|error| {
+            Error::Misconfigured(format!(
+                "this user cannot write to {} ({error}): let the user of the platform own the file and its directory, and mount them for writes",
                 file.display()
-            )));
-        }
-    }
-    Ok(())
+            ))
+        })
 }
 
 /// Whether no process uses a database file: it has no log.
@@ -150,34 +84,9 @@ fn is_unused(file: &Path) -> bool {
     !Path::new(&log).exists()
 }
 
-async fn open_read_only(file: &Path) -> Result<Session, Error> {
-    open_file(read_only(file)).await
-}
-
-fn read_only(file: &Path) -> SqliteConnectOptions {
-    let options = SqliteConnectOptions::new().filename(file);
-    // SQLite would create a log even to read.
-    options.read_only(true).immutable(is_unused(file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
-
-    #[tokio::test]
-    async fn a_database_shows_its_engine_and_version() {
-        let (directory, _storage) = fixture::sqlite().await;
-        let mut urls = vec![(fixture::url(&directory), "SQLite 3.")];
-        urls.extend(fixture::postgres_url().map(|url| (url, "PostgreSQL 1")));
-        for (url, expected) in urls {
-            let database = Inspection::open(&url).await.unwrap().unwrap();
-
-            let version = database.version().await.unwrap();
-
-            assert!(version.starts_with(expected), "{version}");
-        }
-    }
 
     #[tokio::test]
     async fn a_file_that_cannot_be_examined_is_not_taken_for_a_missing_one() {

@@ -40,7 +40,6 @@ mod error;
     reason = "a fixture that fails must fail its test"
 )]
 pub mod fixture;
-mod generation;
 mod group_commit;
 mod health_check;
 mod inspection;
@@ -62,7 +61,7 @@ pub use self::{
     connections::Connections,
     error::{Error, WriteError},
     health_check::HealthCheck,
-    inspection::{Inspection, Server},
+    inspection::Inspection,
     schema::{NOT_BOOTSTRAPPED, migrate_database},
     session::Session,
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},

@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use process::{
-    metrics::{Buckets, Counter, Counters, Histogram, HistogramTable, Registry, Unit},
+    metrics::{
+        Counter, Counters, Durations, Histogram, Labels, Registry, Unit, durations,
+        exponential_buckets,
+    },
     traces::{KeyValue, TraceSpan},
 };
 use sea_orm::DbBackend;
@@ -12,10 +15,8 @@ use sea_orm::DbBackend;
 /// The label of metrics by pool.
 pub(super) const POOL: &str = "db_client_connection_pool_name";
 
-/// The first words of statements, and what stands for all others.
-const OPERATIONS: [&str; 7] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "WITH", COMMIT, "OTHER",
-];
+/// The first words of statements that are counted apart.
+const OPERATIONS: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH", COMMIT];
 const COMMIT: &str = "COMMIT";
 
 /// Counts since the storage was opened. Clones share them.
@@ -23,8 +24,8 @@ const COMMIT: &str = "COMMIT";
 pub(super) struct Metrics {
     /// The value of [`POOL`].
     pub(super) pool: &'static str,
-    statements: HistogramTable,
-    waits: HistogramTable,
+    statements: Durations<Labels<2>>,
+    waits: Durations<Labels<1>>,
     pub(super) timeouts: Counters,
     /// How often `PostgreSQL` refused a connection.
     pub(super) refused: Counter,
@@ -34,28 +35,23 @@ pub(super) struct Metrics {
 
 /// A statement that is executed.
 pub(super) struct Measurement {
-    operation: usize,
+    operation: &'static str,
     started: Instant,
 }
 
 impl Metrics {
     pub(super) fn new(backend: DbBackend) -> Self {
-        let (pool, pools): (_, &[&str]) = match backend {
-            DbBackend::Sqlite => ("sqlite", &["sqlite"]),
-            _ => ("postgresql", &["postgresql"]),
+        let pool = match backend {
+            DbBackend::Sqlite => "sqlite",
+            _ => "postgresql",
         };
-        let operations = OPERATIONS.map(|name| vec![("db_operation_name", name.to_owned())]);
         Self {
             pool,
-            statements: HistogramTable::new(
-                operations.into(),
-                ("error_type", &["", "_OTHER"]),
-                Buckets::Seconds,
-            ),
-            waits: HistogramTable::new(vec![Vec::new()], (POOL, pools), Buckets::Seconds),
-            timeouts: Counters::new(POOL, pools),
+            statements: durations(),
+            waits: durations(),
+            timeouts: Counters::new(POOL, &[pool]),
             refused: Counter::default(),
-            group_commits: Histogram::new(Buckets::Counts),
+            group_commits: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
         }
     }
 
@@ -70,8 +66,7 @@ impl Metrics {
     /// Records a statement, also in the trace of its request.
     pub(super) fn executed<T, E>(&self, statement: &Measurement, result: &Result<T, E>) {
         let (duration, has_failed) = (statement.started.elapsed(), result.is_err());
-        self.statements
-            .observe(statement.operation, usize::from(has_failed), duration);
+        self.count(statement.operation, duration, has_failed);
         if let Some(trace) = TraceSpan::current() {
             record(&trace, self.pool, statement.operation, duration, has_failed);
         }
@@ -98,17 +93,24 @@ impl Metrics {
         has_failed: bool,
         traces: impl IntoIterator<Item = &'a TraceSpan>,
     ) {
-        let commit = operation(COMMIT);
-        self.statements
-            .observe(commit, usize::from(has_failed), duration);
+        self.count(COMMIT, duration, has_failed);
         for trace in traces {
-            record(trace, self.pool, commit, duration, has_failed);
+            record(trace, self.pool, COMMIT, duration, has_failed);
         }
     }
 
     /// Records how long an operation waited for its connection.
     pub(super) fn waited(&self, duration: Duration) {
-        self.waits.observe(0, 0, duration);
+        self.waits
+            .get_or_create(&[(POOL, self.pool)])
+            .observe(duration.as_secs_f64());
+    }
+
+    fn count(&self, operation: &'static str, duration: Duration, has_failed: bool) {
+        let error = if has_failed { "_OTHER" } else { "" };
+        self.statements
+            .get_or_create(&[("db_operation_name", operation), ("error_type", error)])
+            .observe(duration.as_secs_f64());
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {
@@ -127,7 +129,7 @@ impl Metrics {
         registry.register(
             "db_client_connection_timeouts",
             "Operations that got no database connection in time",
-            self.timeouts.clone(),
+            self.timeouts.family.clone(),
         );
         match self.pool {
             "sqlite" => registry.register(
@@ -148,11 +150,10 @@ impl Metrics {
 fn record(
     trace: &TraceSpan,
     system: &'static str,
-    operation: usize,
+    operation: &'static str,
     duration: Duration,
     has_failed: bool,
 ) {
-    let operation = OPERATIONS[operation];
     trace.record(operation, duration, has_failed, || {
         [
             KeyValue::new("db.system.name", system),
@@ -161,12 +162,12 @@ fn record(
     });
 }
 
-/// The index of a statement's first word.
-fn operation(sql: &str) -> usize {
+/// A statement's first word.
+fn operation(sql: &str) -> &'static str {
     OPERATIONS
-        .iter()
-        .position(|name| sql.starts_with(name))
-        .unwrap_or(OPERATIONS.len() - 1)
+        .into_iter()
+        .find(|name| sql.starts_with(name))
+        .unwrap_or("OTHER")
 }
 
 #[cfg(test)]
@@ -182,7 +183,7 @@ mod tests {
             ("PRAGMA wal_checkpoint(TRUNCATE)", "OTHER"),
             ("", "OTHER"),
         ] {
-            assert_eq!(OPERATIONS[operation(sql)], expected, "{sql}");
+            assert_eq!(operation(sql), expected, "{sql}");
         }
     }
 }

@@ -42,25 +42,26 @@ pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
     }
 }
 
-/// Applies the pending migrations, each in a transaction, and reports their names.
+/// Applies the pending migrations, and reports their names. After a crash, the next start applies again the one
+/// that was not recorded.
 async fn apply_pending(session: &Session, report: Report<'_>) -> Result<(), Unusable> {
-    loop {
-        session.begin().await?;
-        let applied = match migrations::apply_next(session).await {
-            Ok(Some(name)) => session
-                .commit()
-                .await
-                .map(|()| Some(name))
-                .map_err(Unusable::from),
-            applied => applied,
-        };
-        let Ok(Some(name)) = applied else {
-            // Fails if the connection is lost, and the transaction with it.
-            let _ = session.roll_back().await;
-            return applied.map(|_| ());
-        };
+    let migrator = migrations::migrator(session.get_database_backend());
+    for name in pending(session).await? {
+        session
+            .migrate(&migrator, migrations::version(name))
+            .await?;
         report(name);
     }
+    Ok(())
+}
+
+async fn pending(session: &Session) -> Result<Vec<&'static str>, Unusable> {
+    // In a transaction: see `Target::keeps_statements`. Not in one that writes, which takes SQLite's lock.
+    session.execute_unprepared("BEGIN").await?;
+    let pending = migrations::pending(session).await;
+    // Fails if the connection is lost, and the transaction with it.
+    let _ = session.roll_back().await;
+    pending
 }
 
 /// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that
@@ -72,14 +73,9 @@ pub fn migrate_database<'a>(
 ) -> BoxFuture<'a, Result<(), Unusable>> {
     Box::pin(async move {
         let session = connect(url).await?;
-        // In a transaction, because a pooler must send both parts of an unnamed statement to one
-        // session; not in one that writes, which takes SQLite's lock.
-        session.execute_unprepared("BEGIN").await?;
-        let pending = migrations::pending(&session).await?;
-        session.roll_back().await?;
         if dry_run {
-            pending.into_iter().for_each(report);
-        } else if !pending.is_empty() {
+            pending(&session).await?.into_iter().for_each(report);
+        } else {
             apply_pending(&session, report).await?;
         }
         // Fails if the connection is lost. What was applied is committed.
@@ -113,12 +109,15 @@ impl From<Unusable> for Error {
 mod tests {
     use std::time::Duration;
 
+    use sea_orm::sqlx::migrate::Migrator;
+
     use super::*;
     use crate::{DatabaseServerVerification, RefusedUrl, Storage, storage::open};
 
-    /// The table in which the applied migrations are recorded.
+    /// The table in which sqlx records the applied migrations.
     const RECORDS: &str =
-        "CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at integer)";
+        "CREATE TABLE _sqlx_migrations (version bigint PRIMARY KEY, description text,
+        installed_on text, success boolean, checksum blob, execution_time bigint)";
 
     #[tokio::test]
     async fn a_missing_sqlite_file_is_not_created_for_an_existing_database() {
@@ -149,8 +148,9 @@ mod tests {
         let pending = migrations::pending(&database).await.unwrap();
         assert!(pending.len() > 1);
         for migration in pending {
+            let version = migrations::version(migration);
             let fail = format!(
-                "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations WHEN NEW.version = '{migration}' BEGIN SELECT RAISE(ABORT, 'crash'); END"
+                "CREATE TRIGGER fails BEFORE INSERT ON _sqlx_migrations WHEN NEW.version = {version} BEGIN SELECT RAISE(ABORT, 'crash'); END"
             );
             database.execute_unprepared(&fail).await.unwrap();
             apply_pending(&database, &mut |_| ()).await.unwrap_err();
@@ -196,7 +196,7 @@ mod tests {
         let url = crate::fixture::url(&directory);
         let database = connected(&url).await;
         database.execute_unprepared(RECORDS).await.unwrap();
-        let fail = "CREATE TRIGGER fails BEFORE INSERT ON seaql_migrations BEGIN SELECT RAISE(ABORT, 'no migration'); END";
+        let fail = "CREATE TRIGGER fails BEFORE INSERT ON _sqlx_migrations BEGIN SELECT RAISE(ABORT, 'no migration'); END";
         database.execute_unprepared(fail).await.unwrap();
 
         let migrated = tokio::time::timeout(Duration::from_mins(1), migrate(&database)).await;
@@ -222,7 +222,6 @@ mod tests {
         files.sort();
         let expected = [
             "delivery.sqlite",
-            "delivery.sqlite-generation",
             "delivery.sqlite-shm",
             "delivery.sqlite-wal",
         ];
@@ -295,7 +294,11 @@ mod tests {
     }
 
     async fn record(database: &Session, migration: &str) {
-        let insert = format!("INSERT INTO seaql_migrations VALUES ('{migration}', 0)");
+        let (version, description) = migration.split_once('_').unwrap();
+        let insert = format!(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES ({version}, '{description}', true, '', 0)"
+        );
         database.execute_unprepared(&insert).await.unwrap();
     }
 
@@ -312,8 +315,8 @@ mod tests {
     async fn a_schema_to_which_later_versions_have_only_added_is_used() {
         let (_directory, databases) = migrated().await;
         for database in databases {
-            record(&database, "m9998_add_column").await;
-            record(&database, "m9999_add_index").await;
+            record(&database, "9998_add_column").await;
+            record(&database, "9999_add_index").await;
             assert_refused_for(None, &database).await;
         }
     }
@@ -322,11 +325,11 @@ mod tests {
     async fn a_schema_from_which_a_later_version_may_have_removed_something_is_refused() {
         let (_directory, databases) = migrated().await;
         for database in databases {
-            for migration in ["m9999_drop_add_column", "m9999", "m9999_added_column"] {
-                record(&database, "m9998_add_column").await;
+            for migration in ["9999_drop_add_column", "9999_", "9999_added_column"] {
+                record(&database, "9998_add_column").await;
                 record(&database, migration).await;
                 assert_refused_for(Some(migration), &database).await;
-                let delete = "DELETE FROM seaql_migrations WHERE version LIKE 'm999%'";
+                let delete = "DELETE FROM _sqlx_migrations WHERE version >= 9990";
                 database.execute_unprepared(delete).await.unwrap();
             }
         }
@@ -337,10 +340,67 @@ mod tests {
     async fn a_schema_with_an_unknown_addition_is_not_migrated() {
         let (_directory, databases) = migrated().await;
         for database in databases {
-            record(&database, "m9999_add_column").await;
-            let delete = "DELETE FROM seaql_migrations WHERE version = 'm0002_add_traceparent'";
+            record(&database, "9999_add_column").await;
+            let delete = "DELETE FROM _sqlx_migrations WHERE version = 2";
             database.execute_unprepared(delete).await.unwrap();
-            assert_refused_for(Some("m9999_add_column"), &database).await;
+            assert_refused_for(Some("9999_add_column"), &database).await;
+        }
+    }
+
+    /// Replaces the records of sqlx by those of the programs before it.
+    async fn record_as_formerly(database: &Session, migrations: &str) {
+        let records = format!(
+            "DROP TABLE _sqlx_migrations;
+             CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at bigint);
+             INSERT INTO seaql_migrations VALUES {migrations}"
+        );
+        database.execute_unprepared(&records).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_a_former_program_has_applied_is_not_applied_again() {
+        let (_directory, databases) = migrated().await;
+        for database in databases {
+            let both = "('m0001_initial_schema', 0), ('m0002_add_traceparent', 0)";
+            record_as_formerly(&database, both).await;
+            let applied = ["0001_initial_schema", "0002_add_traceparent"];
+            assert!(!migrations::is_empty(&database).await.unwrap());
+            assert_eq!(migrations::applied(&database).await.unwrap(), applied);
+
+            migrate(&database).await.unwrap();
+
+            let remove = "DELETE FROM seaql_migrations WHERE version = 'm0002_add_traceparent';
+                ALTER TABLE notifications DROP COLUMN traceparent";
+            database.execute_unprepared(remove).await.unwrap();
+            let pending = migrations::pending(&database).await.unwrap();
+            assert_eq!(pending, ["0002_add_traceparent"]);
+
+            migrate(&database).await.unwrap();
+
+            assert_eq!(migrations::applied(&database).await.unwrap(), applied);
+            let column = "SELECT traceparent FROM notifications";
+            database.execute_unprepared(column).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_index_is_created_outside_a_transaction() {
+        let (_directory, databases) = migrated().await;
+        for database in databases {
+            let backend = database.get_database_backend();
+            let create = "-- no-transaction\nCREATE INDEX CONCURRENTLY later ON stores (country)";
+            let index = migrations::migration(backend, "0003_add_index", create);
+            let all = migrations::migrator(backend);
+            let all = all.iter().cloned().chain([index]).collect();
+            let mut all = Migrator::with_migrations(all);
+            all.set_locking(false);
+
+            database.migrate(&all, 3).await.unwrap();
+
+            let applied = migrations::applied(&database).await.unwrap();
+            assert_eq!(applied.last().unwrap(), "0003_add_index");
+            let drop = "DROP INDEX later";
+            database.execute_unprepared(drop).await.unwrap();
         }
     }
 }

@@ -4,17 +4,22 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, RuntimeErr,
     Statement,
     prelude::async_trait,
     sqlx::{
-        self, AssertSqlSafe, Connection as _, IntoArguments, database::HasStatementCache,
-        postgres::PgConnection, query::Query, sqlite::SqliteConnection,
+        self, AssertSqlSafe, Connection as _, Executor as _, IntoArguments,
+        database::HasStatementCache,
+        migrate::{MigrateError, Migrator},
+        postgres::PgConnection,
+        query::Query,
+        sqlite::SqliteConnection,
     },
 };
 use sea_query_sqlx::SqlxValues;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
 use super::metrics::Metrics;
 
@@ -24,7 +29,6 @@ pub(super) struct Connection {
     driver: Driver,
     keeps_statements: bool,
     metrics: Metrics,
-    pub(super) opened_at: Instant,
 }
 
 #[derive(Debug)]
@@ -49,7 +53,6 @@ impl Connection {
             driver,
             keeps_statements,
             metrics,
-            opened_at: Instant::now(),
         }
     }
 
@@ -108,6 +111,39 @@ impl Connection {
     /// the thread of an `SQLite` connection.
     pub(super) async fn ping(&mut self) -> Result<(), sqlx::Error> {
         on!(&mut self.driver, connection => connection.ping().await)
+    }
+
+    /// Applies the first migration that has not been applied. Records it, and those before it, which another
+    /// table may record.
+    fn migrate<'a>(
+        &'a mut self,
+        migrator: &'a Migrator,
+        version: i64,
+    ) -> BoxFuture<'a, Result<(), MigrateError>> {
+        let begin = match (&self.driver, self.keeps_statements) {
+            (Driver::Sqlite(_), _) => "BEGIN IMMEDIATE",
+            // While a statement waits for its lock, as during a dump, all statements about the table wait
+            // for it: those of running cores too.
+            (Driver::Postgres(_), true) => "BEGIN; SET LOCAL lock_timeout = '2s'",
+            // sqlx names the statements of a migrator: those of another one may be in a pooler's session.
+            (Driver::Postgres(_), false) => "BEGIN; SET LOCAL lock_timeout = '2s'; DEALLOCATE ALL",
+        };
+        let mut migrations = migrator.iter();
+        let outside = migrations.find(|migration| migration.version == version && migration.no_tx);
+        let recorded = version - i64::from(outside.is_none());
+        Box::pin(async move {
+            on!(&mut self.driver, connection => {
+                if let Some(migration) = outside {
+                    connection.execute(migration.sql.clone()).await?;
+                }
+                let mut transaction = connection.begin_with(begin).await?;
+                // `skip` and `run_to`, whose futures are not `Send`.
+                migrator.run_direct(Some(recorded), &mut *transaction, true).await?;
+                migrator.run_direct(Some(version), &mut *transaction, false).await?;
+                transaction.commit().await?;
+            });
+            Ok(())
+        })
     }
 
     pub(super) async fn close(self) -> Result<(), DbErr> {
@@ -194,6 +230,18 @@ impl Session {
             ));
         }
         self.execute_unprepared("COMMIT").await.map(|_| ())
+    }
+
+    pub(super) async fn migrate(
+        &self,
+        migrator: &Migrator,
+        version: i64,
+    ) -> Result<(), MigrateError> {
+        self.connection
+            .lock()
+            .await
+            .migrate(migrator, version)
+            .await
     }
 
     pub(super) async fn roll_back(&self) -> Result<(), DbErr> {

@@ -12,7 +12,6 @@ use super::{
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
     delivery_insertion::{self, NewDelivery, SharedInsertions},
-    generation::Generation,
     group_commit::GroupCommit,
     schema,
     shared_reads::SharedReads,
@@ -75,10 +74,6 @@ impl Storage {
             .session()
             .await
             .map_err(|error| error.explained(url))?;
-        let generation = Generation::of(url);
-        if let Some(generation) = &generation {
-            generation.reject_incomplete_copy(&session).await?;
-        }
         if must_exist {
             schema::require(&session).await?;
         }
@@ -90,10 +85,7 @@ impl Storage {
             let writer = Writer::Concurrent(reader.clone(), insertions);
             return Ok(Self::new(reader, writer));
         }
-        if let Some(generation) = &generation {
-            generation.begin(&session).await?;
-        }
-        let writer = GroupCommit::start(target.clone(), (session, generation), write_timeout);
+        let writer = GroupCommit::start(target.clone(), session, write_timeout);
         let reader = Connections::new(target, SQLITE_READERS);
         Ok(Self::new(reader, Writer::GroupCommit(writer)))
     }

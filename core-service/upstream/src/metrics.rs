@@ -1,8 +1,11 @@
 //! The metrics of the calls to services.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use process::metrics::{Buckets, HistogramTable, HistogramTables, Registry, Sample, Sampled, Unit};
+use process::metrics::{Durations, Labels, Registry, Sample, Sampled, Unit, durations};
 use tokio::time::Instant;
 
 use crate::{
@@ -10,24 +13,12 @@ use crate::{
     error::Error,
 };
 
-/// In the order of [`outcome`].
-const OUTCOMES: &[&str] = &[
-    "success",
-    "url",
-    "busy",
-    "circuit_open",
-    "timeout",
-    "no_response",
-    "incomplete",
-    "too_large",
-    "status",
-];
-
 /// What is measured of one client.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     name: String,
-    calls: HistogramTable,
+    /// Of all clients of the program; none before they are registered.
+    calls: Arc<OnceLock<Durations<Labels<2, String>>>>,
     breaker: Arc<CircuitBreaker>,
 }
 
@@ -35,17 +26,18 @@ impl Monitor {
     pub(crate) fn new(name: &str, breaker: Arc<CircuitBreaker>) -> Self {
         Self {
             name: name.to_owned(),
-            calls: HistogramTable::new(
-                vec![vec![("upstream", name.to_owned())]],
-                ("outcome", OUTCOMES),
-                Buckets::Seconds,
-            ),
+            calls: Arc::default(),
             breaker,
         }
     }
 
     pub(crate) fn record<T>(&self, result: &Result<T, Error>, duration: Duration) {
-        self.calls.observe(0, outcome(result), duration);
+        if let Some(calls) = self.calls.get() {
+            let outcome = outcome(result).to_owned();
+            calls
+                .get_or_create(&[("upstream", self.name.clone()), ("outcome", outcome)])
+                .observe(duration.as_secs_f64());
+        }
     }
 
     fn breaker_state(&self) -> impl Iterator<Item = Sample> {
@@ -62,12 +54,15 @@ pub fn register_metrics(monitors: Vec<Monitor>, registry: &mut Registry) {
     if monitors.is_empty() {
         return;
     }
-    let calls = monitors.iter().map(|monitor| monitor.calls.clone());
+    let calls = durations();
+    for monitor in &monitors {
+        monitor.calls.get_or_init(|| calls.clone());
+    }
     registry.register_with_unit(
         "delivery_upstream_call_duration",
         "Duration of calls to geocoders and routers by outcome",
         Unit::Seconds,
-        HistogramTables(calls.collect()),
+        calls,
     );
     registry.register(
         "delivery_upstream_circuit_breaker_state",
@@ -76,16 +71,16 @@ pub fn register_metrics(monitors: Vec<Monitor>, registry: &mut Registry) {
     );
 }
 
-fn outcome<T>(result: &Result<T, Error>) -> usize {
+fn outcome<T>(result: &Result<T, Error>) -> &'static str {
     match result {
-        Ok(_) => 0,
-        Err(Error::InvalidUrl(_)) => 1,
-        Err(Error::Busy) => 2,
-        Err(Error::CircuitOpen(_)) => 3,
-        Err(Error::Timeout(_)) => 4,
-        Err(Error::NoResponse(_)) => 5,
-        Err(Error::IncompleteResponse(_)) => 6,
-        Err(Error::ResponseTooLarge(_)) => 7,
-        Err(Error::Status { .. }) => 8,
+        Ok(_) => "success",
+        Err(Error::InvalidUrl(_)) => "url",
+        Err(Error::Busy) => "busy",
+        Err(Error::CircuitOpen(_)) => "circuit_open",
+        Err(Error::Timeout(_)) => "timeout",
+        Err(Error::NoResponse(_)) => "no_response",
+        Err(Error::IncompleteResponse(_)) => "incomplete",
+        Err(Error::ResponseTooLarge(_)) => "too_large",
+        Err(Error::Status { .. }) => "status",
     }
 }

@@ -22,12 +22,6 @@ pub fn raise_limit() -> u64 {
     limit.unwrap_or(u64::MAX)
 }
 
-/// The hard limit of this process.
-pub fn hard_limit() -> u64 {
-    let limit = getrlimit(Resource::Nofile).maximum;
-    limit.unwrap_or(u64::MAX)
-}
-
 /// Warns if the limit is too low for the client connections that a setting allows.
 pub fn warn_if_too_low(connections: usize, limit: u64, setting: &str) {
     if let Some(allowed) = allowed_if_fewer(connections, limit) {
@@ -38,7 +32,7 @@ pub fn warn_if_too_low(connections: usize, limit: u64, setting: &str) {
 }
 
 /// The number of connections the limit allows, if it is fewer than configured.
-pub fn allowed_if_fewer(connections: usize, limit: u64) -> Option<u64> {
+fn allowed_if_fewer(connections: usize, limit: u64) -> Option<u64> {
     let allowed = limit.saturating_sub(RESERVED);
     let configured = u64::try_from(connections).unwrap_or(u64::MAX);
     (configured > allowed).then_some(allowed)
@@ -50,13 +44,13 @@ mod tests {
 
     #[test]
     fn the_soft_limit_is_raised_to_the_hard_limit() {
-        let hard = hard_limit();
+        let hard = getrlimit(Resource::Nofile).maximum;
 
         let limit = raise_limit();
 
         let soft = getrlimit(Resource::Nofile).current;
         assert_eq!(soft.unwrap_or(u64::MAX), limit);
-        assert_eq!(limit, hard);
+        assert_eq!(limit, hard.unwrap_or(u64::MAX));
     }
 
     #[test]

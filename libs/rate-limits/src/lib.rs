@@ -6,4 +6,4 @@ mod limiter;
 
 pub use keys::{credentials_key, peer_key};
 pub use limit::RateLimit;
-pub use limiter::{Decision, Limiter, Status, seconds_rounded_up};
+pub use limiter::{Limiter, Status, seconds_rounded_up};

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::parse_json;
-use crate::{
+use crate::representation::{
     error_codes,
     violation_codes::{VIOLATIONS, WARNINGS, codes},
 };

@@ -8,7 +8,7 @@ use http::{
 };
 use httparse::{EMPTY_HEADER, Status};
 
-use crate::{error::Error, error_codes as codes};
+use crate::{error::Error, representation::error_codes as codes};
 
 /// The maximum number of headers.
 pub(crate) const MAX_HEADERS: usize = 100;

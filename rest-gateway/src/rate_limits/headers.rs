@@ -33,6 +33,7 @@ impl LimitStatuses {
                 window,
                 remaining,
                 reset,
+                ..
             } = status;
             let comma = if policies.is_empty() { "" } else { ", " };
             // Writing to a `String` cannot fail.

@@ -14,7 +14,7 @@ use std::{
 use egress::Network;
 use http::{header::AUTHORIZATION, request::Parts};
 use process::metrics::Counters;
-use rate_limits::{Decision, Limiter, credentials_key, peer_key, seconds_rounded_up};
+use rate_limits::{Limiter, Status, credentials_key, peer_key};
 
 pub use self::config::RateLimitConfig;
 pub(crate) use self::{
@@ -22,7 +22,7 @@ pub(crate) use self::{
 };
 use crate::{
     error::{Details, Error},
-    error_codes as codes,
+    representation::error_codes as codes,
 };
 
 /// The names of the limits, in headers and metrics.
@@ -67,14 +67,14 @@ impl RateLimits {
     pub(crate) fn check(&self, request: &Parts, address: IpAddr) -> Result<(), Error> {
         let path = request.uri.path();
         if path == "/oauth2/token" {
-            return self.enforce(self.token_addresses.check(address), request);
+            return self.enforce(self.token_addresses.check(&address), request);
         }
         if path == "/api" || path.starts_with("/api/") {
             let key = self.quota_key(request, address);
             if let QuotaKey::Client(client) = &key {
                 tracing::Span::current().record("client.key", &**client);
             }
-            return self.enforce(self.clients.check(key), request);
+            return self.enforce(self.clients.check(&key), request);
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl RateLimits {
         (api_key, api_secret): (&str, &str),
     ) -> Result<(), Error> {
         let key = credentials_key(api_key, api_secret);
-        self.enforce(self.token_credentials.check(key), request)
+        self.enforce(self.token_credentials.check(&key), request)
     }
 
     fn quota_key(&self, request: &Parts, address: IpAddr) -> QuotaKey {
@@ -107,26 +107,19 @@ impl RateLimits {
     }
 
     /// Records a limit's status for the response headers; fails if the quota is exhausted.
-    fn enforce(&self, decision: Option<Decision>, request: &Parts) -> Result<(), Error> {
-        let Some(Decision {
-            status,
-            retry_after,
-        }) = decision
-        else {
+    fn enforce(&self, status: Option<Status>, request: &Parts) -> Result<(), Error> {
+        let Some(status) = status else {
             return Ok(());
         };
         if let Some(statuses) = request.extensions.get::<LimitStatuses>() {
             statuses.add(status);
         }
-        match retry_after {
-            None => Ok(()),
-            Some(retry_after) => {
-                self.rejected.inc(status.policy);
-                let (quota, window) = (status.quota, status.window);
-                let message = format!("more than {quota} requests in {window} s");
-                Err(Error::new(&codes::TOO_MANY_REQUESTS, message)
-                    .with(Details::RetryAfter(seconds_rounded_up(retry_after))))
-            }
+        if status.is_allowed {
+            return Ok(());
         }
+        self.rejected.inc(status.policy);
+        let (quota, window) = (status.quota, status.window);
+        let message = format!("more than {quota} requests in {window} s");
+        Err(Error::new(&codes::TOO_MANY_REQUESTS, message).with(Details::RetryAfter(status.reset)))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     body_reader::{Object, ViolationCollector},
     error::Error,
-    json_ld::Node,
+    representation::json_ld::Node,
 };
 
 #[derive(Debug, Serialize)]

@@ -8,11 +8,13 @@ use serde_json::Value;
 use crate::{
     api_description::{error_example, violation_example},
     error::Error,
-    error_codes::{self, ErrorCode},
     gateway::HandlerResult,
+    representation::{
+        error_codes::{self, ErrorCode},
+        violation_codes::{self, VIOLATIONS, ViolationCode, WARNINGS},
+    },
     request::Request,
     resources::docs_page,
-    violation_codes::{self, VIOLATIONS, ViolationCode, WARNINGS},
 };
 
 /// `GET /errors`

@@ -8,11 +8,13 @@ use proto::{
 use serde::Serialize;
 
 use crate::{
-    collection::{self, Pagination},
     core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
-    json_ld::{self, Node, StoreTimeZone},
+    representation::{
+        collection::{self, Pagination},
+        json_ld::{self, Node, StoreTimeZone},
+    },
     request::Request,
 };
 

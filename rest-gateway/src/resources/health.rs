@@ -12,8 +12,8 @@ use tonic::Status;
 use crate::{
     core_pool::{CallOptions, rpc},
     error::{BUSY_RETRY_SECONDS, Error},
-    error_codes as codes,
     gateway::{self, HandlerResult},
+    representation::error_codes as codes,
     request::Request,
 };
 

@@ -10,9 +10,11 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    error_codes as codes,
     gateway::HandlerResult,
-    json_ld::{self, Node},
+    representation::{
+        error_codes as codes,
+        json_ld::{self, Node},
+    },
     request::Request,
 };
 

@@ -10,7 +10,7 @@ use crate::{
     api_description,
     error::Error,
     gateway::{self, HandlerResult},
-    json_ld::{self, Node},
+    representation::json_ld::{self, Node},
     request::Request,
 };
 

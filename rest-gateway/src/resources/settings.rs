@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     gateway::HandlerResult,
-    json_ld::{self, Node},
+    representation::json_ld::{self, Node},
     request::Request,
 };
 

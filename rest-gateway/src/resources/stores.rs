@@ -11,7 +11,7 @@ use crate::{
     core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
-    json_ld::{self, Node},
+    representation::json_ld::{self, Node},
     request::Request,
     resources::addresses::Address,
 };

@@ -14,7 +14,7 @@ use crate::{
     core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
-    json_ld::{self, Node, StoreTimeZone},
+    representation::json_ld::{self, Node, StoreTimeZone},
     request::Request,
     resources::addresses::Address,
 };

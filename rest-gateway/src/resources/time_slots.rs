@@ -17,7 +17,7 @@ use crate::{
     core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
-    json_ld::{self, Node},
+    representation::json_ld::{self, Node},
     request::Request,
 };
 

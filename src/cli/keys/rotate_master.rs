@@ -32,7 +32,7 @@ pub(super) async fn run(core: Core, json: bool) -> anyhow::Result<()> {
         let before = rotated.total();
         pass(&core, &mut rotated).await?;
         if rotated.total() == before {
-            output::one(json, &rotated.view())?;
+            output::one(json, rotated.view())?;
             if rotated.unused_keys.is_empty() {
                 eprintln!(
                     "note: the core has no other master key; to replace this one, add a key with core-service master-key add (delivery master-key add)"

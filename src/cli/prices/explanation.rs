@@ -1,71 +1,49 @@
-//! Prints the explanation of a price, rule by rule.
+//! The printed form of a price's explanation.
 
-use proto::{DistanceSource, PriceExplanation};
+use proto::{Price, PriceExplanation, RuleOutcome};
 use rest_gateway::Currency;
 use serde_json::json;
 
-use crate::cli::output::{self, View};
+use crate::cli::output::{View, enum_name};
 
-/// Prints a table of the rules and the price, or JSON. Distances are in metres, durations in seconds.
-pub(crate) fn print(json: bool, explained: PriceExplanation) -> anyhow::Result<()> {
-    let distance_source = match explained.distance_source() {
-        DistanceSource::Osrm => "osrm",
-        DistanceSource::StraightLine | DistanceSource::Unspecified => "straight_line",
-    };
-    let PriceExplanation {
-        price,
-        currency_code: currency,
-        calculation: rules,
-        distance_meters: distance,
-        duration_seconds: duration,
-        ..
-    } = explained;
-    let decimal = |amount| decimal(amount, &currency);
-    let price = price.map(|price| {
-        let amount = price.net_amount.saturating_add(price.tax_amount);
-        (amount, price.net_amount, price.tax_amount)
-    });
-    if json {
-        let price =
-            price.map(|(amount, net, tax)| json!({"amount": amount, "net": net, "tax": tax}));
-        let rules = rules.iter().map(|rule| {
-            json!({
-                "rule": rule.rule,
-                "matched": rule.matched,
-                "reason": rule.reason,
-                "amount": rule.amount,
-            })
-        });
-        let explanation = View::default()
-            .json("price", price)
-            .json("currency", &*currency)
-            .json("distance", distance)
-            .json("duration", duration)
-            .json("distance_source", distance_source)
-            .json("calculation", rules.collect::<Vec<_>>());
-        return output::document(&explanation);
-    }
-    let rule = |rule: &proto::RuleOutcome| {
+/// The rules in their order, and the price. Distances are in metres, durations in seconds.
+pub(super) fn view(explained: &PriceExplanation) -> View {
+    let currency = &*explained.currency_code;
+    let rule = |rule: &RuleOutcome| {
         View::default()
-            .text("rule", &*rule.rule)
+            .field("rule", &*rule.rule)
+            .json("matched", rule.matched)
             .text("matched", if rule.matched { "yes" } else { "no" })
-            .text("amount", decimal(rule.amount))
-            .text("reason", &*rule.reason)
+            .json("amount", rule.amount)
+            .text("amount", decimal(rule.amount, currency))
+            .field("reason", &*rule.reason)
     };
-    output::many(false, rules.iter().map(rule))?;
-    let price = match price {
-        Some((amount, _, tax)) => {
-            format!(
-                "{} {currency}, of which {} tax",
-                decimal(amount),
-                decimal(tax)
-            )
-        }
-        None => "none".to_owned(),
-    };
-    output::text(&format!(
-        "\nprice     {price}\ndistance  {distance} m ({distance_source})\nduration  {duration} s\n"
-    ))
+    let rules = explained.calculation.iter().map(rule).collect();
+    let amount = |price: &Price| price.net_amount.saturating_add(price.tax_amount);
+    let price = explained.price.as_ref();
+    let price_json = price.map(|price| {
+        json!({ "amount": amount(price), "net": price.net_amount, "tax": price.tax_amount })
+    });
+    let price_text = price.map(|price| {
+        let tax = decimal(price.tax_amount, currency);
+        let amount = decimal(amount(price), currency);
+        format!("{amount} {currency}, of which {tax} tax")
+    });
+    let (distance, duration) = (explained.distance_meters, explained.duration_seconds);
+    let source = enum_name(
+        explained.distance_source().as_str_name(),
+        "DISTANCE_SOURCE_",
+    );
+    View::default()
+        .list("calculation", rules)
+        .json("price", price_json)
+        .text("price", price_text.as_deref().unwrap_or("none"))
+        .json("currency", currency)
+        .json("distance", distance)
+        .text("distance", format!("{distance} m ({source})"))
+        .json("duration", duration)
+        .text("duration", format!("{duration} s"))
+        .json("distance_source", source)
 }
 
 /// Formats an amount of minor units: 499 is 4.99 EUR, 499 JPY and 0.499 KWD.

@@ -124,7 +124,8 @@ impl CoreCommand<Command> {
                     violations: collector.to_proto(),
                 };
                 let explain = |status: &_| payload_error(&collector, status);
-                explanation::print(json, core.call_explained(request, explain).await?)
+                let explained = core.call_explained(request, explain).await?;
+                output::one(json, explanation::view(&explained))
             }
         }
     }
@@ -138,16 +139,9 @@ fn view(price_list: &PriceList) -> View {
         .named("created_at", "applied", applied_at)
 }
 
-/// Prints the definition as applied; with `--json`, its metadata too.
 fn print(json: bool, price_list: PriceList) -> anyhow::Result<()> {
-    if !json {
-        return output::definition(&price_list.definition);
-    }
-    let stored = View::default()
+    let metadata = view(&price_list)
         .json("store", id::of(&price_list.store))
-        .json("version", price_list.version)
-        .json("definition", price_list.definition)
-        .json("warnings", price_list.warnings)
-        .json("created_at", output::instant(price_list.create_time, "UTC"));
-    output::document(&stored)
+        .json("warnings", price_list.warnings);
+    definition::print_applied(json, &price_list.definition, metadata)
 }

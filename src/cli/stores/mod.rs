@@ -4,14 +4,13 @@ mod service_area;
 
 use clap::{Args, Subcommand};
 use proto::{
-    CreateStoreRequest, GetStoreRequest, LatLng, ListStoresRequest, ServiceArea,
-    UpdateStoreRequest,
+    CreateStoreRequest, GetStoreRequest, ListStoresRequest, ServiceArea, UpdateStoreRequest,
     iri::{self, Collection},
 };
 
 use crate::cli::{
     access::CoreCommand,
-    address::AddressFlags,
+    address::{AddressFlags, located},
     id,
     output::{self, View, instant},
 };
@@ -118,14 +117,13 @@ impl CoreCommand<Command> {
                 core.write(message).await?
             }
         };
-        output::one(json, &view(store))
+        output::one(json, view(store))
     }
 }
 
 fn view(store: proto::Store) -> View {
     let address = store.default_address;
     let location = address.as_ref().and_then(|address| address.lat_lng);
-    let located = |at: LatLng| format!("{},{}", at.latitude, at.longitude);
     let area = store.service_area.and_then(|area| area.area);
     let area_json = area.as_ref().map(service_area::json);
     let area_text = area.as_ref().map(service_area::text);

@@ -1,9 +1,9 @@
 //! Parses and formats a store's service area.
 
-use proto::{Circle, LatLng, ServiceArea, service_area::Area};
+use proto::{Circle, ServiceArea, service_area::Area};
 use serde_json::{Value, json};
 
-use crate::cli::address::parse_lat_lng;
+use crate::cli::address::{located, parse_lat_lng};
 
 /// `center` is latitude and longitude; null: the store's address.
 pub(super) fn json(area: &Area) -> Value {
@@ -24,12 +24,7 @@ pub(super) fn text(area: &Area) -> String {
         Area::Circle(circle) => {
             let radius = format!("within {} m", circle.radius_meters);
             match circle.center {
-                Some(LatLng {
-                    latitude,
-                    longitude,
-                }) => {
-                    format!("{radius} around {latitude},{longitude}")
-                }
+                Some(center) => format!("{radius} around {}", located(center)),
                 None => radius,
             }
         }

@@ -102,7 +102,7 @@ impl CoreCommand<Command> {
                 let idempotency = None;
                 let message = ResendWebhookNotificationRequest { name, idempotency };
                 let sent = core.write(message).await?;
-                return output::one(json, &views::notification(&sent));
+                return output::one(json, views::notification(&sent));
             }
             Command::Recover { id, since } => {
                 let message = RecoverWebhookRequest {
@@ -115,7 +115,7 @@ impl CoreCommand<Command> {
                     idempotency: None,
                 };
                 let recovery = core.write(message).await?;
-                return output::one(json, &views::recovery(&recovery));
+                return output::one(json, views::recovery(&recovery));
             }
             Command::Test(WebhookId { id: name }) => {
                 let request = TestWebhookRequest { name };
@@ -148,6 +148,6 @@ impl CoreCommand<Command> {
                 core.write(message).await
             }
         };
-        output::one(json, &views::webhook(webhook?))
+        output::one(json, views::webhook(webhook?))
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn print(json: bool, test: WebhookTest) -> anyhow::Result<()> {
     view = duration(view, "total", Some(test.duration.unwrap_or_default()))
         .field("status", test.status)
         .named("answer", "response body", test.response_body);
-    output::one(json, &view)?;
+    output::one(json, view)?;
     match failure {
         Some(failure) => anyhow::bail!(detail.unwrap_or(failure)),
         None => Ok(()),

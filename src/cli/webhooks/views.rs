@@ -1,30 +1,18 @@
 //! Printed forms of webhooks and notifications.
 
-use proto::{
-    RecoverWebhookResponse, Webhook, WebhookAttempt, WebhookNotification, iri,
-    webhook::DisabledReason, webhook_notification::State,
-};
+use proto::{RecoverWebhookResponse, Webhook, WebhookAttempt, WebhookNotification, iri};
 use serde_json::json;
 
 use crate::cli::{
     id,
-    output::{self, View, non_empty},
+    output::{self, View, enum_name, non_empty},
 };
 
 pub(super) fn webhook(webhook: Webhook) -> View {
     let instant = |timestamp| output::instant(timestamp, &webhook.time_zone);
-    let reason = match webhook.disabled_reason() {
-        DisabledReason::Unspecified => None,
-        DisabledReason::Client => Some("client"),
-        DisabledReason::Operator => Some("operator"),
-        DisabledReason::Gone => Some("gone"),
-        DisabledReason::Failing => Some("failing"),
-    };
     let disabled_at = instant(webhook.disable_time);
-    let disabled = match (&disabled_at, reason) {
-        (Some(at), Some(reason)) => format!("{at} ({reason})"),
-        (at, _) => at.clone().unwrap_or_default(),
-    };
+    let reason = enum_name(webhook.disabled_reason().as_str_name(), "DISABLED_REASON_");
+    let disabled = disabled_at.as_ref().map(|at| format!("{at} ({reason})"));
     let overlap_ends_at = instant(webhook.overlap_end_time);
     View::default()
         .field("id", id::of(&webhook.name))
@@ -34,9 +22,9 @@ pub(super) fn webhook(webhook: Webhook) -> View {
         // The ID of its API client.
         .field("client", id::of(&webhook.api_client))
         .json("enabled", disabled_at.is_none())
+        .json("disabled_reason", disabled_at.as_ref().map(|_| reason))
         .json("disabled_at", disabled_at)
-        .json("disabled_reason", reason)
-        .text("disabled", disabled)
+        .text("disabled", disabled.unwrap_or_default())
         .json("created_at", instant(webhook.create_time))
         .named(
             "secret_overlap_ends_at",
@@ -49,14 +37,7 @@ pub(super) fn webhook(webhook: Webhook) -> View {
 
 pub(super) fn notification(notification: &WebhookNotification) -> View {
     let instant = |timestamp| output::instant(timestamp, &notification.time_zone);
-    let state = match notification.state() {
-        State::Pending => "pending",
-        State::Failed => "failed",
-        State::Delivered => "delivered",
-        State::Exhausted => "exhausted",
-        State::Cancelled => "cancelled",
-        State::Unspecified => "unknown",
-    };
+    let state = enum_name(notification.state().as_str_name(), "STATE_");
     let attempts = &notification.attempts;
     let results: Vec<_> = attempts.iter().map(result).collect();
     let attempts = attempts.iter().map(|attempt| {

@@ -152,14 +152,14 @@ impl AllInOne {
     pub(crate) fn call(&self, path: &str, more: &[&str]) -> Value {
         let base_url = self.text("/base_url");
         let client = self.demo_client();
-        let basic = format!("{}:{}", client.api_key, client.api_secret);
-        let form = "grant_type=client_credentials&scope=deliveries%20tasks";
-        let token_url = format!("{base_url}/oauth2/token");
-        let token = curl(&["-u", &basic, "-d", form, &token_url]);
-        let bearer = format!(
-            "Authorization: Bearer {}",
-            token["access_token"].as_str().unwrap()
-        );
+        let mut token = command();
+        token.args(["token", "--scopes=deliveries tasks", "--base-url"]);
+        token.arg(base_url).env("DELIVERY_API_KEY", client.api_key);
+        token.env("DELIVERY_API_SECRET", client.api_secret);
+        let token = token.output().unwrap();
+        assert!(token.status.success(), "{}", stderr(&token));
+        let token = String::from_utf8(token.stdout).unwrap();
+        let bearer = format!("Authorization: Bearer {}", token.trim_end());
         let url = format!("{base_url}{path}");
         let content_type = "Content-Type: application/ld+json";
         curl(&[&["-H", &bearer, "-H", content_type, &url], more].concat())

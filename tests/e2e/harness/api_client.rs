@@ -1,6 +1,6 @@
 //! REST client of a shop: OAuth 2 client credentials and JSON-LD.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -13,6 +13,10 @@ use hyper::{
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
+};
+use oauth2::{
+    ClientId, ClientSecret, HttpRequest, HttpResponse, Scope, TokenResponse as _, TokenUrl,
+    basic::BasicClient,
 };
 use serde_json::Value;
 
@@ -42,17 +46,30 @@ impl ApiClient {
         }
     }
 
-    /// A client with a token for these scopes.
+    /// A client with a token for these scopes, which the library `oauth2` requests.
     pub(crate) async fn authorized(
         base_url: &str,
         credentials: &Credentials,
         scopes: &[&str],
     ) -> Self {
         let client = Self::new(base_url);
-        let scope = scopes.join(" ");
-        let form = [("grant_type", "client_credentials"), ("scope", &scope)];
-        let issued = client.request_token(credentials, &form).await.expect(200);
-        client.with_token(issued["access_token"].as_str().unwrap())
+        let sender = &client;
+        let http = |request: HttpRequest| async move {
+            let sent = sender.exchange(request.map(Full::from)).await;
+            let mut response = HttpResponse::new(sent.body.to_vec());
+            *response.status_mut() = sent.status.try_into().unwrap();
+            *response.headers_mut() = sent.headers;
+            Ok::<_, Infallible>(response)
+        };
+        let token = BasicClient::new(ClientId::new(credentials.api_key.clone()))
+            .set_client_secret(ClientSecret::new(credentials.api_secret.clone()))
+            .set_token_uri(TokenUrl::new(client.url("/oauth2/token")).unwrap())
+            .exchange_client_credentials()
+            .add_scopes(scopes.iter().map(|scope| Scope::new((*scope).to_owned())))
+            .request_async(&http)
+            .await
+            .unwrap();
+        client.with_token(token.access_token().secret())
     }
 
     /// The same client with another token.
@@ -164,6 +181,10 @@ impl ApiClient {
         body: impl Into<Bytes>,
     ) -> Response {
         let request = request.body(Full::new(body.into())).unwrap();
+        self.exchange(request).await
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Response {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = async {
             let (parts, body) = self.http.request(request).await.unwrap().into_parts();

@@ -95,9 +95,9 @@ fn a_search_reports_how_a_text_was_parsed_or_what_was_not_found() {
     );
     let shown = String::from_utf8(unclear.stdout).unwrap();
     for expected in [
-        "Rue de Rivoli, Paris\n",
-        "  street  confidence 0.90\n",
-        "  no town is given: the town nearest to the store was chosen\n",
+        "\nRue de Rivoli, Paris  ",
+        "  street     0.9         ",
+        "no town is given: the town nearest to the store was chosen\n",
     ] {
         assert!(shown.contains(expected), "{expected:?} is not in {shown}");
     }
@@ -112,22 +112,25 @@ fn a_search_reports_its_reasons() {
         (
             "24 rue de la Paix, 75000 Paris",
             0,
-            "24 Rue de la Paix, 75002 Paris\n  48.87008,2.33144  house  confidence 0.70\n  \
-             house number: 24\n  street: rue Paix\n  town: Paris\n  \
+            "address                         location          precision  confidence  reasons\n\
+             24 Rue de la Paix, 75002 Paris  48.87008,2.33144  house      0.7         \
+             house number: 24; street: rue Paix; town: Paris; \
              the postcode is 75002, not 75000\n",
         ),
         (
             "Chez Sylvie, 50 rue de Rivoli, Paris",
             0,
-            "50 Rue de Rivoli, 75004 Paris\n  48.85728,2.35378  interpolated  confidence 0.81\n  \
-             house number: 50\n  street: rue Rivoli\n  town: Paris\n  \
-             ignored \"Sylvie\"\n  between 48 and 52\n",
+            "address                        location          precision     confidence  reasons\n\
+             50 Rue de Rivoli, 75004 Paris  48.85728,2.35378  interpolated  0.81        \
+             house number: 50; street: rue Rivoli; town: Paris; \
+             ignored \"Sylvie\"; between 48 and 52\n",
         ),
         (
             "24 rue de la Paix, Paris, Texas, USA",
             1,
-            "24 Rue de la Paix, 75002 Paris\n  48.87008,2.33144  house  confidence 1.00\n  \
-             house number: 24\n  street: rue Paix\n  town: Paris\n",
+            "address                         location          precision  confidence  reasons\n\
+             24 Rue de la Paix, 75002 Paris  48.87008,2.33144  house      1.0         \
+             house number: 24; street: rue Paix; town: Paris\n",
         ),
     ] {
         let searched = running.run(&["addresses", "search", text]);

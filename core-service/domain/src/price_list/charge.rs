@@ -1,39 +1,49 @@
 //! The amount that a matching rule adds, in whole minor units, with overflow checks.
 
-use toml::{Spanned, de::DeValue};
+use serde::Deserialize;
 
 use super::{
-    definition::{Measure, Strategy},
+    definition::{Measure, Packages, Strategy, unknown_package},
     totals::Totals,
 };
-use crate::definition::Fields;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a price is a whole number of minor units (499 is 4.99), or one of \
+        { step, amount, every, above }, { per_package, amount, from, then } and { percent }, with \
+        whole numbers, and as step \"distance\", \"duration\", \"weight\" or \"volume\""
+)]
 pub(super) enum Charge {
     Fixed(i64),
     /// `amount` for each started step of `every` beyond `above`.
     Step {
+        #[serde(rename = "step")]
         measure: Measure,
         amount: i64,
         every: i64,
+        #[serde(default)]
         above: i64,
     },
-    /// `amount` for each package of a type; with a discount, another amount for later packages.
+    /// `amount` for each package of a type.
     Package {
+        #[serde(rename = "per_package")]
         kind: String,
         amount: i64,
-        discount: Option<Discount>,
+    },
+    /// `amount` for each package of a type before `from`, counted from 1, and `then` for others.
+    DiscountedPackage {
+        #[serde(rename = "per_package")]
+        kind: String,
+        amount: i64,
+        from: i64,
+        then: i64,
     },
     /// Multiplies the subtotal; in basis points: 11500 adds 15 %.
-    Percent(i64),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Discount {
-    /// The first package at the discounted amount, counted from 1.
-    pub(super) from: i64,
-    /// The discounted amount.
-    pub(super) then: i64,
+    Percent {
+        percent: i64,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,98 +61,37 @@ pub(super) enum ChargeError {
 const ONE_HUNDRED_PERCENT: i128 = 10_000;
 
 impl Charge {
-    /// Reads the price of a rule: a fixed amount, or a table of one of the other forms.
-    pub(super) fn read(
-        rule: &mut Fields<'_, '_>,
+    /// What is wrong with the numbers and names of a price.
+    pub(super) fn mistakes(
+        &self,
         strategy: Strategy,
-        is_package: impl Fn(&str) -> bool,
-    ) -> Option<Self> {
-        let price = rule.require_value("price")?;
-        let span = price.span();
-        match price.get_ref() {
-            DeValue::Integer(_) => {
-                let amount = rule.value(price)?;
-                if amount < 0 && strategy == Strategy::First {
-                    let message = format!("{amount} is not a price: it must not be negative");
-                    return rule.reject(span, message);
-                }
-                Some(Self::Fixed(amount))
+        packages: Option<&Packages>,
+    ) -> impl Iterator<Item = String> {
+        let wrong = |is_wrong: bool, message: &str| is_wrong.then(|| message.to_owned());
+        let is_first = strategy == Strategy::First;
+        let mistakes = match self {
+            Self::Fixed(amount) => {
+                let message = format!("{amount} is not a price: it must not be negative");
+                [wrong(is_first && *amount < 0, &message), None]
             }
-            DeValue::Table(_) => {
-                let mut table = rule.fields(price, "price")?;
-                Self::read_table(&mut table, strategy, is_package)
-            }
-            _ => rule.reject(
-                span,
-                "a price is a whole number of minor units (499 is 4.99), or a table",
-            ),
-        }
-    }
-
-    fn read_table(
-        table: &mut Fields<'_, '_>,
-        strategy: Strategy,
-        is_package: impl Fn(&str) -> bool,
-    ) -> Option<Self> {
-        let mistakes_before = table.mistake_count();
-        let field_count = table.table.len();
-        let percent_span = table.table.get("percent").map_or(0..0, Spanned::span);
-        let step = table.optional("step");
-        let every = table.at_least("every", 1, "a step must be above 0");
-        let above = table.at_least("above", 0, "`above` must not be negative");
-        let per_package: Option<Spanned<String>> = table.optional("per_package");
-        let from = table.at_least("from", 1, "`from` must be at least 1");
-        let then = table.optional("then");
-        let amount = table.optional("amount");
-        let percent = table.at_least("percent", 0, "percent must not be negative");
-        table.reject_unknown_fields("step, amount, every, above, per_package, from, then, percent");
-        // With a value missing, the form of the price is unknown.
-        if table.mistake_count() > mistakes_before {
-            return None;
-        }
-
-        let discount = from.zip(then);
-        let above_fields = usize::from(above.is_some());
-        let discount_fields = if discount.is_some() { 2 } else { 0 };
-        match (step.zip(every), per_package, percent, amount) {
-            (Some((measure, every)), None, None, Some(amount))
-                if field_count == 3 + above_fields =>
-            {
-                Some(Self::Step {
-                    measure,
-                    amount,
-                    every,
-                    above: above.unwrap_or_default(),
-                })
-            }
-            (None, Some(kind), None, Some(amount)) if field_count == 2 + discount_fields => {
-                if !is_package(kind.get_ref()) {
-                    let message = format!(
-                        "unknown package \"{}\": add it to [packages]",
-                        kind.get_ref()
-                    );
-                    return table.reject(kind.span(), message);
-                }
-                Some(Self::Package {
-                    kind: kind.into_inner(),
-                    amount,
-                    discount: discount.map(|(from, then)| Discount { from, then }),
-                })
-            }
-            (None, None, Some(percent), None) if field_count == 1 => {
-                if strategy == Strategy::First {
-                    let message =
-                        "percent needs strategy = \"sum\": in \"first\" there is no subtotal";
-                    return table.reject(percent_span, message);
-                }
-                Some(Self::Percent(percent))
-            }
-            _ => table.reject(
-                table.span.clone(),
-                "a price is a number of minor units, or one of { step, amount, every, above }, \
-                 { per_package, amount, from, then } and { percent }",
-            ),
-        }
+            Self::Step { every, above, .. } => [
+                wrong(*every < 1, "a step must be above 0"),
+                wrong(*above < 0, "`above` must not be negative"),
+            ],
+            Self::Package { kind, .. } => [unknown_package(packages, kind), None],
+            Self::DiscountedPackage { kind, from, .. } => [
+                unknown_package(packages, kind),
+                wrong(*from < 1, "`from` must be at least 1"),
+            ],
+            Self::Percent { percent } => [
+                wrong(*percent < 0, "percent must not be negative"),
+                wrong(
+                    is_first,
+                    "percent needs strategy = \"sum\": in \"first\" there is no subtotal",
+                ),
+            ],
+        };
+        mistakes.into_iter().flatten()
     }
 
     /// The amount to add to a subtotal.
@@ -168,19 +117,21 @@ impl Charge {
                     .checked_mul(i128::from(*amount))
                     .ok_or(ChargeError::Overflow)?
             }
-            Self::Package {
+            Self::Package { kind, amount } => {
+                i128::from(totals.package_count(kind)) * i128::from(*amount)
+            }
+            Self::DiscountedPackage {
                 kind,
                 amount,
-                discount,
+                from,
+                then,
             } => {
                 let count = totals.package_count(kind);
-                let full = discount
-                    .as_ref()
-                    .map_or(count, |discount| count.min(discount.from - 1));
-                let then = discount.as_ref().map_or(0, |discount| discount.then);
-                i128::from(full) * i128::from(*amount) + i128::from(count - full) * i128::from(then)
+                let full = count.min(from - 1);
+                i128::from(full) * i128::from(*amount)
+                    + i128::from(count - full) * i128::from(*then)
             }
-            Self::Percent(percent) => {
+            Self::Percent { percent } => {
                 let subtotal = subtotal.ok_or(ChargeError::NoSubtotal)?;
                 let product = i128::from(subtotal) * i128::from(*percent);
                 let rounded = (product.abs() + ONE_HUNDRED_PERCENT / 2) / ONE_HUNDRED_PERCENT
@@ -195,7 +146,6 @@ impl Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::read_toml;
 
     fn step(measure: Measure, amount: i64, every: i64, above: i64) -> Charge {
         Charge::Step {
@@ -209,11 +159,8 @@ mod tests {
     #[test]
     fn a_fixed_price_of_one_rule_may_be_zero_but_not_negative() {
         let fixed = |amount, strategy| {
-            let text = format!("price = {amount}");
-            let read = read_toml(&text, 1, |mut rule| {
-                Charge::read(&mut rule, strategy, |_| true)
-            });
-            read == Ok(Charge::Fixed(amount))
+            let charge = Charge::Fixed(amount);
+            charge.mistakes(strategy, None).count() == 0
         };
         assert!(fixed(0, Strategy::First) && fixed(-1, Strategy::Sum));
         assert!(!fixed(-1, Strategy::First));
@@ -260,10 +207,11 @@ mod tests {
 
     #[test]
     fn packages_are_discounted_from_the_nth_on() {
-        let charge = Charge::Package {
+        let charge = Charge::DiscountedPackage {
             kind: "XL".into(),
             amount: 1240,
-            discount: Some(Discount { from: 2, then: 420 }),
+            from: 2,
+            then: 420,
         };
         for (count, expected) in [(0, 0), (1, 1240), (2, 1660), (4, 2500)] {
             let totals = Totals {
@@ -296,13 +244,13 @@ mod tests {
             (500, 0, -500),
         ] {
             assert_eq!(
-                Charge::Percent(percent).amount(&Totals::default(), Some(subtotal)),
+                Charge::Percent { percent }.amount(&Totals::default(), Some(subtotal)),
                 Ok(expected),
                 "{percent} of {subtotal}"
             );
         }
         assert_eq!(
-            Charge::Percent(11_500).amount(&Totals::default(), None),
+            Charge::Percent { percent: 11_500 }.amount(&Totals::default(), None),
             Err(ChargeError::NoSubtotal)
         );
     }
@@ -321,9 +269,8 @@ mod tests {
             Charge::Package {
                 kind: "XL".into(),
                 amount: i64::MAX,
-                discount: None,
             },
-            Charge::Percent(i64::MAX),
+            Charge::Percent { percent: i64::MAX },
         ] {
             assert_eq!(
                 charge.amount(&huge, Some(i64::MAX)),

@@ -9,7 +9,7 @@ use cel::{
 };
 
 use super::{
-    definition::{Strategy, Target},
+    definition::{Packages, Target, unknown_package},
     variables::{
         ADDRESS_FIELDS, FUNCTIONS, TASK, TASK_FIELDS, TASKS, TEXT_METHODS, TIME_METHODS, VARIABLES,
         has,
@@ -17,12 +17,11 @@ use super::{
 };
 use crate::{definition::MistakeInString, zone::Zones};
 
-/// What rules are read and checked with.
-pub(super) struct RuleReader<'a> {
+/// What conditions are read and checked with.
+pub(super) struct ConditionReader<'a> {
     pub(super) env: &'a Env,
     pub(super) zones: &'a Zones,
-    pub(super) strategy: Strategy,
-    pub(super) is_package: &'a dyn Fn(&str) -> bool,
+    pub(super) packages: Option<&'a Packages>,
     /// The variables of the sample deliveries with which each condition is evaluated, to check it.
     pub(super) sample_contexts: &'a [Context<'a, 'a>],
 }
@@ -31,7 +30,7 @@ pub(super) struct RuleReader<'a> {
 pub(super) struct Checker<'a, 'r> {
     pub(super) source: &'a SourceInfo,
     /// Knows the packages and the zones.
-    pub(super) reader: &'a RuleReader<'r>,
+    pub(super) reader: &'a ConditionReader<'r>,
     /// Decides whether `task` is one of the variables.
     pub(super) target: Target,
     pub(super) mistakes: Vec<MistakeInString>,
@@ -199,8 +198,7 @@ impl Checker<'_, '_> {
     }
 
     fn package_error(&self, kind: &str) -> Option<String> {
-        (!(self.reader.is_package)(kind))
-            .then(|| format!("unknown package \"{kind}\": add it to [packages]"))
+        unknown_package(self.reader.packages, kind)
     }
 
     /// Checks by evaluation that an expression is boolean. Evaluates the operands of logical

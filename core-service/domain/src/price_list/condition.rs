@@ -6,7 +6,7 @@ use cel::{
 };
 
 use super::{
-    check::{Checker, RuleReader},
+    check::{Checker, ConditionReader},
     definition::Target,
 };
 use crate::definition::MistakeInString;
@@ -37,7 +37,7 @@ impl Condition {
     pub(super) fn parse(
         text: &str,
         target: Target,
-        reader: &RuleReader<'_>,
+        reader: &ConditionReader<'_>,
     ) -> Result<Self, Vec<MistakeInString>> {
         check_text(text).map_err(|error| vec![error])?;
         let parser = reader.env.parser().max_recursion_depth(MAX_RECURSION);

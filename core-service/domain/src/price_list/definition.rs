@@ -1,6 +1,57 @@
-//! The values of a price list's definition.
+//! The form of a price list's definition.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use toml::Spanned;
+
+use super::charge::Charge;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Definition {
+    pub(super) currency: Spanned<String>,
+    pub(super) tax: Tax,
+    pub(super) strategy: Strategy,
+    pub(super) quote_expiry: Option<Spanned<String>>,
+    pub(super) packages: Option<Packages>,
+    #[serde(default)]
+    pub(super) rule: Vec<RuleDefinition>,
+}
+
+/// The name is required, and not used.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tax {
+    #[serde(rename = "name")]
+    _name: String,
+    pub(super) rate: Spanned<i64>,
+}
+
+/// By type.
+pub(super) type Packages = BTreeMap<Spanned<String>, Package>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Package {
+    pub(super) volume: Option<i64>,
+}
+
+/// The message for a package of a type that the list does not name.
+pub(super) fn unknown_package(packages: Option<&Packages>, kind: &str) -> Option<String> {
+    let is_known = packages.is_some_and(|packages| packages.contains_key(kind));
+    (!is_known).then(|| format!("unknown package \"{kind}\": add it to [packages]"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleDefinition {
+    pub(super) name: Spanned<String>,
+    pub(super) when: Spanned<String>,
+    #[serde(default, rename = "for")]
+    pub(super) target: Target,
+    pub(super) price: Spanned<Charge>,
+}
 
 /// How rules combine into a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,14 +1,12 @@
 //! A checked price list.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use cel::Context;
 use iso_currency::Currency;
 use jiff::{SignedDuration, Zoned};
 
 use super::{
     calculation::{Calculation, Calculator, Rule},
-    definition::Strategy,
+    definition::{Packages, Strategy},
     totals::Totals,
     variables::{Scope, Variables},
 };
@@ -26,9 +24,7 @@ pub struct PriceList {
     /// How long a calculated price is binding.
     pub quote_expiry: SignedDuration,
     /// `None` if the list does not restrict packages.
-    pub(super) packages: Option<BTreeSet<String>>,
-    /// By type of package.
-    pub(super) volumes: BTreeMap<String, i64>,
+    pub(super) packages: Option<Packages>,
     pub(super) rules: Vec<Rule>,
     /// False only if no rule refers to a zone.
     pub references_zones: bool,
@@ -43,18 +39,19 @@ impl PriceList {
     pub fn allows_package(&self, package_type: &str) -> bool {
         self.packages
             .as_ref()
-            .is_none_or(|packages| packages.contains(package_type))
+            .is_none_or(|packages| packages.contains_key(package_type))
     }
 
     /// The types of packages that the list names.
     pub fn package_types(&self) -> impl Iterator<Item = &str> {
-        self.packages.iter().flatten().map(String::as_str)
+        let types = self.packages.iter().flat_map(Packages::keys);
+        types.map(|kind| kind.get_ref().as_str())
     }
 
     /// Calculates the price of a delivery. `now` is in the store's time zone; conditions see the
     /// store's display name as the variable `store`.
     pub fn calculate(&self, plan: &DeliveryPlan, store: &str, now: &Zoned) -> Calculation {
-        let totals = Totals::of(plan, &self.volumes);
+        let totals = Totals::of(plan, self.packages.as_ref());
         let variables = Variables::new(plan, &totals, store, now);
         let scopes = [None, Some(TaskKind::Pickup), Some(TaskKind::Dropoff)].map(|task| Scope {
             variables: &variables,

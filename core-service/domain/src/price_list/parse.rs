@@ -1,21 +1,16 @@
 //! Parses a definition into a price list, or into all its mistakes.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use cel::Env;
 use iso_currency::Currency;
 use jiff::SignedDuration;
-use toml::{Spanned, de::DeValue};
 
 use super::{
     calculation::Rule,
-    charge::Charge,
-    check::RuleReader,
+    check::ConditionReader,
     condition::Condition,
-    definition::{Strategy, Target},
+    definition::{Definition, RuleDefinition, Strategy},
     functions,
     list::PriceList,
     sample_inputs::{SampleInput, sample_inputs},
@@ -23,7 +18,7 @@ use super::{
     warnings,
 };
 use crate::{
-    definition::{Fields, Mistake, read_toml},
+    definition::{Mistake, Mistakes, read_toml},
     money::TaxRate,
     task::TaskKind,
     zone::Zones,
@@ -67,11 +62,7 @@ impl PriceList {
         }
         let parsed = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-            let parsing = thread.spawn_scoped(scope, || {
-                read_toml(text, MAX_MISTAKES, |fields| {
-                    read_list(fields, store_currency, zones)
-                })
-            });
+            let parsing = thread.spawn_scoped(scope, || read_list(text, store_currency, zones));
             parsing.map(|parsing| {
                 parsing
                     .join()
@@ -86,200 +77,151 @@ impl PriceList {
 }
 
 fn read_list(
-    mut fields: Fields<'_, '_>,
+    text: &str,
     store_currency: Option<Currency>,
     zones: &Zones,
-) -> Option<PriceList> {
-    let currency = currency(&mut fields, store_currency);
-    let tax = fields.require_value("tax");
-    let tax_rate = tax.and_then(|tax| read_tax_rate(fields.fields(tax, "tax")?));
-    // An unknown strategy must cause no further mistakes: `sum` accepts every charge.
-    let strategy = fields.require("strategy").unwrap_or(Strategy::Sum);
-    let quote_expiry = quote_expiry(&mut fields);
-    let (packages, volumes) = packages(&mut fields).unzip();
-    let volumes = volumes.unwrap_or_default();
+) -> Result<PriceList, Vec<Mistake>> {
+    let definition: Definition = read_toml(text, MAX_MISTAKES)?;
+    let (strategy, packages) = (definition.strategy, definition.packages);
+    let mut mistakes = Mistakes::new(text, MAX_MISTAKES);
+    let currency = mistakes.read(&definition.currency, |code| currency(code, store_currency));
+    let tax_rate = mistakes.read(&definition.tax.rate, |rate| tax_rate(*rate));
+    let quote_expiry = definition
+        .quote_expiry
+        .and_then(|text| mistakes.read(&text, |text| quote_expiry(text)))
+        .unwrap_or(DEFAULT_QUOTE_EXPIRY);
+    for (kind, package) in packages.iter().flatten() {
+        mistakes.read(kind, |kind| check_name("package", kind));
+        if !package
+            .volume
+            .is_none_or(|volume| (0..=MAX_VOLUME).contains(&volume))
+        {
+            let message = format!("a volume must be from 0 to {MAX_VOLUME}");
+            mistakes.add(kind.span(), message);
+        }
+    }
 
     // Macros are disabled, so that conditions cannot loop.
     let env = Arc::new(Env::default().with_stdlib());
     let functions = functions::context(&env, zones);
     let rules = {
-        let samples = sample_inputs(packages.as_ref(), &volumes);
+        let samples = sample_inputs(packages.as_ref());
         let variables = samples.each_ref().map(SampleInput::variables);
         // Task rules have all variables of delivery rules too.
         let task = Some(TaskKind::Dropoff);
         let scopes = variables
             .each_ref()
             .map(|variables| Scope { variables, task });
-        let reader = RuleReader {
+        let reader = ConditionReader {
             env: &env,
             zones,
-            strategy,
-            is_package: &|kind| packages.as_ref().is_some_and(|types| types.contains(kind)),
+            packages: packages.as_ref(),
             sample_contexts: &scopes.each_ref().map(|scope| scope.context(&functions)),
         };
-        reader.rules(&mut fields)
+        rules(&mut mistakes, definition.rule, strategy, &reader)
     };
-    fields.reject_unknown_fields("currency, tax, strategy, quote_expiry, packages, rule");
-    if rules.is_empty() && fields.mistake_count() == 0 {
-        fields.mistake(0..0, "a price list needs at least one [[rule]]");
+    mistakes.into_result(
+        currency
+            .zip(tax_rate)
+            .map(|(currency, tax_rate)| PriceList {
+                currency,
+                tax_rate,
+                strategy,
+                quote_expiry,
+                warnings: warnings::of_rules(&rules, strategy),
+                packages,
+                rules,
+                references_zones: text.contains("in_zone"),
+                functions,
+            }),
+    )
+}
+
+fn currency(code: &str, store_currency: Option<Currency>) -> Result<Currency, String> {
+    let currency = Currency::from_code(code)
+        .ok_or_else(|| format!("{code:?} is not an ISO 4217 code such as \"EUR\""))?;
+    match store_currency {
+        Some(store) if store != currency => Err(format!(
+            "the store's currency is {0}, not {code}: write the list in {0}, or change the store's \
+             currency first",
+            store.code(),
+        )),
+        _ => Ok(currency),
     }
-    Some(PriceList {
-        currency: currency?,
-        tax_rate: tax_rate?,
-        strategy,
-        quote_expiry,
-        warnings: warnings::of_rules(&rules, strategy),
-        packages,
-        volumes,
-        rules,
-        references_zones: fields.text.contains("in_zone"),
-        functions,
+}
+
+fn tax_rate(rate: i64) -> Result<TaxRate, String> {
+    TaxRate::from_basis_points(rate).ok_or_else(|| {
+        format!("{rate} is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)")
     })
 }
 
-fn currency(fields: &mut Fields<'_, '_>, store_currency: Option<Currency>) -> Option<Currency> {
-    let code: Spanned<String> = fields.require("currency")?;
-    let Some(currency) = Currency::from_code(code.get_ref()) else {
-        let message = format!(
-            "\"{}\" is not an ISO 4217 code such as \"EUR\"",
-            code.get_ref()
-        );
-        return fields.reject(code.span(), message);
-    };
-    if let Some(store_currency) = store_currency
-        && store_currency != currency
-    {
-        let (list, store) = (currency.code(), store_currency.code());
-        let message = format!(
-            "the store's currency is {store}, not {list}: write the list in {store}, or change \
-             the store's currency first"
-        );
-        fields.mistake(code.span(), message);
-    }
-    Some(currency)
-}
-
-/// The name of the tax is required, and not used.
-fn read_tax_rate(mut fields: Fields<'_, '_>) -> Option<TaxRate> {
-    let _: Option<String> = fields.require("name");
-    let rate = fields.require("rate").and_then(|rate: Spanned<i64>| {
-        TaxRate::from_basis_points(*rate.get_ref()).or_else(|| {
-            let message = format!(
-                "{} is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
-                rate.get_ref()
-            );
-            fields.reject(rate.span(), message)
-        })
-    });
-    fields.reject_unknown_fields("name, rate");
-    rate
-}
-
-fn quote_expiry(fields: &mut Fields<'_, '_>) -> SignedDuration {
-    let Some(text) = fields.optional::<Spanned<String>>("quote_expiry") else {
-        return DEFAULT_QUOTE_EXPIRY;
-    };
-    let quote_expiry: Option<SignedDuration> = text.get_ref().parse().ok();
+fn quote_expiry(text: &str) -> Result<SignedDuration, String> {
+    let quote_expiry: Option<SignedDuration> = text.parse().ok();
     quote_expiry
         .filter(|quote_expiry| quote_expiry.is_positive() && *quote_expiry <= MAX_QUOTE_EXPIRY)
-        .unwrap_or_else(|| {
-            let message = format!(
-                "\"{}\" is not a duration in hours, minutes and seconds such as \"15 minutes\", at most \"168 hours\" (7 days)",
-                text.get_ref()
-            );
-            fields.mistake(text.span(), message);
-            DEFAULT_QUOTE_EXPIRY
+        .ok_or_else(|| {
+            format!(
+                "{text:?} is not a duration in hours, minutes and seconds such as \"15 minutes\", \
+                 at most \"168 hours\" (7 days)"
+            )
         })
 }
 
-/// The types of packages, and the volumes of those types that have one.
-fn packages(fields: &mut Fields<'_, '_>) -> Option<(BTreeSet<String>, BTreeMap<String, i64>)> {
-    let value = fields.table.remove("packages")?;
-    let mut table = fields.fields(value, "packages")?;
-    let (mut types, mut volumes) = (BTreeSet::new(), BTreeMap::new());
-    for (kind, package) in std::mem::take(&mut table.table) {
-        let kind = kind.into_inner().into_owned();
-        if !is_valid_name(&kind) {
-            let message = format!("a package needs a name of 1 to {MAX_NAME_LENGTH} characters");
-            table.mistake(0..0, message);
-        }
-        if let Some(mut package) = table.fields(package, &kind) {
-            if let Some(volume) = package.optional::<Spanned<i64>>("volume") {
-                if !(0..=MAX_VOLUME).contains(volume.get_ref()) {
-                    let message = format!("a volume must be from 0 to {MAX_VOLUME}");
-                    package.mistake(volume.span(), message);
-                }
-                volumes.insert(kind.clone(), volume.into_inner());
+fn rules(
+    mistakes: &mut Mistakes<'_>,
+    definitions: Vec<RuleDefinition>,
+    strategy: Strategy,
+    reader: &ConditionReader<'_>,
+) -> Vec<Rule> {
+    if definitions.is_empty() {
+        mistakes.add(0..0, "a price list needs at least one [[rule]]");
+    }
+    if let Some(rule) = definitions.get(MAX_RULES) {
+        let message = format!(
+            "a price list has at most {MAX_RULES} rules, this one {}",
+            definitions.len()
+        );
+        mistakes.add(rule.name.span(), message);
+        return Vec::new();
+    }
+    let rules = definitions.into_iter();
+    rules
+        .filter_map(|definition| rule(mistakes, definition, strategy, reader))
+        .collect()
+}
+
+/// `None` if the condition has mistakes.
+fn rule(
+    mistakes: &mut Mistakes<'_>,
+    definition: RuleDefinition,
+    strategy: Strategy,
+    reader: &ConditionReader<'_>,
+) -> Option<Rule> {
+    let RuleDefinition {
+        name,
+        when,
+        target,
+        price,
+    } = definition;
+    mistakes.read(&name, |name| check_name("rule", name));
+    for message in price.get_ref().mistakes(strategy, reader.packages) {
+        mistakes.add(price.span(), message);
+    }
+    let condition = Condition::parse(when.get_ref(), target, reader)
+        .map_err(|found| {
+            for mistake in found {
+                mistakes.add_in_string(&when, mistake);
             }
-            package.reject_unknown_fields("volume");
-        }
-        types.insert(kind);
-    }
-    Some((types, volumes))
-}
-
-impl RuleReader<'_> {
-    fn rules(&self, fields: &mut Fields<'_, '_>) -> Vec<Rule> {
-        let Some(value) = fields.table.remove("rule") else {
-            return Vec::new();
-        };
-        let span = value.span();
-        let DeValue::Array(rules) = value.into_inner() else {
-            fields.mistake(span, "write each rule as [[rule]]");
-            return Vec::new();
-        };
-        if let Some(rule) = rules.get(MAX_RULES) {
-            let message = format!(
-                "a price list has at most {MAX_RULES} rules, this one {}",
-                rules.len()
-            );
-            fields.mistake(rule.span(), message);
-            return Vec::new();
-        }
-        rules
-            .into_iter()
-            .filter_map(|rule| self.rule(fields.fields(rule, "rule")?))
-            .collect()
-    }
-
-    fn rule(&self, mut fields: Fields<'_, '_>) -> Option<Rule> {
-        let name: Option<Spanned<String>> = fields.require("name");
-        if let Some(name) = name.as_ref().filter(|name| !is_valid_name(name.get_ref())) {
-            let message = format!("a rule needs a name of 1 to {MAX_NAME_LENGTH} characters");
-            fields.mistake(name.span(), message);
-        }
-        let when: Option<Spanned<String>> = fields.require("when");
-        let target = fields.optional("for").unwrap_or_default();
-        let charge = Charge::read(&mut fields, self.strategy, self.is_package);
-        let condition = when
-            .as_ref()
-            .and_then(|when| self.condition(&mut fields, when, target));
-        fields.reject_unknown_fields("name, when, for, price");
-        Some(Rule {
-            name: name?.into_inner(),
-            condition: condition?,
-            condition_text: condition_text(when?.get_ref()),
-            target,
-            charge: charge?,
         })
-    }
-
-    fn condition(
-        &self,
-        fields: &mut Fields<'_, '_>,
-        when: &Spanned<String>,
-        target: Target,
-    ) -> Option<Condition> {
-        let mistakes = match Condition::parse(when.get_ref(), target, self) {
-            Ok(condition) => return Some(condition),
-            Err(mistakes) => mistakes,
-        };
-        for mistake in mistakes {
-            let span = fields.span_in_string(when.span(), when.get_ref(), mistake.offset);
-            fields.mistake(span, mistake.message);
-        }
-        None
-    }
+        .ok()?;
+    Some(Rule {
+        name: name.into_inner(),
+        condition,
+        condition_text: condition_text(when.get_ref()),
+        target,
+        charge: price.into_inner(),
+    })
 }
 
 /// A condition on one line, truncated.
@@ -291,6 +233,9 @@ fn condition_text(text: &str) -> String {
     }
 }
 
-fn is_valid_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH
+fn check_name(kind: &str, name: &str) -> Result<(), String> {
+    let is_valid = !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH;
+    is_valid
+        .then_some(())
+        .ok_or_else(|| format!("a {kind} needs a name of 1 to {MAX_NAME_LENGTH} characters"))
 }

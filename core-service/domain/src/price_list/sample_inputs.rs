@@ -1,11 +1,11 @@
 //! Sample deliveries, with which the conditions of a price list are evaluated to check them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use uuid::Uuid;
 
-use super::{totals::Totals, variables::Variables};
+use super::{definition::Packages, totals::Totals, variables::Variables};
 use crate::{
     address::{Address, LatLng},
     delivery::{DeliveryPlan, DistanceSource, Route},
@@ -20,27 +20,22 @@ pub(super) struct SampleInput {
 }
 
 /// A delivery with every optional value that conditions can read, and one with none.
-pub(super) fn sample_inputs(
-    packages: Option<&BTreeSet<String>>,
-    volumes: &BTreeMap<String, i64>,
-) -> [SampleInput; 2] {
-    let packages = packages.into_iter().flatten().map(|kind| Package {
-        kind: kind.clone(),
+pub(super) fn sample_inputs(types: Option<&Packages>) -> [SampleInput; 2] {
+    let packages = types.into_iter().flat_map(Packages::keys);
+    let packages = packages.map(|kind| Package {
+        kind: kind.get_ref().clone(),
         quantity: 1,
     });
     let plan_of_all = plan(Some(1), packages.collect(), Some("placeholder"));
-    let mut full = SampleInput::new(plan_of_all, volumes);
+    let mut full = SampleInput::new(plan_of_all, types);
     full.totals.volume = Some(1);
-    [
-        full,
-        SampleInput::new(plan(None, Vec::new(), None), volumes),
-    ]
+    [full, SampleInput::new(plan(None, Vec::new(), None), types)]
 }
 
 impl SampleInput {
-    fn new(plan: DeliveryPlan, volumes: &BTreeMap<String, i64>) -> Self {
+    fn new(plan: DeliveryPlan, types: Option<&Packages>) -> Self {
         Self {
-            totals: Totals::of(&plan, volumes),
+            totals: Totals::of(&plan, types),
             plan,
             now: Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::definition::Measure;
+use super::definition::{Measure, Packages};
 use crate::delivery::DeliveryPlan;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,14 +20,15 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Sums saturate at the largest number, so that charges on them fail with an overflow.
-    pub(super) fn of(plan: &DeliveryPlan, volumes: &BTreeMap<String, i64>) -> Self {
+    pub(super) fn of(plan: &DeliveryPlan, types: Option<&Packages>) -> Self {
         let tasks = [&plan.pickup, &plan.dropoff];
         let mut packages = BTreeMap::new();
         for package in tasks.iter().flat_map(|task| &task.packages) {
             *packages.entry(package.kind.clone()).or_insert(0_i64) += i64::from(package.quantity);
         }
         let volume = packages.iter().try_fold(0_i64, |sum, (kind, count)| {
-            Some(sum.saturating_add(volumes.get(kind)?.saturating_mul(*count)))
+            let volume = types?.get(kind.as_str())?.volume?;
+            Some(sum.saturating_add(volume.saturating_mul(*count)))
         });
         Self {
             meters: plan.route.distance_meters.into(),

@@ -44,7 +44,7 @@ pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
             ));
             continue;
         }
-        let has_no_subtotal = matches!(rule.charge, Charge::Percent(_))
+        let has_no_subtotal = matches!(rule.charge, Charge::Percent { .. })
             && earlier.is_empty()
             && always_matching.is_none()
             && only_bands;
@@ -54,7 +54,7 @@ pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
             ));
         }
         if is_true(rule.condition.expression()) {
-            if !matches!(rule.charge, Charge::Percent(_)) {
+            if !matches!(rule.charge, Charge::Percent { .. }) {
                 always_matching = always_matching.or(Some(rule));
             }
             continue;
@@ -72,7 +72,7 @@ pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
             ));
             continue;
         }
-        if matches!(rule.charge, Charge::Percent(_)) {
+        if matches!(rule.charge, Charge::Percent { .. }) {
             continue;
         }
         let current = BandRule {

@@ -15,6 +15,7 @@ pub mod window;
 use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, Time};
+use serde::Deserialize;
 
 pub use calendar_duration::CalendarDuration;
 pub use opening_hours_specification::OpeningHoursSpecification;
@@ -46,7 +47,8 @@ pub struct TimeSlot {
 }
 
 /// Which times of a task a store accepts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum SlotPolicy {
     /// Any window, and any `before` without a window.
     #[default]

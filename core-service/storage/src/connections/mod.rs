@@ -1,53 +1,71 @@
-//! The connections to a database, with a queue in front of them: operations wait for a permit,
-//! first come, first served, at most 5 s, and take an idle connection or open one.
+//! The pool of connections to a database: operations wait for one, first come, first served, at most 5 s.
 //!
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
 //! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
-mod checkout;
-mod pool;
-mod refusals;
+mod manager;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use process::metrics::{Registry, Sample, Sampled};
+use deadpool::managed::{Object, Pool, PoolError, QueueMode};
+use process::{
+    metrics::{Registry, Sample, Sampled},
+    traces::TraceSpan,
+};
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
-    prelude::async_trait, sqlx,
+    prelude::async_trait,
 };
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use super::{
-    connect::{ACQUIRE_TIMEOUT, Target, is_refusal, is_starting},
+    connect::{ACQUIRE_TIMEOUT, Target},
     error::{is_serialization_failure, with_retries},
     metrics::{Metrics, POOL},
-    session::{Session, connect_error},
+    session::{CLOSED, Connection, Session},
 };
-use checkout::Checkout;
-use pool::Pool;
+use manager::{Manager, TEST_TIMEOUT, is_temporary};
 
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest pause between two attempts to connect to a server that is starting.
-const MAX_RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// Connections that were idle for longer are closed.
+const MAX_IDLE: Duration = Duration::from_mins(10);
+
+/// The pause between two looks for connections that can be closed, while the pool is closed.
+const CLOSING_PAUSE: Duration = Duration::from_millis(10);
 
 /// Clones share the connections.
 #[derive(Clone, Debug)]
-pub struct Connections(Arc<Pool>);
+pub struct Connections(Pool<Manager>);
 
 impl Connections {
     /// Opens no connection yet.
     pub(super) fn new(target: Target, max: u32) -> Self {
-        Self(Arc::new(Pool::new(target, max)))
+        let pool = Pool::builder(Manager::new(target))
+            .max_size(usize::try_from(max).unwrap_or(usize::MAX))
+            // Those that are not needed become idle.
+            .queue_mode(QueueMode::Lifo)
+            .build()
+            .expect("a pool without timeouts needs no runtime");
+        let weak = pool.weak();
+        tokio::spawn(async move {
+            let mut interval = interval(MAX_IDLE / 10);
+            loop {
+                interval.tick().await;
+                let Some(pool) = weak.upgrade() else { return };
+                pool.retain(|pooled, _| pooled.used_at.elapsed() < MAX_IDLE);
+            }
+        });
+        Self(pool)
     }
 
     /// Begins a transaction. A session that is dropped closes its connection, which rolls back.
     pub(super) async fn begin(&self) -> Result<(Session, Checkout), DbErr> {
         let mut checkout = self.acquire().await?;
-        let session = Session::new(checkout.take()?);
+        let session = Session::new(checkout.0.connection.take().ok_or(CLOSED)?);
         session.begin().await?;
         Ok((session, checkout))
     }
@@ -55,88 +73,84 @@ impl Connections {
     /// Waits for the operations in progress, up to the timeout of a read, and closes the
     /// connections. All later operations fail.
     pub(super) async fn close(self) {
-        self.0.close(READ_TIMEOUT).await;
+        let ended = async {
+            while self.0.status().size > 0 {
+                for pooled in self.0.retain(|_, _| false).removed {
+                    if let Some(connection) = pooled.connection {
+                        // Fails for a connection that is lost.
+                        let _ = timeout(TEST_TIMEOUT, connection.close()).await;
+                    }
+                }
+                sleep(CLOSING_PAUSE).await;
+            }
+        };
+        let _ = timeout(READ_TIMEOUT, ended).await;
+        self.0.close();
+    }
+
+    fn target(&self) -> &Target {
+        &self.0.manager().target
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.0.target.metrics
+        &self.target().metrics
     }
 
     pub(super) fn register_metrics(&self, registry: &mut Registry) {
-        self.0.target.metrics.register(registry);
-        let (name, max) = (self.0.target.metrics.pool, self.0.max);
-        let pool = Arc::clone(&self.0);
+        self.metrics().register(registry);
+        let name = self.metrics().pool;
+        let pool = self.0.clone();
         registry.register(
             "db_client_connection_count",
             "Open database connections by state",
-            Sampled::new(move || pool.count()),
+            Sampled::new(move || {
+                let status = pool.status();
+                let used = status.size - status.available;
+                [("used", used), ("idle", status.available)]
+                    .map(|(state, count)| {
+                        let labels = [(POOL, name), ("db_client_connection_state", state)];
+                        Sample::count(&labels, count)
+                    })
+                    .into()
+            }),
         );
+        let pool = self.0.clone();
         registry.register(
             "db_client_connection_max",
             "Limit of open database connections",
-            Sampled::new(move || vec![Sample::count(&[(POOL, name)], max)]),
+            Sampled::new(move || vec![Sample::count(&[(POOL, name)], pool.status().max_size)]),
         );
-        let pool = Arc::clone(&self.0);
+        let pool = self.0.clone();
         registry.register(
             "db_client_connection_pending_requests",
             "Operations that wait for a database connection",
-            Sampled::new(move || vec![Sample::count(&[(POOL, name)], pool.pending())]),
+            Sampled::new(move || vec![Sample::count(&[(POOL, name)], pool.status().waiting)]),
         );
     }
 
+    /// Waits for a connection, also while the server refuses one or starts.
     async fn acquire(&self) -> Result<Checkout, DbErr> {
-        let pool = &self.0;
         let asked_at = Instant::now();
-        let deadline = asked_at + ACQUIRE_TIMEOUT;
         let mut failure = None;
-        let checkout = timeout_at(deadline, self.check_out(&mut failure)).await;
-        let metrics = &pool.target.metrics;
+        let acquired = async {
+            loop {
+                match self.0.get().await {
+                    Ok(pooled) => return Ok(Checkout(pooled)),
+                    Err(PoolError::Backend(error)) if is_temporary(&error) => {
+                        failure = Some(error);
+                    }
+                    Err(PoolError::Backend(error)) => return Err(error),
+                    Err(_) => return Err(CLOSED),
+                }
+            }
+        };
+        let acquired = timeout_at(asked_at + ACQUIRE_TIMEOUT, acquired).await;
+        let metrics = self.metrics();
         metrics.waited(asked_at.elapsed());
-        checkout.unwrap_or_else(|_| {
+        acquired.unwrap_or_else(|_| {
             metrics.timeouts.inc(metrics.pool);
-            let reason = failure.or_else(|| pool.refusals.reason());
-            Err(reason.map_or(
-                DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
-                connect_error,
-            ))
+            Err(failure.unwrap_or(DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)))
         })
-    }
-
-    /// Waits until there is a connection. Stores the error in `starting` while the server starts or
-    /// does not listen.
-    async fn check_out(&self, starting: &mut Option<Arc<sqlx::Error>>) -> Result<Checkout, DbErr> {
-        let pool = &self.0;
-        let mut pause = Duration::from_millis(10);
-        loop {
-            let permit = pool.permit().await?;
-            if let Some(connection) = pool.take_idle().await {
-                return Ok(Checkout::new(connection, pool, permit));
-            }
-            if !pool.refusals.may_connect() {
-                pool.refusals.withhold(permit);
-                continue;
-            }
-            match pool.target.connect().await {
-                Ok(connection) => {
-                    pool.refusals.opened();
-                    return Ok(Checkout::new(connection, pool, permit));
-                }
-                Err(error) if is_refusal(&error) => {
-                    pool.target.metrics.refused.inc();
-                    pool.refusals.refused(error);
-                    pool.refusals.withhold(permit);
-                }
-                Err(error) if is_starting(&error) => {
-                    *starting = Some(Arc::new(error));
-                    sleep(pause).await;
-                    pause = (pause * 2).min(MAX_RECONNECT_PAUSE);
-                }
-                Err(error) => {
-                    pool.refusals.failed();
-                    return Err(connect_error(error));
-                }
-            }
-        }
     }
 
     /// Runs a read. Repeats it after serialization failures, until the timeout: at the isolation
@@ -150,12 +164,53 @@ impl Connections {
     }
 }
 
+/// A connection in use. If it is dropped, as after an error or when a caller is cancelled, the connection is
+/// tested before it is used again, or closed if a transaction had it.
+pub(super) struct Checkout(Object<Manager>);
+
+impl Checkout {
+    /// Commits the transaction of a session, or rolls it back. The error is that of the commit: what
+    /// is not rolled back is lost with its connection.
+    pub(super) async fn end(mut self, session: Session, commits: bool) -> Result<(), DbErr> {
+        let ended = if commits {
+            let started = Instant::now();
+            let committed = session.commit().await;
+            let trace = TraceSpan::current();
+            let metrics = &self.0.metrics;
+            metrics.committed(started.elapsed(), committed.is_err(), trace.as_ref());
+            committed
+        } else {
+            session.roll_back().await
+        };
+        // After another error, the transaction may still be open.
+        if ended.as_ref().err().is_none_or(is_serialization_failure) {
+            self.0.connection = session.into_connection();
+        } else {
+            // Before the pool may open another connection: no more are open than it may have.
+            drop(session);
+        }
+        let ended = self.finish(ended);
+        if commits { ended } else { Ok(()) }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, DbErr> {
+        self.0.connection.as_mut().ok_or(CLOSED)
+    }
+
+    /// Notes that the connection needs no test if its operation has succeeded.
+    fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
+        self.0.is_clean = result.is_ok();
+        self.0.used_at = Instant::now();
+        result
+    }
+}
+
 /// Runs one statement on a connection, in a transaction of its own where sessions keep no prepared
 /// statements.
 macro_rules! run {
     ($connections:expr, $execute:ident, $statement:expr) => {
         async {
-            if !$connections.0.target.keeps_statements {
+            if !$connections.target().keeps_statements {
                 let (session, checkout) = $connections.begin().await?;
                 let result = session.$execute($statement).await;
                 checkout.end(session, result.is_ok()).await?;
@@ -173,7 +228,7 @@ macro_rules! run {
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {
-        self.0.target.backend()
+        self.target().backend()
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {

@@ -22,8 +22,8 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     Error, WriteError,
     connect::Target,
-    generation::{Checkpoint, Generation, run_checkpoint},
     metrics::Metrics,
+    rows,
     session::Session,
     work::Work,
 };
@@ -52,11 +52,7 @@ pub(super) struct GroupCommit {
 
 impl GroupCommit {
     /// Starts the writer on `session`. After a failure it opens another one.
-    pub(super) fn start(
-        target: Target,
-        (session, generation): (Session, Option<Generation>),
-        write_timeout: Duration,
-    ) -> Self {
+    pub(super) fn start(target: Target, session: Session, write_timeout: Duration) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE_CAPACITY);
         let commit_timer = CommitTimer::default();
         let failures = Arc::new(AtomicU64::new(0));
@@ -64,7 +60,6 @@ impl GroupCommit {
             Writer {
                 target,
                 session: Some(session),
-                generation,
                 writes_in_log: 0,
                 commit_timer: commit_timer.clone(),
                 failures: Arc::clone(&failures),
@@ -117,8 +112,6 @@ const COMMITS_WITH_SAVEPOINTS: u32 = 64;
 struct Writer {
     target: Target,
     session: Option<Session>,
-    /// Detects copies without the log. `None` for a database in memory.
-    generation: Option<Generation>,
     /// Since the last checkpoint.
     writes_in_log: usize,
     commit_timer: CommitTimer,
@@ -161,9 +154,6 @@ impl Writer {
         let Some(session) = self.session else {
             return Ok(());
         };
-        if self.generation.is_some() {
-            Generation::end(&session).await?;
-        }
         session.close().await.map_err(Error::from)
     }
 
@@ -184,10 +174,7 @@ impl Writer {
 
     async fn run_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         let session = self.take_session().await?;
-        let result = match &self.generation {
-            Some(generation) => generation.checkpoint(&session, checkpoint).await,
-            None => run_checkpoint(&session, checkpoint).await,
-        };
+        let result = run_checkpoint(&session, checkpoint).await;
         let is_usable = matches!(result, Ok(()) | Err(Error::LogNotTruncated));
         self.keep(session, is_usable).await;
         result
@@ -253,6 +240,29 @@ impl Writer {
     }
 }
 
+/// What a checkpoint leaves in the log's file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checkpoint {
+    /// The log's frames, which later commits overwrite.
+    Passive,
+    /// Nothing.
+    Truncate,
+}
+
+/// Moves the log's commits into the main file. Fails with [`Error::LogNotTruncated`] while a connection
+/// reads what the log contains.
+async fn run_checkpoint(session: &Session, checkpoint: Checkpoint) -> Result<(), Error> {
+    let statement = match checkpoint {
+        Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
+        Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
+    };
+    let is_busy = rows::value::<i32>(session, statement).await? != 0;
+    if is_busy && checkpoint == Checkpoint::Truncate {
+        return Err(Error::LogNotTruncated);
+    }
+    Ok(())
+}
+
 /// Whether each job of a transaction has a savepoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Savepoints {
@@ -274,7 +284,7 @@ async fn transact(
     metrics: &Metrics,
 ) -> Result<Committed, Error> {
     session.begin().await?;
-    let mut writes = 0;
+    let mut writes = 0_u32;
     for job in jobs.iter_mut().filter(|job| job.is_awaited()) {
         writes += 1;
         if savepoints == Savepoints::Yes {
@@ -297,6 +307,6 @@ async fn transact(
     let traces = jobs.iter().filter_map(|job| job.trace());
     metrics.committed(started.elapsed(), committed.is_err(), traces);
     committed?;
-    metrics.group_commits.observe(writes);
+    metrics.group_commits.observe(writes.into());
     Ok(Committed::Yes)
 }

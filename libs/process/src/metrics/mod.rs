@@ -1,28 +1,66 @@
-//! The metrics of all programs. Recording a value takes atomic additions: no lock
-//! and, except for the first value of a series, no allocation. Label values are known beforehand.
+//! The metrics of all programs.
 
-mod counters;
-mod histogram;
-mod histogram_table;
 mod sampled;
 
-use std::{pin::Pin, sync::Arc};
+use std::{hash::Hash, pin::Pin, sync::Arc};
 
 use prometheus_client::encoding::text::encode;
 
 pub use prometheus_client::{
-    metrics::{counter::Counter, gauge::Gauge},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
     registry::{Registry, Unit},
 };
 
 use crate::{traces, version};
 
-pub use self::{
-    counters::Counters,
-    histogram::{Buckets, Histogram},
-    histogram_table::{HistogramTable, HistogramTables, Labels},
-    sampled::{Sample, Sampled},
-};
+pub use self::sampled::{Sample, Sampled};
+
+/// The labels of a series with their values.
+pub type Labels<const N: usize, V = &'static str> = [(&'static str, V); N];
+
+/// Histograms of durations in seconds by labels.
+pub type Durations<L> = Family<L, Histogram>;
+
+pub fn durations<L: Clone + Eq + Hash>() -> Durations<L> {
+    Durations::new_with_constructor(|| {
+        Histogram::new([
+            0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+        ])
+    })
+}
+
+/// A counter for each value of a label. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    label: &'static str,
+    pub family: Family<Labels<1>, Counter>,
+}
+
+impl Counters {
+    /// Values that are counted from 0: an alert on an increase needs the initial value.
+    pub fn new(label: &'static str, values: &[&'static str]) -> Self {
+        let family = Family::default();
+        let counters = Self { label, family };
+        for value in values {
+            counters.add(value, 0);
+        }
+        counters
+    }
+
+    pub fn inc(&self, value: &'static str) {
+        self.add(value, 1);
+    }
+
+    pub fn add(&self, value: &'static str, count: u64) {
+        let labels = [(self.label, value)];
+        self.family.get_or_create(&labels).inc_by(count);
+    }
+}
 
 type Refresh = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
@@ -79,8 +117,6 @@ impl Exposition {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test]
@@ -88,30 +124,22 @@ mod tests {
         let mut exposition = Exposition::new();
         let refreshed = Counter::<u64>::default();
         let counters = Counters::new("reason", &["gone", "failing"]);
-        let table = HistogramTable::new(
-            vec![vec![("route", "/a".to_owned())], Vec::new()],
-            ("status", &["200", "404"]),
-            Buckets::Seconds,
-        );
-        let sizes = Histogram::new(Buckets::Counts);
+        let durations = durations::<Labels<2>>();
         let registry = exposition.registry();
         registry.register("refreshes", "Refreshes", refreshed.clone());
-        registry.register("webhooks_disabled", "Disabled", counters.clone());
-        registry.register_with_unit("request", "Durations", Unit::Seconds, table.clone());
-        registry.register("writes", "Writes per commit", sizes.clone());
+        registry.register("webhooks_disabled", "Disabled", counters.family.clone());
+        registry.register_with_unit("request", "Durations", Unit::Seconds, durations.clone());
         exposition.refresh_with(move || {
             refreshed.inc();
             std::future::ready(())
         });
 
         counters.add("failing", 2);
-        counters.add("another", 1);
-        table.observe(0, 1, Duration::from_millis(1));
-        table.observe(0, 1, Duration::from_micros(1001));
-        table.observe(1, 0, Duration::from_secs(31));
-        table.observe(2, 0, Duration::ZERO);
-        table.observe(0, 2, Duration::ZERO);
-        sizes.observe(3);
+        let found = [("route", "/a"), ("status", "200")];
+        let not_found = [("route", "/a"), ("status", "404")];
+        durations.get_or_create(&not_found).observe(0.001);
+        durations.get_or_create(&not_found).observe(0.0015);
+        durations.get_or_create(&found).observe(31.0);
         let text = exposition.render().await;
 
         for line in [
@@ -125,14 +153,11 @@ mod tests {
             "webhooks_disabled_total{reason=\"gone\"} 0",
             "# UNIT request_seconds seconds",
             "request_seconds_count{route=\"/a\",status=\"404\"} 2",
-            "request_seconds_sum{route=\"/a\",status=\"404\"} 0.002001",
+            "request_seconds_sum{route=\"/a\",status=\"404\"} 0.0025",
             "request_seconds_bucket{le=\"0.001\",route=\"/a\",status=\"404\"} 1",
             "request_seconds_bucket{le=\"0.0025\",route=\"/a\",status=\"404\"} 2",
-            "request_seconds_bucket{le=\"30.0\",status=\"200\"} 0",
-            "request_seconds_bucket{le=\"+Inf\",status=\"200\"} 1",
-            "writes_bucket{le=\"2.0\"} 0",
-            "writes_bucket{le=\"4.0\"} 1",
-            "writes_sum 3.0",
+            "request_seconds_bucket{le=\"30.0\",route=\"/a\",status=\"200\"} 0",
+            "request_seconds_bucket{le=\"+Inf\",route=\"/a\",status=\"200\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

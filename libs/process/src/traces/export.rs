@@ -60,7 +60,7 @@ pub fn register_metrics(registry: &mut Registry) {
     registry.register(
         "delivery_trace_spans_lost",
         "Spans that the collector did not get",
-        LOST.clone(),
+        LOST.family.clone(),
     );
 }
 

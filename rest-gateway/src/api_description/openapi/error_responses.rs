@@ -8,8 +8,10 @@ use super::{references::named, responses::header_references};
 use crate::{
     api_description::parse_json,
     error::{Details, Error},
-    error_codes::{self as codes, ErrorCode},
-    problem::Problem,
+    representation::{
+        error_codes::{self as codes, ErrorCode},
+        problem::Problem,
+    },
 };
 
 /// A reference to the response with one of these codes, which is added to the components.

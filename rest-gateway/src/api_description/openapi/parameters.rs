@@ -7,9 +7,11 @@ use crate::{
         classes::{self, TypeName},
         operations::{self, Operation, Parameter},
     },
-    error_codes,
+    representation::{
+        error_codes,
+        violation_codes::{VIOLATIONS, WARNINGS, codes},
+    },
     resources::docs_page::FILES,
-    violation_codes::{VIOLATIONS, WARNINGS, codes},
 };
 
 /// The parameters of an operation.

@@ -4,7 +4,7 @@ mod details;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::violation_codes::{VIOLATIONS, WARNINGS, codes};
+use crate::representation::violation_codes::{VIOLATIONS, WARNINGS, codes};
 
 const PUBLIC_URL: &str = "https://delivery.example";
 

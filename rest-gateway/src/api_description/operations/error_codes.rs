@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::operation::{Auth, Expects, Operation, Returns};
-use crate::error_codes::{self as codes, ErrorCode};
+use crate::representation::error_codes::{self as codes, ErrorCode};
 
 /// The error codes of an operation, by HTTP status.
 pub(in crate::api_description) fn error_codes_by_status(

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     api_description::{Class, parse_json},
-    error_codes::{self, ErrorCode},
+    representation::error_codes::{self, ErrorCode},
 };
 
 /// An operation of the API: a method on a path.

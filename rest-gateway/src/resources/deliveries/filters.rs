@@ -5,7 +5,7 @@ use proto::{ListDeliveriesRequest, task::Status};
 use url::form_urlencoded;
 
 use crate::{
-    collection::{ORDER, PAGE, read_page_size, read_parsed, read_single},
+    representation::collection::{ORDER, PAGE, read_page_size, read_parsed, read_single},
     request::Request,
 };
 

@@ -15,12 +15,14 @@ use serde::Serialize;
 
 use crate::{
     body_reader::ViolationCollector,
-    collection::{self, Pagination},
     core_pool::rpc,
     error::{Error, Violation},
     gateway::HandlerResult,
     idempotency,
-    json_ld::{self, Node, StoreTimeZone},
+    representation::{
+        collection::{self, Pagination},
+        json_ld::{self, Node, StoreTimeZone},
+    },
     request::Request,
     resources::{
         prices::{self, Price, TaxDisplay},

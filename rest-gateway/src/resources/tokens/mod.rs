@@ -25,7 +25,7 @@ use crate::{
     core_pool::rpc,
     error::Error,
     gateway::{self, HandlerResult},
-    media_type, problem,
+    representation::{media_type, problem},
     request::Request,
 };
 

@@ -15,12 +15,14 @@ use serde::Serialize;
 
 use crate::{
     body_reader::Object,
-    collection,
     core_pool::{CoreChannel, rpc},
     error::Error,
     gateway::HandlerResult,
     idempotency,
-    json_ld::{self, Node, StoreTimeZone},
+    representation::{
+        collection,
+        json_ld::{self, Node, StoreTimeZone},
+    },
     request::Request,
 };
 

@@ -13,12 +13,14 @@ use serde::Serialize;
 
 use crate::{
     body_reader::Object,
-    collection::{self, Pagination},
     core_pool::rpc,
     error::Error,
     gateway::HandlerResult,
     idempotency,
-    json_ld::{self, Node, StoreTimeZone},
+    representation::{
+        collection::{self, Pagination},
+        json_ld::{self, Node, StoreTimeZone},
+    },
     request::Request,
 };
 

@@ -7,7 +7,7 @@ use proto::{
 };
 use serde::Serialize;
 
-use crate::{core_pool::rpc, gateway::HandlerResult, json_ld, request::Request};
+use crate::{core_pool::rpc, gateway::HandlerResult, representation::json_ld, request::Request};
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "@type", rename_all = "camelCase")]

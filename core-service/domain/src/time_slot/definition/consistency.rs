@@ -5,44 +5,33 @@ use crate::time_slot::TimeSlot;
 /// The maximum number of slots that start within the interval, calculated from the regular week.
 const MAX_SLOTS: i64 = 1000;
 
-/// The key and the message of each inconsistency.
-pub(super) fn inconsistencies(time_slot: &TimeSlot) -> Vec<(&'static str, String)> {
-    [
-        ("working_days_only", check_working_days(time_slot)),
-        ("prior_notice", check_prior_notice(time_slot)),
-        ("interval", check_slot_count(time_slot)),
-    ]
-    .into_iter()
-    .filter_map(|(key, message)| Some((key, message?)))
-    .collect()
-}
-
-fn check_working_days(time_slot: &TimeSlot) -> Option<String> {
+pub(super) fn check_working_days(time_slot: &TimeSlot) -> Result<(), &'static str> {
     if !time_slot.working_days_only {
-        return None;
+        return Ok(());
     }
     if !time_slot.calendar.has_holidays() {
-        return Some(
+        return Err(
             "no public holidays are known for the store's country; list them under closed, \
-             and write weekdays in opening_hours"
-                .to_owned(),
+             and write weekdays in opening_hours",
         );
     }
-    time_slot
-        .regular_week()
-        .is_empty()
-        .then(|| "the store opens on weekends only".to_owned())
+    if time_slot.regular_week().is_empty() {
+        return Err("the store opens on weekends only");
+    }
+    Ok(())
 }
 
-fn check_prior_notice(time_slot: &TimeSlot) -> Option<String> {
+pub(super) fn check_prior_notice(time_slot: &TimeSlot) -> Result<(), String> {
     let interval = time_slot.interval;
-    let notice = time_slot.prior_notice?;
-    (notice.minutes() >= interval.minutes()).then(|| {
-        format!("{notice} is not shorter than the interval, {interval}: no slot could be booked")
-    })
+    match time_slot.prior_notice {
+        Some(notice) if notice.minutes() >= interval.minutes() => Err(format!(
+            "{notice} is not shorter than the interval, {interval}: no slot could be booked"
+        )),
+        _ => Ok(()),
+    }
 }
 
-fn check_slot_count(time_slot: &TimeSlot) -> Option<String> {
+pub(super) fn check_slot_count(time_slot: &TimeSlot) -> Result<(), String> {
     const WEEK: i64 = 7 * 24 * 60;
     let interval = time_slot.interval;
     let rows = time_slot.regular_week();
@@ -52,10 +41,11 @@ fn check_slot_count(time_slot: &TimeSlot) -> Option<String> {
         .saturating_mul(interval.minutes())
         .saturating_add(WEEK - 1)
         / WEEK;
-    (slots > MAX_SLOTS).then(|| {
-        format!(
+    if slots > MAX_SLOTS {
+        return Err(format!(
             "{slots} slots would start within {interval}, at most {MAX_SLOTS} are allowed: \
              shorten the interval or lengthen the slots"
-        )
-    })
+        ));
+    }
+    Ok(())
 }

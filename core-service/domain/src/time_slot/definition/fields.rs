@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, Time};
-use toml::de::DeValue;
 
-use crate::time_slot::{CalendarDuration, SlotPolicy};
+use crate::time_slot::CalendarDuration;
 
 const MAX_NAME: usize = 100;
+const MAX_CAPACITY: u32 = 1_000_000;
 const MAX_QUOTED: usize = 40;
 const MIN_INTERVAL: &str = "1 minute";
 const MAX_INTERVAL: &str = "3 months";
@@ -16,11 +16,8 @@ const MAX_SLOT_LENGTH: &str = "1 day";
 
 pub(super) fn name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    if name.is_empty() {
-        return Err("it is blank".to_owned());
-    }
-    if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
-        return Err(format!("write one line of at most {MAX_NAME} characters"));
+    if !(1..=MAX_NAME).contains(&name.chars().count()) || name.chars().any(char::is_control) {
+        return Err(format!("a name is one line of 1 to {MAX_NAME} characters"));
     }
     Ok(name.to_owned())
 }
@@ -63,23 +60,23 @@ pub(super) fn time_of_day(text: &str) -> Result<Time, String> {
         .ok_or_else(|| format!("{} is not a time of day: write \"11:00\"", quoted(text)))
 }
 
-/// The key `slots`.
-pub(super) fn slot_policy(text: &str) -> Result<SlotPolicy, String> {
-    match text {
-        "any" => Ok(SlotPolicy::Any),
-        "offered" => Ok(SlotPolicy::Offered),
-        "required" => Ok(SlotPolicy::Required),
-        other => Err(format!(
-            "{} is not a value: write \"any\", \"offered\" or \"required\"",
-            quoted(other)
-        )),
-    }
+pub(super) fn capacity(number: i64) -> Result<u32, String> {
+    u32::try_from(number)
+        .ok()
+        .filter(|capacity| (1..=MAX_CAPACITY).contains(capacity))
+        .ok_or_else(|| format!("write a whole number from 1 to {MAX_CAPACITY}"))
 }
 
-/// A date, or a first and a last date separated by `/`. Their order is not checked.
-pub(super) fn dates(text: &str) -> Option<RangeInclusive<Date>> {
+/// A date, or a first and a last date separated by `/`.
+pub(super) fn dates(text: &str) -> Result<RangeInclusive<Date>, &'static str> {
     let (first, last) = text.split_once('/').unwrap_or((text, text));
-    Some(date(first)?..=date(last)?)
+    match date(first).zip(date(last)) {
+        Some((first, last)) if first > last => Err("the last date is before the first"),
+        Some((first, last)) => Ok(first..=last),
+        None => Err(
+            "write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
+        ),
+    }
 }
 
 fn date(text: &str) -> Option<Date> {
@@ -91,21 +88,9 @@ fn date(text: &str) -> Option<Date> {
 }
 
 /// Quotes and truncates a text for a message.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {
         Some((end, _)) => format!("{:?}", format!("{}…", &text[..end])),
         None => format!("{text:?}"),
-    }
-}
-
-/// A value's TOML type, for a message.
-pub(super) fn type_name(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "text",
-        DeValue::Integer(_) | DeValue::Float(_) => "a number",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
     }
 }

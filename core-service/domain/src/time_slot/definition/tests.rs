@@ -84,37 +84,72 @@ fn mistakes(definition: &str, country: &str) -> Vec<String> {
 }
 
 #[test]
-fn all_mistakes_are_reported_at_once_with_their_positions() {
-    let definition = r#"nom = "Tour"
-opening_hours = ["Mo-Su 12h-14h", "Mo 12:00-14:00", 5, "Mo-Su \u0031x"]
+fn all_invalid_values_are_reported_at_once_with_their_positions() {
+    let definition = r#"name = " "
+opening_hours = ["Mo-Su 12h-14h", "Mo 12:00-14:00", "Mo-Su \u0031x"]
 interval = "2 jours"
-prior_notice = 3
+prior_notice = "3"
 same_day_cutoff = "11h"
-working_days_only = "no"
 slot_length = "1 minute"
-closed = ["2026-02-30", "2026-12-28/2026-12-24"]
+closed = ["2026-02-30", "2026-12-28/2026-12-24", 5]
 capacity = 0
-slots = "some"
 "#;
     assert_eq!(
         mistakes(definition, "FR"),
         [
-            "1:1: name is missing: add name = \"Tour\"",
-            "1:1: \"nom\" is not a known key: the keys are name, opening_hours, interval, prior_notice, same_day_cutoff, previous_day_cutoff, working_days_only, slot_length, closed, capacity, slots",
-            "2:25: opening_hours: not opening hours in OpenStreetMap's syntax, unexpected text from \"12h-14h\": write \"Mo-Fr 09:00-12:00\"",
-            "2:53: opening_hours: write text, \"Mo-Fr 09:00-12:00\"",
-            "2:56: opening_hours: not opening hours in OpenStreetMap's syntax, unexpected text from \"1x\": write \"Mo-Fr 09:00-12:00\"",
-            "3:12: interval: \"2 jours\" is not a duration: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
-            "4:16: prior_notice: write text in quotes, not a number",
-            "5:19: same_day_cutoff: \"11h\" is not a time of day: write \"11:00\"",
-            "6:21: working_days_only: write true or false",
-            "7:15: slot_length: 1 minute is too short: at least 5 minutes",
-            "8:11: closed: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
-            "8:25: closed: the last date is before the first",
-            "9:12: capacity: write a whole number from 1 to 1000000",
-            "10:9: slots: \"some\" is not a value: write \"any\", \"offered\" or \"required\"",
+            "1:8: a name is one line of 1 to 100 characters",
+            "2:25: not opening hours in OpenStreetMap's syntax, unexpected text from \"12h-14h\": write \"Mo-Fr 09:00-12:00\"",
+            "2:53: not opening hours in OpenStreetMap's syntax, unexpected text from \"1x\": write \"Mo-Fr 09:00-12:00\"",
+            "3:12: \"2 jours\" is not a duration: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
+            "4:16: \"3\" is not a duration: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
+            "5:19: \"11h\" is not a time of day: write \"11:00\"",
+            "6:15: 1 minute is too short: at least 5 minutes",
+            "7:11: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
+            "7:25: the last date is before the first",
+            "7:50: write a date, \"2026-12-24\", or a first and a last one, \"2026-12-24/2026-12-28\"",
+            "8:12: write a whole number from 1 to 1000000",
         ]
     );
+}
+
+#[test]
+fn an_unknown_or_missing_key_or_a_value_of_a_wrong_type_is_reported_with_what_is_right() {
+    for (replaced, by, expected) in [
+        (
+            "name = ",
+            "nom = ",
+            "2:1: unknown field `nom`, expected one of `name`, `opening_hours`, `interval`, `prior_notice`, `same_day_cutoff`, `previous_day_cutoff`, `working_days_only`, `slot_length`, `closed`, `capacity`, `slots`",
+        ),
+        ("name = \"Tour\"", "", "1:1: missing field `name`"),
+        (
+            "\"1 hour\"",
+            "3",
+            "5:16: invalid type: integer `3`, expected a string",
+        ),
+        (
+            "\"Mo-Su 12:00-14:00\"",
+            "5",
+            "3:18: invalid type: integer `5`, expected a string",
+        ),
+        (
+            "= false",
+            "= \"no\"",
+            "8:21: invalid type: string \"no\", expected a boolean",
+        ),
+        (
+            "= 10",
+            "= \"no\"",
+            "11:12: invalid type: string \"no\", expected i64",
+        ),
+        (
+            "\"any\"",
+            "\"some\"",
+            "12:9: unknown variant `some`, expected one of `any`, `offered`, `required`",
+        ),
+    ] {
+        let definition = SAMPLE.replacen(replaced, by, 1);
+        assert_eq!(mistakes(&definition, "FR"), [expected]);
+    }
 }
 
 #[test]
@@ -126,52 +161,52 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         (
             minimal("Sa 10:00-12:00", "7 days", "working_days_only = true"),
             "FR",
-            "4:21: working_days_only: the store opens on weekends only",
+            "4:21: the store opens on weekends only",
         ),
         (
             minimal("Mo 10:00-12:00", "7 days", "working_days_only = true"),
             "XX",
-            "4:21: working_days_only: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
+            "4:21: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
         ),
         (
             minimal("Mo 10:00-12:00; PH off", "7 days", ""),
             "XX",
-            "2:18: opening_hours: no public holidays (PH) are known for the store's country: list them under closed",
+            "2:19: no public holidays (PH) are known for the store's country: list them under closed",
         ),
         (
             minimal("Mo 10:00-12:00; Mo off", "7 days", ""),
             "FR",
-            "2:18: opening_hours: it opens on no day of the week",
+            "2:19: it opens on no day of the week",
         ),
         (
             minimal("PH off", "7 days", ""),
             "FR",
-            "2:18: opening_hours: it opens on no day of the week",
+            "2:19: it opens on no day of the week",
         ),
         (
             minimal("Mo 10:00-12:00", "7 days", "slot_length = \"3 hours\""),
             "FR",
-            "2:18: opening_hours: it is never open for as long as slot_length",
+            "2:19: it is never open for as long as slot_length",
         ),
         (
             minimal("24/7", "1 day", "prior_notice = \"24 hours\""),
             "FR",
-            "4:16: prior_notice: 24 hours is not shorter than the interval, 1 day: no slot could be booked",
+            "4:16: 24 hours is not shorter than the interval, 1 day: no slot could be booked",
         ),
         (
             minimal("24/7", "1 month", "slot_length = \"30 minutes\""),
             "FR",
-            "3:12: interval: 1488 slots would start within 1 month, at most 1000 are allowed: shorten the interval or lengthen the slots",
+            "3:12: 1488 slots would start within 1 month, at most 1000 are allowed: shorten the interval or lengthen the slots",
         ),
         (
             minimal("24/7", "4 months", ""),
             "FR",
-            "3:12: interval: 4 months is too long: at most 3 months",
+            "3:12: 4 months is too long: at most 3 months",
         ),
         (
             minimal("24/7", "1 day", "slot_length = \"25 hours\""),
             "FR",
-            "4:15: slot_length: 25 hours is too long: at most 1 day",
+            "4:15: 25 hours is too long: at most 1 day",
         ),
         (
             "name = \"\u{7}\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),
@@ -181,17 +216,17 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         (
             "name = \" \"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"".to_owned(),
             "FR",
-            "1:8: name: it is blank",
+            "1:8: a name is one line of 1 to 100 characters",
         ),
         (
             minimal("24/7", "1 day", "").replacen("\"T\"", &format!("\"{}\"", "é".repeat(101)), 1),
             "FR",
-            "1:8: name: write one line of at most 100 characters",
+            "1:8: a name is one line of 1 to 100 characters",
         ),
         (
             "name = \"T\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),
             "FR",
-            "2:17: opening_hours: write 1 to 32 entries, not 0",
+            "2:17: write 1 to 32 entries, not 0",
         ),
         (
             "a".repeat(MAX_BYTES + 1),
@@ -231,7 +266,7 @@ fn a_thousand_slots_start_within_an_interval_at_most() {
     assert_eq!(
         mistakes(&definition(51), "FR"),
         [
-            "3:12: interval: 1020 slots would start within 51 days, at most 1000 are allowed: \
+            "3:12: 1020 slots would start within 51 days, at most 1000 are allowed: \
              shorten the interval or lengthen the slots"
         ]
     );

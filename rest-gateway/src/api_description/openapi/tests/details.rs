@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     api_description::classes::{self, Access},
-    error_codes as codes,
+    representation::error_codes as codes,
 };
 
 fn document() -> Value {

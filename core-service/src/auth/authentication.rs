@@ -1,0 +1,69 @@
+//! Authenticates calls before their message is read, so that only known callers make core read one.
+
+use std::sync::Arc;
+
+use domain::api_client::Scope;
+use http::{Request, Response};
+use tonic::{Status, body::Body, metadata::MetadataMap};
+use tower::{Service, ServiceExt as _};
+
+use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use crate::{
+    auth::{call_paths::is_public, rate_limits::RateLimits},
+    call_limits::hold,
+    error::Error,
+};
+
+/// Limit of the calls of a client in flight, until the end of their responses: half of all that a
+/// core serves, and as many as a gateway sends.
+pub(crate) const MAX_CALLS_PER_CLIENT: usize = 1024;
+
+/// Authenticates calls.
+#[derive(Clone)]
+pub(crate) struct Authentication {
+    pub(crate) authenticator: Arc<Authenticator>,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    /// Limited to [`MAX_CALLS_PER_CLIENT`].
+    pub(crate) calls: ClientLimit,
+}
+
+impl Authentication {
+    /// Counts a call against its caller's rate limit. Dispatchers have none: how often they report
+    /// depends on what core sends them.
+    fn count(&self, caller: Arc<Caller>) -> Result<Arc<Caller>, Error> {
+        if !caller.has(Scope::Notifications) {
+            self.rate_limits.check_client(caller.id)?;
+        }
+        Ok(caller)
+    }
+
+    /// Middleware: adds the [`Caller`] to the extensions of a call, and counts the call against its
+    /// client's limit until the end of its response.
+    pub(crate) async fn authenticate<S>(
+        self,
+        mut request: Request<Body>,
+        inner: S,
+    ) -> Result<Response<Body>, S::Error>
+    where
+        S: Service<Request<Body>, Response = Response<Body>>,
+    {
+        if is_public(request.uri().path()) {
+            return inner.oneshot(request).await;
+        }
+        let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
+        let caller = self.authenticator.authenticate(&metadata).await;
+        let caller = match caller.and_then(|caller| self.count(caller)) {
+            Ok(caller) => caller,
+            Err(error) => return Ok(Status::from(error).into_http()),
+        };
+        let Some(permit) = self.calls.take(caller.id) else {
+            let error = Error::from(storage::Error::Overloaded);
+            return Ok(Status::from(error).into_http());
+        };
+        let client = tracing::field::display(caller.id);
+        tracing::Span::current().record("client.id", client);
+        request.extensions_mut().insert(caller);
+        *request.headers_mut() = metadata.into_headers();
+        Ok(hold(permit, inner.oneshot(request).await?))
+    }
+}

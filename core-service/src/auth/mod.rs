@@ -1,0 +1,9 @@
+//! Who calls, and what the caller may do: access tokens, scopes, limits per client.
+
+pub(crate) mod access_token;
+pub(crate) mod authentication;
+pub(crate) mod authenticator;
+pub(crate) mod call_paths;
+pub(crate) mod caller;
+pub(crate) mod client_limit;
+pub(crate) mod rate_limits;

@@ -1,0 +1,190 @@
+//! Erases personal data in stored responses.
+
+use jiff::{SignedDuration, Timestamp};
+use prost::Message as _;
+
+use domain::id::StoreId;
+use storage::idempotency_keys::{self, Key};
+
+use super::{Idempotency, request};
+use crate::error::Error;
+
+/// The longest time between the acquisition of a request's key and the creation of its delivery.
+const LONGEST_REQUEST: SignedDuration = SignedDuration::from_hours(1);
+
+/// The most responses that are read at once.
+const PAGE: u64 = 500;
+
+impl Idempotency {
+    /// Replaces the personal data in stored responses that contain a delivery by that of the erased
+    /// delivery. A repetition of such a request gets the erased data.
+    pub(crate) async fn erase_responses(
+        &self,
+        store_id: StoreId,
+        erased: &proto::Delivery,
+        created_at: Timestamp,
+    ) -> Result<(), Error> {
+        let since = created_at
+            .checked_sub(LONGEST_REQUEST)
+            .unwrap_or(created_at);
+        let mut after = None;
+        loop {
+            let start = (since, after);
+            let page = idempotency_keys::list(self.storage.reader(), store_id, start, PAGE).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after = Some(*last);
+            for (key, encrypted) in page {
+                let plain = request::decrypt(&self.secret_box, key, &encrypted)?;
+                if let Some(replacement) = replace_tasks(&plain, erased) {
+                    self.store(key, &replacement).await?;
+                }
+            }
+        }
+    }
+
+    async fn store(&self, key: Key, plain: &[u8]) -> Result<(), Error> {
+        let encrypted = request::encrypt(&self.secret_box, key, plain);
+        let stored = self.storage.write(move |transaction| async move {
+            idempotency_keys::store_response(&transaction, key, encrypted).await
+        });
+        Ok(stored.await?)
+    }
+}
+
+/// The response with the personal data of the erased tasks; `None` if it is not the delivery. The
+/// type of a stored response is not stored, but only the delivery has its name.
+fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
+    let mut delivery = proto::Delivery::decode(plain).ok()?;
+    if delivery.name != erased.name {
+        return None;
+    }
+    for (task, erased) in [
+        (&mut delivery.pickup, &erased.pickup),
+        (&mut delivery.dropoff, &erased.dropoff),
+    ] {
+        if let (Some(task), Some(erased)) = (task, erased) {
+            task.address.clone_from(&erased.address);
+            task.comments.clone_from(&erased.comments);
+            task.tags.clone_from(&erased.tags);
+            task.metadata.clone_from(&erased.metadata);
+        }
+    }
+    Some(delivery.encode_to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use domain::id::ApiClientId;
+    use process::clock::Clock;
+    use storage::fixture;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::secrets::secret_box::SecretBox;
+
+    const STORE: StoreId = StoreId(Uuid::nil());
+    const CREATED_AT: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn key(number: u64) -> Key {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&number.to_be_bytes());
+        Key {
+            store_id: STORE,
+            api_client_id: ApiClientId(Uuid::nil()),
+            hash,
+        }
+    }
+
+    /// A delivery whose tasks have `text` everywhere.
+    fn delivery(name: &str, text: &str, status: proto::task::Status) -> proto::Delivery {
+        let task = proto::Task {
+            status: status.into(),
+            address: Some(proto::Address {
+                street_address: text.to_owned(),
+                ..proto::Address::default()
+            }),
+            comments: text.to_owned(),
+            tags: vec![text.to_owned()],
+            metadata: [("key".to_owned(), text.to_owned())].into(),
+            ..proto::Task::default()
+        };
+        proto::Delivery {
+            name: name.to_owned(),
+            pickup: Some(task.clone()),
+            dropoff: Some(task),
+            ..proto::Delivery::default()
+        }
+    }
+
+    async fn store_all(idempotency: &Idempotency, responses: &[(u64, Timestamp, Vec<u8>)]) {
+        let secret_box = Arc::clone(&idempotency.secret_box);
+        let rows: Arc<[_]> = responses
+            .iter()
+            .map(|(number, now, plain)| {
+                let key = key(*number);
+                (key, *now, request::encrypt(&secret_box, key, plain))
+            })
+            .collect();
+        let write = idempotency.storage.write(move |transaction| async move {
+            for (key, now, encrypted) in rows.iter() {
+                let times = (*now, Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, *key, [0; 32], times).await?;
+                idempotency_keys::store_response(&transaction, *key, encrypted.clone()).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        write.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn responses_lose_the_data_of_the_erased_delivery_only() {
+        use proto::task::Status::{Done, Todo};
+
+        let (directory, storage) = fixture::sqlite().await;
+        let master_key = directory.path().join("master.key");
+        let idempotency = Idempotency {
+            storage,
+            secret_box: Arc::new(SecretBox::open_or_create(&master_key).unwrap()),
+            clock: Clock::manual(CREATED_AT),
+        };
+        let created = delivery("deliveries/1", "Zoé", Todo).encode_to_vec();
+        let other = delivery("deliveries/2", "Zoé", Todo).encode_to_vec();
+        let earliest = CREATED_AT - LONGEST_REQUEST;
+        let mut responses = vec![
+            (0, CREATED_AT, created.clone()),
+            (1, CREATED_AT, other.clone()),
+            (2, CREATED_AT, b"not a message".to_vec()),
+            (
+                3,
+                earliest - SignedDuration::from_micros(1),
+                created.clone(),
+            ),
+        ];
+        // On the second page.
+        responses.extend((4..=PAGE).map(|number| (number, CREATED_AT, other.clone())));
+        responses.push((PAGE + 1, earliest, created));
+        store_all(&idempotency, &responses).await;
+
+        let erased = delivery("deliveries/1", "", Done);
+        let result = idempotency.erase_responses(STORE, &erased, CREATED_AT);
+        result.await.unwrap();
+
+        let expected = delivery("deliveries/1", "", Todo).encode_to_vec();
+        for (number, _, before) in responses {
+            let reader = idempotency.storage.reader();
+            let found = idempotency_keys::find(reader, key(number), Timestamp::MIN).await;
+            let encrypted = found.unwrap().unwrap().encrypted_response;
+            let plain = request::decrypt(&idempotency.secret_box, key(number), &encrypted);
+            let expected = match number {
+                0 => &expected,
+                number if number == PAGE + 1 => &expected,
+                _ => &before,
+            };
+            assert_eq!(*plain.unwrap(), *expected, "{number}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Conversion of domain types to protobuf messages.
+
+pub(crate) mod lookup;
+pub(crate) mod pages;
+
+use domain::{
+    address::{Address, LatLng},
+    api_client::ApiClient,
+    delivery::{Delivery, DistanceSource},
+    id::WebhookId,
+    money::Price,
+    price_list::RuleOutcome,
+    service_area::ServiceArea,
+    store::Store,
+    task::{Package, Task, TaskKind, TaskState},
+    violation::{Violation, Violations},
+    webhook::{DisabledReason, Webhook},
+};
+use jiff::Timestamp;
+
+use crate::error::Error;
+
+use proto::iri::Collection;
+
+/// Limit of the violations taken over from a gateway.
+const MAX_VIOLATIONS: usize = 100;
+
+/// The violations found by a gateway.
+pub(crate) fn read_violations(found: Vec<proto::Violation>) -> Violations {
+    let mut violations = Violations::new();
+    for violation in found.into_iter().take(MAX_VIOLATIONS) {
+        violations.add(violation.field, violation.reason, violation.description);
+    }
+    violations
+}
+
+pub(crate) fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
+    let warnings = found.iter().map(|warning| proto::Warning {
+        field: warning.field.clone(),
+        description: warning.description.clone(),
+        reason: warning.reason.clone().into_owned(),
+    });
+    warnings.collect()
+}
+
+pub(crate) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: instant.as_second(),
+        nanos: instant.subsec_nanosecond(),
+    }
+}
+
+/// None if the timestamp is out of range.
+pub(crate) fn instant(timestamp: &prost_types::Timestamp) -> Option<Timestamp> {
+    Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
+}
+
+pub(crate) fn lat_lng(point: LatLng) -> proto::LatLng {
+    proto::LatLng {
+        latitude: point.latitude(),
+        longitude: point.longitude(),
+    }
+}
+
+pub(crate) fn address(address: Address) -> proto::Address {
+    proto::Address {
+        name: Collection::Addresses.name(address.id),
+        street_address: address.street_address,
+        lat_lng: Some(lat_lng(address.lat_lng)),
+        place_name: address.place_name,
+        contact_name: address.contact_name,
+        telephone: address.telephone,
+        description: address.description,
+        postal_code: address.postal_code,
+        address_locality: address.locality,
+        address_country: address.country,
+    }
+}
+
+pub(crate) fn price(price: Price) -> proto::Price {
+    proto::Price {
+        net_amount: price.net,
+        tax_amount: price.tax,
+        currency_code: price.currency.code().to_owned(),
+    }
+}
+
+pub(crate) fn rule_outcome(outcome: RuleOutcome) -> proto::RuleOutcome {
+    proto::RuleOutcome {
+        rule: outcome.rule,
+        matched: outcome.matched,
+        reason: outcome.reason,
+        amount: outcome.amount,
+    }
+}
+
+pub(crate) fn distance_source(source: DistanceSource) -> proto::DistanceSource {
+    match source {
+        DistanceSource::StraightLine => proto::DistanceSource::StraightLine,
+        DistanceSource::Osrm => proto::DistanceSource::Osrm,
+    }
+}
+
+/// None if the source is not specified.
+pub(crate) fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
+    match source {
+        proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
+        proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
+        proto::DistanceSource::Unspecified => None,
+    }
+}
+
+pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
+    proto::Delivery {
+        name: Collection::Deliveries.name(delivery.id),
+        pickup: Some(task(delivery.pickup, store)),
+        dropoff: Some(task(delivery.dropoff, store)),
+        distance_meters: delivery.route.distance_meters,
+        duration_seconds: delivery.route.duration_seconds,
+        distance_source: distance_source(delivery.route.source).into(),
+        price: delivery.price.map(price),
+        retail_price: delivery.retail_price.unwrap_or_default(),
+        time_zone: store.time_zone_name().to_owned(),
+        create_time: Some(timestamp(delivery.created_at)),
+        cancel_time: delivery.cancelled_at.map(timestamp),
+        external_reference: delivery.external_reference,
+        warnings: Vec::new(),
+    }
+}
+
+/// A delivery before its creation: without names, creation and update times.
+pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
+    let mut preview = delivery(planned, store);
+    preview.name.clear();
+    preview.create_time = None;
+    for task in [&mut preview.pickup, &mut preview.dropoff]
+        .into_iter()
+        .flatten()
+    {
+        task.name.clear();
+        task.delivery.clear();
+        task.create_time = None;
+        task.update_time = None;
+        if let Some(address) = &mut task.address {
+            address.name.clear();
+        }
+    }
+    preview
+}
+
+pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
+    let plan = task.plan;
+    let complete_time = match task.state {
+        TaskState::Todo => None,
+        TaskState::Done { completed_at } => Some(timestamp(completed_at)),
+    };
+    proto::Task {
+        name: Collection::Tasks.name(task.id),
+        delivery: Collection::Deliveries.name(task.delivery_id),
+        kind: match task.kind {
+            TaskKind::Pickup => proto::task::Kind::Pickup,
+            TaskKind::Dropoff => proto::task::Kind::Dropoff,
+        }
+        .into(),
+        status: match task.state {
+            TaskState::Todo => proto::task::Status::Todo,
+            TaskState::Done { .. } => proto::task::Status::Done,
+        }
+        .into(),
+        address: Some(address(plan.address)),
+        after: Some(timestamp(plan.window.after)),
+        before: Some(timestamp(plan.window.before)),
+        comments: plan.comments,
+        weight: plan.weight,
+        packages: plan.packages.into_iter().map(package).collect(),
+        tags: plan.tags,
+        metadata: plan.metadata.into_iter().collect(),
+        time_zone: store.time_zone_name().to_owned(),
+        create_time: Some(timestamp(task.created_at)),
+        update_time: Some(timestamp(task.updated_at)),
+        complete_time,
+        cancel_time: task.cancelled_at.map(timestamp),
+    }
+}
+
+fn package(package: Package) -> proto::Package {
+    proto::Package {
+        r#type: package.kind,
+        quantity: package.quantity,
+    }
+}
+
+pub(crate) fn store(store: &Store) -> proto::Store {
+    proto::Store {
+        name: Collection::Stores.name(store.id),
+        display_name: store.display_name.clone(),
+        default_address: store.default_address.clone().map(address),
+        time_zone: store.time_zone_name().to_owned(),
+        currency_code: store.currency.code().to_owned(),
+        country_code: store.country.as_str().to_owned(),
+        service_area: store.service_area.as_ref().map(service_area),
+        create_time: Some(timestamp(store.created_at)),
+        time_slots: Vec::new(),
+    }
+}
+
+fn service_area(area: &ServiceArea) -> proto::ServiceArea {
+    let area = match area {
+        ServiceArea::Circle(circle) => proto::service_area::Area::Circle(proto::Circle {
+            center: circle.center().map(lat_lng),
+            radius_meters: circle.radius_meters(),
+        }),
+        ServiceArea::Zone(name) => proto::service_area::Area::Zone(name.clone()),
+    };
+    proto::ServiceArea { area: Some(area) }
+}
+
+/// A client, with its secret only if the secret is new.
+pub(crate) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
+    proto::ApiClient {
+        name: Collection::ApiClients.name(client.id),
+        display_name: client.display_name.clone(),
+        store: client
+            .store_id
+            .map(|id| Collection::Stores.name(id))
+            .unwrap_or_default(),
+        api_key: client.api_key.clone(),
+        api_secret: secret.unwrap_or_default(),
+        scopes: client
+            .scopes
+            .iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect(),
+        default_address: client.default_address.clone().map(address),
+        create_time: Some(timestamp(client.created_at)),
+        disable_time: client.disabled_at.map(timestamp),
+        disabled_webhooks: 0,
+    }
+}
+
+/// A webhook, without its secret.
+pub(crate) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto::Webhook {
+    use proto::webhook::DisabledReason as Reason;
+    let reason = webhook
+        .disabled
+        .map_or(Reason::Unspecified, |disabled| match disabled.reason {
+            DisabledReason::Client => Reason::Client,
+            DisabledReason::Operator => Reason::Operator,
+            DisabledReason::Gone => Reason::Gone,
+            DisabledReason::Failing => Reason::Failing,
+        });
+    proto::Webhook {
+        name: webhook_name(webhook.id),
+        event: webhook.event.as_str().to_owned(),
+        url: webhook.url.clone(),
+        secret: String::new(),
+        create_time: Some(timestamp(webhook.created_at)),
+        disable_time: webhook.disabled.map(|disabled| timestamp(disabled.at)),
+        disabled_reason: reason.into(),
+        overlap_end_time: webhook
+            .overlap_ends_at
+            .filter(|end| now < *end)
+            .map(timestamp),
+        time_zone: store.time_zone_name().to_owned(),
+        api_client: Collection::ApiClients.name(webhook.api_client_id),
+    }
+}
+
+pub(crate) fn webhook_name(id: WebhookId) -> String {
+    Collection::Webhooks.name(id)
+}
+
+/// The error for a webhook that does not exist.
+pub(crate) fn webhook_not_found(id: WebhookId) -> Error {
+    Error::NotFound(webhook_name(id))
+}

@@ -1,0 +1,252 @@
+//! Geocodes requested addresses and checks them against the store's coverage.
+
+use std::sync::Arc;
+
+use domain::{
+    address::Address,
+    coverage::Coverage,
+    id::{AddressId, StoreId},
+    store::{Country, Store},
+    telephone,
+    violation::Violations,
+};
+use geocoding::{Chain, GeocodeResult, Precision, Query};
+
+use super::{
+    definitions::Definitions,
+    validation::{self, AddressDraft},
+};
+use crate::{auth::caller::Caller, error::Error};
+
+/// The store that an address is for, and where it delivers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoreArea<'a> {
+    /// `None`: for no store.
+    pub(crate) id: Option<StoreId>,
+    pub(crate) coverage: &'a Coverage,
+}
+
+/// Adds points to requested addresses.
+pub(crate) struct AddressGeocoder {
+    pub(crate) geocoder: Chain,
+    pub(crate) required_precision: Precision,
+    /// The platform's country: for telephone numbers in national form, not for geocoding.
+    pub(crate) country: Country,
+    pub(crate) definitions: Arc<Definitions>,
+}
+
+impl AddressGeocoder {
+    /// The requested address, or else the default address of the client or of the store, with the
+    /// requested contact.
+    pub(crate) async fn pickup_address(
+        &self,
+        caller: &Caller,
+        store: StoreArea<'_>,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let draft = draft.unwrap_or_default();
+        if draft.has_place() {
+            return self
+                .geocode_in_area("pickup.address", draft, store, violations)
+                .await;
+        }
+        if draft.has_postal_part() && !has_wrong_place("pickup.address", violations) {
+            // The draft is for another place than the default address, but incomplete.
+            violations.add(
+                "pickup.address.street_address",
+                "REQUIRED",
+                "is required with postalCode, addressLocality or addressCountry",
+            );
+            return Ok(None);
+        }
+        let default = caller
+            .default_address
+            .as_ref()
+            .or(caller.store()?.default_address.as_ref());
+        if default.is_none() && !has_wrong_place("pickup.address", violations) {
+            violations.add(
+                "pickup.address",
+                "REQUIRED",
+                "is required: neither the client nor its store has a default address",
+            );
+        }
+        Ok(default.map(|address| draft.contact.at(address.clone())))
+    }
+
+    pub(crate) async fn dropoff_address(
+        &self,
+        store: StoreArea<'_>,
+        draft: Option<AddressDraft>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        if let Some(draft) = draft.filter(AddressDraft::has_place) {
+            return self
+                .geocode_in_area("dropoff.address", draft, store, violations)
+                .await;
+        }
+        if !has_wrong_place("dropoff.address", violations) {
+            violations.add(
+                "dropoff.address",
+                "REQUIRED",
+                "is required: a postal address, or an object with streetAddress or latLng",
+            );
+        }
+        Ok(None)
+    }
+
+    /// Like [`Self::geocode`], with a violation if the store does not deliver there.
+    async fn geocode_in_area(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        store: StoreArea<'_>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let is_point = draft.lat_lng.is_some();
+        let Some(address) = self.geocode(field, draft, store, violations).await? else {
+            return Ok(None);
+        };
+        let point = address.lat_lng;
+        let (field, rejection) = if is_point {
+            (format!("{field}.lat_lng"), store.coverage.rejection(point))
+        } else {
+            let rejection = store
+                .coverage
+                .rejection_of_address(&address.street_address, point);
+            (field.to_owned(), rejection)
+        };
+        let Some(rejection) = rejection else {
+            return Ok(Some(address));
+        };
+        violations.add(field, "OUTSIDE_SERVICE_AREA", rejection);
+        Ok(None)
+    }
+
+    /// Geocodes the default address of a store or a client.
+    pub(crate) async fn default_address(
+        &self,
+        draft: proto::AddressDraft,
+        store: Option<&Store>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        const FIELD: &str = "default_address";
+        let store_country = store.map(|store| &store.country);
+        let telephone_country = telephone::national_country(store_country, &self.country).as_str();
+        let draft = validation::address_object(FIELD, draft, telephone_country, violations);
+        if draft.has_place() {
+            let coverage = match store {
+                Some(store) => self.definitions.current_coverage(store).await?,
+                None => Coverage::UNKNOWN,
+            };
+            let area = StoreArea {
+                id: store.map(|store| store.id),
+                coverage: &coverage,
+            };
+            return self.geocode(FIELD, draft, area, violations).await;
+        }
+        if !has_wrong_place(FIELD, violations) {
+            violations.add(FIELD, "REQUIRED", "must have a text or a point");
+        }
+        Ok(None)
+    }
+
+    /// Adds a point to an address: the client's, with the text unchanged, or the geocoder's, with
+    /// the text as the geocoder formats it.
+    async fn geocode(
+        &self,
+        field: &str,
+        draft: AddressDraft,
+        store: StoreArea<'_>,
+        violations: &mut Violations,
+    ) -> Result<Option<Address>, Error> {
+        let address = |lat_lng| Address {
+            id: AddressId::new(),
+            street_address: draft.text.clone(),
+            lat_lng,
+            place_name: draft.contact.place_name.clone(),
+            contact_name: draft.contact.person.clone(),
+            telephone: draft.contact.telephone.clone(),
+            description: draft.contact.description.clone(),
+            postal_code: draft.postal_code.clone(),
+            locality: draft.locality.clone(),
+            country: draft.country.clone(),
+        };
+        if let Some(lat_lng) = draft.lat_lng {
+            if let Some(swapped) = store.coverage.swapped_coordinates(lat_lng) {
+                violations.add(format!("{field}.lat_lng"), "INVALID_POINT", swapped);
+                return Ok(None);
+            }
+            return Ok(Some(address(lat_lng)));
+        }
+        if violations.has_violation_in(&format!("{field}.lat_lng")) {
+            return Ok(None);
+        }
+        let parts = [
+            Some(&draft.text),
+            draft.postal_code.as_ref(),
+            draft.locality.as_ref(),
+        ];
+        let text = parts
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
+        let country = draft.country.clone();
+        match self.search(text.clone(), country, store).await? {
+            GeocodeResult::Found(found) => {
+                if let Some(ambiguity) = found.ambiguity() {
+                    violations.warn(field, "VAGUE_ADDRESS", ambiguity);
+                }
+                Ok(Some(Address {
+                    street_address: found.formatted,
+                    postal_code: found.postal_code,
+                    locality: found.locality,
+                    country: found.country,
+                    ..address(found.lat_lng)
+                }))
+            }
+            GeocodeResult::Partial(unclear) => {
+                violations.add(field, "ADDRESS_UNCLEAR", unclear.to_string());
+                Ok(None)
+            }
+            GeocodeResult::NotFound => {
+                violations.add(
+                    field,
+                    "ADDRESS_NOT_FOUND",
+                    format!(
+                        "found nothing for {text:?}: give house number, street, postcode and town, or latLng"
+                    ),
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Geocodes a text with the required precision; prefers results near the store.
+    pub(crate) async fn search(
+        &self,
+        text: String,
+        country: Option<String>,
+        store: StoreArea<'_>,
+    ) -> Result<GeocodeResult, Error> {
+        let query = Query {
+            country,
+            near: store.coverage.search_center(),
+            store_id: store.id,
+            required: self.required_precision,
+            ..Query::new(text)
+        };
+        Ok(self.geocoder.geocode(&query).await?)
+    }
+}
+
+/// Whether an address or its place has a violation already. Those of its contact do not count.
+fn has_wrong_place(field: &str, violations: &Violations) -> bool {
+    let is_address = violations.iter().any(|found| found.field == field);
+    is_address
+        || ["street_address", "lat_lng"]
+            .iter()
+            .any(|part| violations.has_violation_in(&format!("{field}.{part}")))
+}

@@ -1,0 +1,261 @@
+//! Time slots, price lists and zones, compiled and cached. A cached one that is no longer fresh is
+//! compiled again only if the definition in the database has changed.
+
+use domain::{
+    coverage::Coverage,
+    definition::Mistake,
+    id::StoreId,
+    price_list::PriceList,
+    service_area::ServiceArea,
+    store::{Country, Store},
+    time_slot::TimeSlot,
+    violation::Violations,
+    zone::Zones,
+};
+use iso_currency::Currency;
+use std::sync::Arc;
+
+use super::freshness::{ApplyCounter, Freshness, FreshnessCache};
+use storage::{Storage, delivery_insertion::DefinitionVersions, time_slots::StoredTimeSlot};
+
+use crate::error::Error;
+
+/// The error for a stored definition that does not compile. Definitions are checked when they are
+/// applied, so this can only happen after an upgrade.
+fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]) -> Error {
+    let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    Error::Bug(format!(
+        "the {what} of store {store_id} can no longer be read: {}",
+        mistakes.join("; ")
+    ))
+}
+
+/// The definitions in the database, with their cache.
+pub(crate) struct Definitions {
+    pub(crate) storage: Arc<Storage>,
+    applied: ApplyCounter,
+    price_lists: FreshnessCache<StoreId, Option<CompiledPriceList>>,
+    zones: FreshnessCache<(), (Option<i64>, Zones)>,
+    time_slots: FreshnessCache<(StoreId, Country), Option<CompiledTimeSlot>>,
+}
+
+/// A version of a price list, compiled with a version of the zones.
+#[derive(Clone)]
+struct CompiledPriceList {
+    version: i64,
+    zones: Option<i64>,
+    list: Arc<PriceList>,
+}
+
+/// A time slot, as stored and compiled for the store's country.
+#[derive(Clone)]
+pub(crate) struct CompiledTimeSlot {
+    pub(crate) stored: Arc<StoredTimeSlot>,
+    pub(crate) rules: Arc<TimeSlot>,
+}
+
+impl Definitions {
+    pub(crate) fn new(storage: Arc<Storage>) -> Self {
+        Self {
+            storage,
+            applied: ApplyCounter::default(),
+            price_lists: FreshnessCache::new(),
+            zones: FreshnessCache::new(),
+            time_slots: FreshnessCache::new(),
+        }
+    }
+
+    /// Invalidates the recent values. To be called after every attempt to apply a definition, even
+    /// a failed one: it may be committed.
+    pub(crate) fn invalidate(&self) {
+        self.applied.increment();
+    }
+
+    /// The freshness that a read requires, with the counter that invalidates older values. A core
+    /// invalidates its own values, so a recent value of the only core is the current one. The
+    /// exception is an apply that failed with an unknown outcome: it may still become visible.
+    fn required_freshness(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
+        let required = if self.storage.is_single_process() {
+            Freshness::Recent
+        } else {
+            freshness
+        };
+        (required, &self.applied)
+    }
+
+    /// The price list of a store, if it has one. Adds its versions to `used`.
+    pub(crate) async fn price_list(
+        &self,
+        store_id: StoreId,
+        freshness: Freshness,
+        used: &mut DefinitionVersions,
+    ) -> Result<Option<Arc<PriceList>>, Error> {
+        let freshness = self.required_freshness(freshness);
+        let read = self.read_price_list(store_id);
+        let Some(compiled) = self.price_lists.get(store_id, freshness, read).await? else {
+            return Ok(None);
+        };
+        used.price_list = Some(compiled.version);
+        if compiled.list.references_zones {
+            used.add_zones(compiled.zones);
+        }
+        Ok(Some(compiled.list))
+    }
+
+    async fn read_price_list(&self, store_id: StoreId) -> Result<Option<CompiledPriceList>, Error> {
+        let reader = self.storage.reader();
+        let Some(version) = storage::price_lists::current_version(reader, store_id).await? else {
+            return Ok(None);
+        };
+        if let Some(cached) = self.price_lists.last(&store_id).flatten()
+            && cached.version == version
+            && (!cached.list.references_zones
+                || cached.zones == storage::zones::current_version(reader).await?)
+        {
+            return Ok(Some(cached));
+        }
+        let Some(stored) = storage::price_lists::find_current(reader, store_id).await? else {
+            return Ok(None);
+        };
+        // Read after the list, which may name a zone applied just before it.
+        let (zones_version, zones) = self.zones(Freshness::Current).await?;
+        let list = parse_price_list(&stored.definition, &zones, None)
+            .await?
+            .map_err(|mistakes| invalid_stored_definition("price list", store_id, &mistakes))?;
+        Ok(Some(CompiledPriceList {
+            version: stored.version,
+            zones: zones_version,
+            list: Arc::new(list),
+        }))
+    }
+
+    /// The current zones and their version.
+    pub(crate) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
+        let freshness = self.required_freshness(freshness);
+        self.zones.get((), freshness, self.read_zones()).await
+    }
+
+    async fn read_zones(&self) -> Result<(Option<i64>, Zones), Error> {
+        let reader = self.storage.reader();
+        let Some(version) = storage::zones::current_version(reader).await? else {
+            return Ok((None, Zones::default()));
+        };
+        if let Some(cached) = self.zones.last(&())
+            && cached.0 == Some(version)
+        {
+            return Ok(cached);
+        }
+        let Some(stored) = storage::zones::find_current(reader).await? else {
+            return Ok((None, Zones::default()));
+        };
+        Ok((Some(stored.version), stored.zones))
+    }
+
+    /// Where a store delivers now.
+    pub(crate) async fn current_coverage(&self, store: &Store) -> Result<Coverage, Error> {
+        let mut used = DefinitionVersions::default();
+        self.coverage(store, Freshness::Current, &mut used).await
+    }
+
+    /// Where a store delivers. Adds the version of the zones to `used` if it depends on them.
+    pub(crate) async fn coverage(
+        &self,
+        store: &Store,
+        freshness: Freshness,
+        used: &mut DefinitionVersions,
+    ) -> Result<Coverage, Error> {
+        let address = store.default_address.as_ref();
+        let address = address.map(|address| address.lat_lng);
+        match &store.service_area {
+            None => Ok(Coverage::Unlimited { store: address }),
+            Some(ServiceArea::Circle(circle)) => Ok(match circle.center().or(address) {
+                Some(center) => Coverage::Circle {
+                    center,
+                    radius_meters: circle.radius_meters(),
+                },
+                // Without a center, every address counts as covered.
+                None => Coverage::UNKNOWN,
+            }),
+            Some(ServiceArea::Zone(name)) => {
+                let (version, zones) = self.zones(freshness).await?;
+                used.add_zones(version);
+                // The zone existed when it was assigned, and zones are never removed.
+                if !zones.has(name) {
+                    let store = store.id;
+                    return Err(Error::Bug(format!(
+                        "the service area of store {store} is the zone {name:?}, which does not exist"
+                    )));
+                }
+                Ok(Coverage::Zone {
+                    name: name.clone(),
+                    zones,
+                    store: address,
+                })
+            }
+        }
+    }
+
+    /// The default time slot of a store, if it has one.
+    pub(crate) async fn time_slot(
+        &self,
+        store: &Store,
+        freshness: Freshness,
+    ) -> Result<Option<CompiledTimeSlot>, Error> {
+        let freshness = self.required_freshness(freshness);
+        let key = (store.id, store.country.clone());
+        let read = async {
+            let reader = self.storage.reader();
+            let stored = storage::time_slots::find_default(reader, store.id).await?;
+            let Some(stored) = stored else {
+                return Ok(None);
+            };
+            let rules = self.compile_time_slot(store, &stored)?;
+            let stored = Arc::new(stored);
+            Ok(Some(CompiledTimeSlot { stored, rules }))
+        };
+        self.time_slots.get(key, freshness, read).await
+    }
+
+    /// Compiles a time slot, or takes it from the cache.
+    pub(crate) fn compile_time_slot(
+        &self,
+        store: &Store,
+        stored: &StoredTimeSlot,
+    ) -> Result<Arc<TimeSlot>, Error> {
+        let key = (store.id, store.country.clone());
+        if let Some(cached) = self.time_slots.last(&key).flatten()
+            && cached.stored.definition == stored.definition
+        {
+            return Ok(cached.rules);
+        }
+        let rules = TimeSlot::parse(&stored.definition, store.country.as_str())
+            .map_err(|mistakes| invalid_stored_definition("time slot", store.id, &mistakes))?;
+        Ok(Arc::new(rules))
+    }
+}
+
+/// Parses a price list on a blocking thread, because a long one takes a while. One to be applied
+/// must be in the store's currency.
+pub(crate) async fn parse_price_list(
+    definition: &str,
+    zones: &Zones,
+    store_currency: Option<Currency>,
+) -> Result<Result<PriceList, Vec<Mistake>>, Error> {
+    let (definition, zones) = (definition.to_owned(), zones.clone());
+    tokio::task::spawn_blocking(move || PriceList::parse_in(store_currency, &definition, &zones))
+        .await
+        .map_err(|error| Error::Bug(error.to_string()))
+}
+
+/// Converts mistakes of a definition to violations, with line and column as the field.
+pub(crate) fn invalid(mistakes: Vec<Mistake>) -> Error {
+    let mut violations = Violations::new();
+    for mistake in mistakes {
+        violations.add(
+            format!("{}:{}", mistake.line, mistake.column),
+            "MISTAKE",
+            mistake.message,
+        );
+    }
+    Error::Invalid(violations)
+}

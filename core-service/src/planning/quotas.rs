@@ -1,0 +1,148 @@
+//! The quotas of what a store creates in 24 hours: deliveries, and their bytes.
+
+use std::time::Duration;
+
+use domain::id::StoreId;
+use jiff::{SignedDuration, Timestamp};
+use storage::ConnectionTrait;
+
+use crate::{config::DeliveryConfig, error::Error};
+
+const PERIOD: SignedDuration = SignedDuration::from_hours(24);
+
+/// What a store may create in 24 hours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeliveryQuotas {
+    deliveries: Option<u32>,
+    bytes: Option<i64>,
+}
+
+impl DeliveryQuotas {
+    pub(crate) fn new(config: DeliveryConfig) -> Self {
+        Self {
+            deliveries: config.deliveries_per_day,
+            bytes: config
+                .delivery_bytes_per_day
+                .map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// Whether the operator has set none.
+    pub(crate) fn are_off(self) -> bool {
+        self.deliveries.is_none() && self.bytes.is_none()
+    }
+
+    /// Fails if a store has used up a quota.
+    pub(crate) async fn check(
+        self,
+        connection: &impl ConnectionTrait,
+        store_id: StoreId,
+        bytes: usize,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Ok(since) = now.checked_sub(PERIOD) else {
+            return Ok(());
+        };
+        if let Some(quota) = self.deliveries {
+            check_count(connection, store_id, quota, since).await?;
+        }
+        if let Some(quota) = self.bytes {
+            let hours = storage::created_bytes::hours_after(connection, store_id, since).await?;
+            if let Some(hour) = last_hour_to_leave(&hours, quota.saturating_sub(signed(bytes)), now)
+            {
+                return Err(exceeded(
+                    format!("deliveries of {quota} bytes"),
+                    hour,
+                    since,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the bytes of a created delivery.
+    pub(crate) async fn count(
+        self,
+        transaction: &impl ConnectionTrait,
+        store_id: StoreId,
+        bytes: usize,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if self.bytes.is_some() {
+            storage::created_bytes::add(transaction, store_id, signed(bytes), now).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn check_count(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    quota: u32,
+    since: Timestamp,
+) -> Result<(), Error> {
+    // The quota is free again once the oldest of as many deliveries is out of the period.
+    let index = quota.saturating_sub(1);
+    let oldest =
+        storage::deliveries::nth_newest_creation_time(connection, store_id, index, since).await?;
+    match oldest {
+        Some(oldest) => Err(exceeded(format!("{quota} deliveries"), oldest, since)),
+        None => Ok(()),
+    }
+}
+
+/// The beginning of the newest hour that must be out of the period, so that the bytes of the later
+/// hours are at most `limit`. `None` if those of all hours are. `now` if `limit` is negative,
+/// because the delivery alone exceeds the quota.
+fn last_hour_to_leave(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Timestamp> {
+    let mut total = hours
+        .iter()
+        .fold(0_i64, |total, (_, bytes)| total.saturating_add(*bytes));
+    if total <= limit {
+        return None;
+    }
+    let last = hours.iter().find(|(_, bytes)| {
+        total = total.saturating_sub(*bytes);
+        total <= limit
+    });
+    Some(last.map_or(now, |(hour, _)| *hour))
+}
+
+/// The error of a quota that is free again once `instant` is out of the period.
+fn exceeded(quota: String, instant: Timestamp, since: Timestamp) -> Error {
+    let retry_after = Duration::try_from(instant.duration_since(since));
+    Error::DeliveryQuota {
+        quota,
+        retry_after: retry_after.unwrap_or_default(),
+    }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_free_once_enough_hours_are_out_of_the_period() {
+        let hour = |hour: i64| Timestamp::from_second(hour * 3600).unwrap();
+        let hours = [(hour(1), 10), (hour(2), 20), (hour(5), 30)];
+        for (limit, expected) in [
+            (60, None),
+            (59, Some(hour(1))),
+            (50, Some(hour(1))),
+            (49, Some(hour(2))),
+            (0, Some(hour(5))),
+            (-1, Some(hour(9))),
+        ] {
+            assert_eq!(
+                last_hour_to_leave(&hours, limit, hour(9)),
+                expected,
+                "{limit}"
+            );
+        }
+        assert_eq!(last_hour_to_leave(&[], -1, hour(9)), Some(hour(9)));
+    }
+}

@@ -1,0 +1,100 @@
+//! The windows of a store's time slot that can be booked now. One read serves both the list of
+//! choices and the check of a requested window.
+
+use std::{collections::HashMap, sync::Arc};
+
+use domain::{
+    delivery::Booking, delivery_window::TaskTimes, store::Store, task::TimeWindow,
+    time_slot::TimeSlot, violation::Violations,
+};
+use jiff::Zoned;
+
+use super::{definitions::Definitions, freshness::Freshness};
+use storage::{slot_bookings, time_slots::StoredTimeSlot};
+
+use crate::error::Error;
+
+pub(crate) struct SlotAvailability {
+    pub(crate) stored: Arc<StoredTimeSlot>,
+    time_slot: Arc<TimeSlot>,
+    booked: HashMap<TimeWindow, u32>,
+}
+
+impl SlotAvailability {
+    /// Reads which windows can be booked; none for a store without time slot.
+    pub(crate) async fn read(
+        definitions: &Definitions,
+        store: &Store,
+        freshness: Freshness,
+        now: &Zoned,
+    ) -> Result<Option<Self>, Error> {
+        let Some(current) = definitions.time_slot(store, freshness).await? else {
+            return Ok(None);
+        };
+        let (stored, time_slot) = (current.stored, current.rules);
+        let booked = if time_slot.capacity.is_some() {
+            let slot = (store.id, stored.id);
+            slot_bookings::counts(definitions.storage.reader(), slot, now.timestamp()).await?
+        } else {
+            HashMap::new()
+        };
+        Ok(Some(Self {
+            stored,
+            time_slot,
+            booked,
+        }))
+    }
+
+    pub(crate) fn choices(&self, now: &Zoned) -> Vec<TimeWindow> {
+        self.time_slot.choices(now, |window| self.booked(window))
+    }
+
+    /// Checks the times of a dropoff, which must have a window if the store requires one.
+    pub(crate) fn check_dropoff(
+        &self,
+        times: &TaskTimes,
+        now: &Zoned,
+        violations: &mut Violations,
+    ) {
+        if times.slot.is_none()
+            && let Some(missing) = self
+                .time_slot
+                .missing_slot(now, |window| self.booked(window))
+        {
+            violations.add("dropoff.time_slot", "TIME_SLOT_REQUIRED", missing);
+        }
+        self.check_window("dropoff", times, now, violations);
+    }
+
+    /// Checks a requested window if the store accepts only offered ones.
+    pub(crate) fn check_window(
+        &self,
+        task: &str,
+        times: &TaskTimes,
+        now: &Zoned,
+        violations: &mut Violations,
+    ) {
+        let Some(window) = times.slot.filter(|_| self.time_slot.offered_only()) else {
+            return;
+        };
+        let rejection = self
+            .time_slot
+            .rejection(window, now, |window| self.booked(window));
+        if let Some(rejection) = rejection {
+            violations.add(format!("{task}.time_slot"), "TIME_SLOT_REFUSED", rejection);
+        }
+    }
+
+    /// The booking of a window and the capacity of the slot; none if the capacity is unlimited.
+    pub(crate) fn booking(&self, slot: Option<TimeWindow>) -> Option<(Booking, u32)> {
+        let booking = Booking {
+            time_slot_id: self.stored.id,
+            window: slot?,
+        };
+        Some((booking, self.time_slot.capacity?))
+    }
+
+    fn booked(&self, window: TimeWindow) -> u32 {
+        self.booked.get(&window).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,267 @@
+//! Validates requested deliveries, field by field: parses messages and collects violations.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, ToSpan as _, Zoned};
+
+use domain::{
+    before::{self, DateOrder},
+    delivery_window::TaskTimes,
+    task::Package,
+    time_slot::window,
+    violation::Violations,
+};
+use proto::limits::{
+    self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TASK_TEXTS,
+    MAX_TEXT,
+};
+
+mod address;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use address::{AddressDraft, address, address_object};
+use text::{check_characters, checked_text};
+
+/// The context in which texts are parsed.
+pub(crate) struct ParseContext<'a> {
+    pub(crate) now: &'a Zoned,
+    pub(crate) date_order: DateOrder,
+    /// ISO 3166-1 alpha-2, for national telephone numbers.
+    pub(crate) country: &'a str,
+}
+
+/// The requested fields of a task except its address and times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TaskDetails {
+    pub(crate) comments: String,
+    pub(crate) weight: Option<i64>,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) metadata: BTreeMap<String, String>,
+}
+
+impl TaskDetails {
+    /// The length of all texts in bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let packages = self.packages.iter().map(|package| package.kind.len());
+        let tags = self.tags.iter().map(String::len);
+        let metadata = self
+            .metadata
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
+        self.comments.len() + packages.chain(tags).chain(metadata).sum::<usize>()
+    }
+}
+
+/// Checks the length of a task's texts together: each list or text may be long, but not all. A text
+/// that is too long by itself has its own violation.
+pub(crate) fn check_total(field: &str, bytes: usize, violations: &mut Violations) {
+    if bytes > MAX_TASK_TEXTS && !violations.has_violation_in(field) {
+        violations.add(
+            field,
+            "TOO_LONG",
+            format!("must have texts of at most {MAX_TASK_TEXTS} bytes together, not {bytes}"),
+        );
+    }
+}
+
+/// A store's own identifier of a delivery. Blank counts as absent.
+pub(crate) fn external_reference(
+    text: Option<String>,
+    violations: &mut Violations,
+) -> Option<String> {
+    checked_text("external_reference", &text?, MAX_NAME, violations)
+}
+
+/// The times of a task. `timeSlot` takes precedence over `before`. Blank counts as absent.
+pub(crate) fn times(
+    field: &str,
+    draft: &proto::TaskDraft,
+    context: &ParseContext<'_>,
+    violations: &mut Violations,
+) -> TaskTimes {
+    let given = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let (slot, before, after) = (
+        given(&draft.time_slot),
+        given(&draft.before),
+        given(&draft.after),
+    );
+    let mut times = TaskTimes {
+        is_end_requested: slot.is_some() || before.is_some(),
+        ..TaskTimes::default()
+    };
+    if let Some(text) = slot {
+        let parsed = window::parse(&text, context.now.time_zone());
+        let field = format!("{field}.time_slot");
+        times.slot = violations
+            .check(&field, "INVALID_TIME_SLOT", parsed)
+            .filter(|slot| {
+                is_plausible(&field, slot.after, context.now, violations)
+                    && is_plausible(&field, slot.before, context.now, violations)
+            });
+    } else if let Some(text) = before {
+        times.before = instant(&format!("{field}.before"), &text, context, violations);
+    }
+    if let Some(text) = after {
+        times.after = instant(&format!("{field}.after"), &text, context, violations);
+    }
+    times
+}
+
+pub(crate) fn details(
+    field: &str,
+    draft: proto::TaskDraft,
+    violations: &mut Violations,
+) -> TaskDetails {
+    let comments = draft
+        .comments
+        .and_then(|text| {
+            checked_text(
+                &format!("{field}.comments"),
+                &text,
+                MAX_LONG_TEXT,
+                violations,
+            )
+        })
+        .unwrap_or_default();
+    if let Some(weight) = draft.weight {
+        let weight = limits::WEIGHT.check(weight);
+        violations.check(format!("{field}.weight"), "OUT_OF_RANGE", weight);
+    }
+    TaskDetails {
+        comments,
+        weight: draft.weight,
+        packages: packages(&format!("{field}.packages"), draft.packages, violations),
+        tags: tags(&format!("{field}.tags"), draft.tags, violations),
+        metadata: metadata(&format!("{field}.metadata"), draft.metadata, violations),
+    }
+}
+
+/// A required display name.
+pub(crate) fn required_name(field: &str, text: &str, violations: &mut Violations) -> String {
+    let name = checked_text(field, text, MAX_NAME, violations);
+    if name.is_none() {
+        violations.add(field, "REQUIRED", "is required");
+    }
+    name.unwrap_or_default()
+}
+
+fn packages(
+    field: &str,
+    packages: Vec<proto::Package>,
+    violations: &mut Violations,
+) -> Vec<Package> {
+    if packages.len() > MAX_PACKAGES {
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!(
+                "must be at most {MAX_PACKAGES} packages, not {}",
+                packages.len()
+            ),
+        );
+        return Vec::new();
+    }
+    let mut checked = Vec::with_capacity(packages.len());
+    for (index, package) in packages.into_iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        let quantity = limits::QUANTITY.check(package.quantity.into());
+        violations.check(format!("{field}.quantity"), "OUT_OF_RANGE", quantity);
+        let kind = required_name(&format!("{field}.type"), &package.r#type, violations);
+        checked.push(Package {
+            kind,
+            quantity: package.quantity,
+        });
+    }
+    checked
+}
+
+fn tags(field: &str, tags: Vec<String>, violations: &mut Violations) -> Vec<String> {
+    if tags.len() > MAX_TAGS {
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!("must be at most {MAX_TAGS} tags, not {}", tags.len()),
+        );
+        return Vec::new();
+    }
+    tags.into_iter()
+        .enumerate()
+        .filter_map(|(index, tag)| {
+            checked_text(&format!("{field}[{index}]"), &tag, MAX_TAG, violations)
+        })
+        .collect()
+}
+
+fn metadata(
+    field: &str,
+    metadata: std::collections::HashMap<String, String>,
+    violations: &mut Violations,
+) -> BTreeMap<String, String> {
+    if metadata.len() > MAX_METADATA {
+        violations.add(
+            field,
+            "TOO_MANY",
+            format!(
+                "must be at most {MAX_METADATA} members, not {}",
+                metadata.len()
+            ),
+        );
+        return BTreeMap::new();
+    }
+    let metadata: BTreeMap<_, _> = metadata.into_iter().collect();
+    for (key, value) in &metadata {
+        let shown: String = key.chars().take(MAX_TAG).collect();
+        let field = format!("{field}.{shown}");
+        if key.chars().count() > MAX_TAG || key.contains(char::is_control) {
+            violations.add(
+                &field,
+                "INVALID_KEY",
+                format!(
+                    "must have a key of at most {MAX_TAG} characters, none of them a control character"
+                ),
+            );
+        }
+        check_characters(&field, value, MAX_TEXT, violations);
+    }
+    metadata
+}
+
+fn instant(
+    field: &str,
+    text: &str,
+    context: &ParseContext<'_>,
+    violations: &mut Violations,
+) -> Option<Timestamp> {
+    let parsed = before::parse(text, context.now, context.date_order);
+    violations
+        .check(field, "INVALID_TIME", parsed)
+        .filter(|instant| is_plausible(field, *instant, context.now, violations))
+}
+
+/// Rejects implausible times: before the year 2000 in the zone of `now`, the store's, or more than
+/// ten years from now. Times in the past are accepted: a shop may create a delivery that has
+/// already been made.
+fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut Violations) -> bool {
+    let local = instant.to_zoned(now.time_zone().clone());
+    let latest = now
+        .checked_add(10.years())
+        .map_or(Timestamp::MAX, |latest| latest.timestamp());
+    let plausible = local.year() >= 2000 && instant <= latest;
+    if !plausible {
+        let zone = now.time_zone().iana_name().unwrap_or("the store's zone");
+        violations.add(
+            field,
+            "ABSURD_TIME",
+            format!("was read as {local}; must be from 2000-01-01 in {zone} to ten years from now"),
+        );
+    }
+    plausible
+}

@@ -1,0 +1,136 @@
+//! The gazetteer: imported and searched by operators.
+
+mod import;
+
+use std::sync::Arc;
+
+use domain::{api_client::Scope, coverage::Coverage, store::Country, violation::Violations};
+use geocoding::{Gazetteer, GeocodeMatch, GeocodeResult, gazetteer::ImportStats};
+use proto::SkippedLines;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    messages::{self, lookup},
+    planning::{
+        address_geocoder::{AddressGeocoder, StoreArea},
+        definitions::Definitions,
+    },
+};
+
+use storage::Storage;
+
+pub(crate) struct Addresses {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) geocoder: Arc<AddressGeocoder>,
+    pub(crate) gazetteer: Arc<Gazetteer>,
+    /// Default country of imported files.
+    pub(crate) country: Country,
+}
+
+#[tonic::async_trait]
+impl proto::addresses_server::Addresses for Addresses {
+    async fn import_addresses(
+        &self,
+        request: Request<Streaming<proto::ImportAddressesRequest>>,
+    ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let country = self.country.clone();
+        let stats = import::run(self.gazetteer.path(), country, request).await?;
+
+        tracing::info!(%stats, "addresses imported");
+        caller.audit("ImportAddresses", "addresses");
+        Ok(Response::new(import_response(stats)))
+    }
+
+    async fn search_addresses(
+        &self,
+        request: Request<proto::SearchAddressesRequest>,
+    ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let mut violations = Violations::new();
+        if request.text.trim().is_empty() {
+            violations.add("text", "REQUIRED", "is required");
+        }
+        let country = request.country_code.map(|code| code.parse::<Country>());
+        let country = country
+            .and_then(|country| violations.check("country_code", "UNKNOWN_COUNTRY", country));
+        Error::check(violations)?;
+        let (id, coverage) = match request.store {
+            Some(name) => {
+                let store = lookup::store(&self.storage, &name).await?;
+                let coverage = self.definitions.current_coverage(&store).await?;
+                (Some(store.id), coverage)
+            }
+            None => (None, Coverage::UNKNOWN),
+        };
+        let area = StoreArea {
+            id,
+            coverage: &coverage,
+        };
+        let country = country.map(|country| country.as_str().to_owned());
+
+        let result = self.geocoder.search(request.text, country, area).await?;
+        Ok(Response::new(search_response(result, &coverage)))
+    }
+}
+
+fn import_response(stats: ImportStats) -> proto::ImportAddressesResponse {
+    let skipped = stats.skipped.into_iter().map(|(why, skipped)| {
+        let (first_file, first_line) = skipped.first;
+        SkippedLines {
+            reason: why.to_string(),
+            count: skipped.lines,
+            first_file,
+            first_line,
+        }
+    });
+    proto::ImportAddressesResponse {
+        imported: stats.imported,
+        skipped: skipped.collect(),
+    }
+}
+
+fn search_response(result: GeocodeResult, coverage: &Coverage) -> proto::SearchAddressesResponse {
+    match result {
+        GeocodeResult::Found(address) => {
+            match coverage.rejection_of_address(&address.formatted, address.lat_lng) {
+                None => proto::SearchAddressesResponse {
+                    found: Some(found(address)),
+                    ..proto::SearchAddressesResponse::default()
+                },
+                Some(rejection) => proto::SearchAddressesResponse {
+                    found: None,
+                    not_found_reason: rejection,
+                    candidates: vec![found(address)],
+                },
+            }
+        }
+        GeocodeResult::Partial(unclear) => proto::SearchAddressesResponse {
+            found: None,
+            not_found_reason: unclear.to_string(),
+            candidates: unclear.candidates.into_iter().map(found).collect(),
+        },
+        GeocodeResult::NotFound => proto::SearchAddressesResponse {
+            not_found_reason: "found nothing".to_owned(),
+            ..proto::SearchAddressesResponse::default()
+        },
+    }
+}
+
+fn found(found: GeocodeMatch) -> proto::FoundAddress {
+    proto::FoundAddress {
+        formatted_address: found.formatted,
+        postal_code: found.postal_code,
+        address_locality: found.locality,
+        address_country: found.country,
+        lat_lng: Some(messages::lat_lng(found.lat_lng)),
+        precision: found.precision.to_string(),
+        confidence: found.confidence,
+        reasons: found.reasons,
+    }
+}

@@ -1,0 +1,260 @@
+//! API clients: creates, lists and disables them and rotates their secrets, for operators.
+
+use std::sync::Arc;
+
+use domain::{
+    api_client::{ApiClient, Scope, Scopes},
+    api_secrets::{ApiSecrets, DEFAULT_OVERLAP, MAX_OVERLAP, SecretHash},
+    id::ApiClientId,
+    violation::Violations,
+};
+use jiff::SignedDuration;
+use process::{clock::Clock, random};
+use proto::iri::Collection;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::{authenticator::Authenticator, caller::Caller},
+    error::Error,
+    idempotency::Idempotency,
+    messages::{self, lookup},
+    planning::{address_geocoder::AddressGeocoder, validation},
+};
+use storage::{ConnectionTrait, Storage};
+
+pub(crate) struct ApiClients {
+    pub(crate) authenticator: Arc<Authenticator>,
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) idempotency: Arc<Idempotency>,
+    pub(crate) geocoder: Arc<AddressGeocoder>,
+}
+
+#[tonic::async_trait]
+impl proto::api_clients_server::ApiClients for ApiClients {
+    async fn create_api_client(
+        &self,
+        request: Request<proto::CreateApiClientRequest>,
+    ) -> Result<Response<proto::ApiClient>, Status> {
+        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let idempotency = request.idempotency.take();
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "CreateApiClient", idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let (client, secret) = self.new_client(request).await?;
+
+        let reply = messages::api_client(&client, Some(secret));
+        let created = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                storage::api_clients::insert(&transaction, &client).await?;
+                Ok(reply)
+            })
+            .await?;
+        caller.audit("CreateApiClient", &created.get_ref().name);
+        Ok(created)
+    }
+
+    async fn list_api_clients(
+        &self,
+        request: Request<proto::ListApiClientsRequest>,
+    ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let name = request.store;
+        let store_id = if name.is_empty() {
+            None
+        } else {
+            Some(lookup::store(&self.storage, &name).await?.id)
+        };
+        let clients = storage::api_clients::list(self.storage.reader(), store_id)
+            .await
+            .map_err(Error::from)?;
+        Ok(Response::new(proto::ListApiClientsResponse {
+            api_clients: clients
+                .iter()
+                .map(|client| messages::api_client(client, None))
+                .collect(),
+        }))
+    }
+
+    async fn disable_api_client(
+        &self,
+        request: Request<proto::DisableApiClientRequest>,
+    ) -> Result<Response<proto::ApiClient>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let call = ("DisableApiClient", &*request.name, request.idempotency);
+        let now = self.clock.now();
+        let disabled = self.change_client(&caller, call, None, move |client| {
+            client.disabled_at.get_or_insert(now);
+            Ok(())
+        });
+        Ok(disabled.await?)
+    }
+
+    async fn rotate_api_client_secret(
+        &self,
+        request: Request<proto::RotateApiClientSecretRequest>,
+    ) -> Result<Response<proto::ApiClient>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
+            SignedDuration::from_secs(seconds.into())
+        });
+        if overlap > MAX_OVERLAP {
+            let (maximum, given) = (MAX_OVERLAP.as_secs(), overlap.as_secs());
+            let description = format!("must be at most {maximum}, not {given}");
+            return Err(Error::invalid("overlap_seconds", "OUT_OF_RANGE", description).into());
+        }
+        let secret = random::token::<32>();
+        let (hash, now) = (SecretHash::of(&secret), self.clock.now());
+        let call = ("RotateApiClientSecret", &*request.name, request.idempotency);
+        let rotated = self.change_client(&caller, call, Some(secret), move |client| {
+            if client.disabled_at.is_some() {
+                return Err(Error::Conflict(
+                    "CLIENT_DISABLED",
+                    "the client is disabled; create a new one".to_owned(),
+                ));
+            }
+            let rotated = client.secrets.rotate(hash, overlap, now);
+            rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error))
+        });
+        Ok(rotated.await?)
+    }
+
+    async fn get_current_api_client(
+        &self,
+        request: Request<proto::GetCurrentApiClientRequest>,
+    ) -> Result<Response<proto::ApiClient>, Status> {
+        let (caller, _) = Caller::of(request)?;
+
+        let client = storage::api_clients::find(self.storage.reader(), caller.id)
+            .await
+            .map_err(Error::from)?
+            .ok_or_else(|| storage::Error::inconsistent("api_clients", "the caller does not exist"))
+            .map_err(Error::from)?;
+        Ok(Response::new(messages::api_client(&client, None)))
+    }
+}
+
+impl ApiClients {
+    async fn new_client(
+        &self,
+        request: proto::CreateApiClientRequest,
+    ) -> Result<(ApiClient, String), Error> {
+        let mut violations = Violations::new();
+        let display_name =
+            validation::required_name("display_name", &request.display_name, &mut violations);
+        let mut scopes = Vec::new();
+        for (index, name) in request.scopes.iter().enumerate() {
+            let field = format!("scopes[{index}]");
+            let parsed = violations.check(&field, "UNKNOWN_SCOPE", name.parse::<Scope>());
+            if !request.store.is_empty()
+                && let Some(scope) = parsed
+                && !scope.requires_store()
+            {
+                violations.add(
+                    field,
+                    "INTERNAL_SCOPE",
+                    format!(
+                        "{scope} is only for the platform's own programs: omit it, or create a \
+                         separate client without a store for such a program"
+                    ),
+                );
+            }
+            scopes.extend(parsed);
+        }
+        if request.scopes.is_empty() {
+            violations.add("scopes", "REQUIRED", "at least one is required");
+        }
+        let store = if request.store.is_empty() {
+            None
+        } else {
+            Some(lookup::store(&self.storage, &request.store).await?)
+        };
+        if store.is_none() && scopes.iter().any(|scope| scope.requires_store()) {
+            violations.add(
+                "store",
+                "REQUIRED",
+                "is required for the scopes deliveries and tasks",
+            );
+        }
+        let default_address = match request.default_address {
+            Some(draft) => {
+                self.geocoder
+                    .default_address(draft, store.as_ref(), &mut violations)
+                    .await?
+            }
+            None => None,
+        };
+        Error::check(violations)?;
+        let secret = random::token::<32>();
+        let client = ApiClient {
+            id: ApiClientId::new(),
+            store_id: store.map(|store| store.id),
+            display_name,
+            api_key: random::token::<16>(),
+            secrets: ApiSecrets::new(SecretHash::of(&secret)),
+            scopes: Scopes::new(scopes),
+            default_address,
+            created_at: self.clock.now(),
+            disabled_at: None,
+        };
+        Ok((client, secret))
+    }
+
+    /// Changes a client under a lock, and returns it with its new secret if there is one.
+    async fn change_client(
+        &self,
+        caller: &Caller,
+        (rpc, name, idempotency): (&'static str, &str, Option<proto::Idempotency>),
+        secret: Option<String>,
+        change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
+    ) -> Result<Response<proto::ApiClient>, Error> {
+        let client = (Collection::ApiClients, name);
+        let request_key = self
+            .idempotency
+            .read_key_on(caller, rpc, client, idempotency)?;
+        let id = Collection::ApiClients.id(name).map(ApiClientId);
+        let id = id.ok_or_else(|| Error::NotFound(name.to_owned()))?;
+        let changed = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                let client = storage::api_clients::find_and_lock(&transaction, id).await?;
+                let mut client =
+                    client.ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
+                change(&mut client)?;
+                storage::api_clients::update(&transaction, &client).await?;
+                let disabled_webhooks = disable_webhooks(&transaction, &client).await?;
+                Ok(proto::ApiClient {
+                    disabled_webhooks,
+                    ..messages::api_client(&client, secret)
+                })
+            })
+            .await;
+        // Even if it failed: it may be committed.
+        self.authenticator.invalidate();
+        let changed = changed?;
+        caller.audit(rpc, name);
+        Ok(changed)
+    }
+}
+
+/// Disables the webhooks of a disabled client: its receivers must get no further notifications.
+/// Returns how many were enabled. Their backlogs are cancelled in the background.
+async fn disable_webhooks(
+    transaction: &impl ConnectionTrait,
+    client: &ApiClient,
+) -> Result<u32, Error> {
+    let (Some(store_id), Some(now)) = (client.store_id, client.disabled_at) else {
+        return Ok(0);
+    };
+    let owner = (store_id, client.id);
+    let disabled = storage::webhooks::disable_of_client(transaction, owner, now).await?;
+    Ok(u32::try_from(disabled).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,253 @@
+//! Master keys: encrypts stored secrets with the current one, for operators.
+
+use std::sync::Arc;
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use domain::{
+    api_client::Scope,
+    id::{ApiClientId, StoreId, WebhookId},
+};
+use jiff::Timestamp;
+use process::clock::Clock;
+use storage::{Session, Storage, idempotency_keys::Key, webhook_secrets};
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    idempotency::Idempotency,
+    secrets::secret_box::{Purpose, SecretBox},
+};
+
+/// The most webhooks or stored responses that a call examines.
+pub(crate) const PAGE: u64 = 500;
+
+/// The most rows that one transaction changes; a small batch delays no other write.
+pub(crate) const BATCH: usize = 50;
+
+pub(crate) struct MasterKeys {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) secret_box: Arc<SecretBox>,
+    pub(crate) idempotency: Arc<Idempotency>,
+}
+
+/// What a call examines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    /// The signing keys and the platform's secrets, which are few.
+    Keys,
+    WebhooksAfter(Option<(StoreId, WebhookId)>),
+    ResponsesAfter(Option<Key>),
+}
+
+#[tonic::async_trait]
+impl proto::master_keys_server::MasterKeys for MasterKeys {
+    async fn reencrypt_secrets(
+        &self,
+        request: Request<proto::ReencryptSecretsRequest>,
+    ) -> Result<Response<proto::ReencryptSecretsResponse>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let page = Page::decode(&request.page_token)?;
+        let mut ids = self.secret_box.key_ids().into_iter();
+        let mut response = proto::ReencryptSecretsResponse {
+            current_key: ids.next().map(|id| id.to_string()).unwrap_or_default(),
+            other_keys: ids.map(|id| id.to_string()).collect(),
+            ..proto::ReencryptSecretsResponse::default()
+        };
+        let next = match page {
+            Page::Keys => {
+                (response.signing_keys, response.platform_secrets) = self.reencrypt_keys().await?;
+                Some(Page::WebhooksAfter(None))
+            }
+            Page::WebhooksAfter(after) => {
+                let (count, last) = self.reencrypt_webhooks(after).await?;
+                response.webhooks = count;
+                let next = last.map_or(Page::ResponsesAfter(None), |last| {
+                    Page::WebhooksAfter(Some(last))
+                });
+                Some(next)
+            }
+            Page::ResponsesAfter(after) => {
+                let (count, last) = self.idempotency.reencrypt_responses(after).await?;
+                response.stored_responses = count;
+                last.map(|last| Page::ResponsesAfter(Some(last)))
+            }
+        };
+        if let Some(next) = next {
+            response.next_page_token = next.encode();
+        } else {
+            self.storage
+                .truncate_write_ahead_log()
+                .await
+                .map_err(Error::from)?;
+        }
+        let counts = [
+            response.signing_keys,
+            response.platform_secrets,
+            response.webhooks,
+            response.stored_responses,
+        ];
+        if counts.iter().any(|count| *count > 0) {
+            let key = format!("master_keys/{}", response.current_key);
+            caller.audit("ReencryptSecrets", &key);
+        }
+        Ok(Response::new(response))
+    }
+}
+
+impl MasterKeys {
+    /// Returns how many signing keys and secrets of the platform were reencrypted.
+    async fn reencrypt_keys(&self) -> Result<(u32, u32), Error> {
+        let secret_box = Arc::clone(&self.secret_box);
+        self.storage
+            .write(move |transaction| async move {
+                let (mut signing_keys, mut platform_secrets) = (0, 0);
+                storage::signing_keys::lock(&transaction).await?;
+                for key in storage::signing_keys::list(&transaction).await? {
+                    let (context, old) = (key.id.as_bytes(), &key.encrypted_private_key);
+                    let new = secret_box.reencrypt(Purpose::SigningKey, context, old)?;
+                    if let Some(new) = new {
+                        storage::signing_keys::save(&transaction, (key.id, new)).await?;
+                        signing_keys += 1;
+                    }
+                }
+                let secrets = storage::platform_secrets::list_and_lock(&transaction).await?;
+                for (name, old) in secrets {
+                    let context = name.as_bytes();
+                    let new = secret_box.reencrypt(Purpose::PlatformSecret, context, &old)?;
+                    if let Some(new) = new {
+                        storage::platform_secrets::save(&transaction, (name, new)).await?;
+                        platform_secrets += 1;
+                    }
+                }
+                Ok((signing_keys, platform_secrets))
+            })
+            .await
+    }
+
+    /// Examines the next page of webhooks: those after the key `after`. Returns how many were
+    /// reencrypted, and the key of the last one that was examined; `None` if none was left.
+    async fn reencrypt_webhooks(
+        &self,
+        after: Option<(StoreId, WebhookId)>,
+    ) -> Result<(u32, Option<(StoreId, WebhookId)>), Error> {
+        let page = webhook_secrets::list(self.storage.reader(), after, PAGE).await?;
+        let last = page.last().map(|(webhook, _)| *webhook);
+        let current = self.secret_box.current_key();
+        let others: Vec<_> = page
+            .into_iter()
+            .filter(|(_, secrets)| secrets.all().any(|secret| !current.encrypted(secret)))
+            .map(|(webhook, _)| webhook)
+            .collect();
+        let mut count = 0;
+        for batch in others.chunks(BATCH) {
+            let (batch, secret_box) = (batch.to_vec(), Arc::clone(&self.secret_box));
+            let now = self.clock.now();
+            let write = self.storage.write(move |transaction| async move {
+                reencrypt_batch(&transaction, &secret_box, batch, now).await
+            });
+            count += write.await?;
+        }
+        Ok((count, last))
+    }
+}
+
+/// Returns how many webhooks were reencrypted: all but those deleted meanwhile.
+async fn reencrypt_batch(
+    transaction: &Session,
+    secret_box: &SecretBox,
+    batch: Vec<(StoreId, WebhookId)>,
+    now: Timestamp,
+) -> Result<u32, Error> {
+    let mut count = 0;
+    for (store_id, id) in batch {
+        let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+        let Some((_, mut secrets)) = found else {
+            continue;
+        };
+        secrets.reencrypt(now, |secret| {
+            let new = secret_box.reencrypt(Purpose::WebhookSecret, id.0.as_bytes(), secret)?;
+            Ok::<_, Error>(new.unwrap_or_else(|| secret.to_vec()))
+        })?;
+        webhook_secrets::save(transaction, (store_id, id), &secrets, now).await?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+impl Page {
+    fn encode(self) -> String {
+        match self {
+            Self::Keys => String::new(),
+            Self::WebhooksAfter(None) => "webhooks".to_owned(),
+            Self::WebhooksAfter(Some((store_id, id))) => {
+                format!("webhooks/{}/{}", store_id.0, id.0)
+            }
+            Self::ResponsesAfter(None) => "responses".to_owned(),
+            Self::ResponsesAfter(Some(key)) => format!(
+                "responses/{}/{}/{}",
+                key.store_id.0,
+                key.api_client_id.0,
+                BASE64_URL_SAFE_NO_PAD.encode(key.hash)
+            ),
+        }
+    }
+
+    fn decode(token: &str) -> Result<Self, Error> {
+        Self::parse(token).ok_or_else(|| {
+            Error::invalid("page_token", "INVALID_CURSOR", "is not a token of this rpc")
+        })
+    }
+
+    fn parse(token: &str) -> Option<Self> {
+        let parts: Vec<_> = token.split('/').collect();
+        match parts[..] {
+            [""] => Some(Self::Keys),
+            ["webhooks"] => Some(Self::WebhooksAfter(None)),
+            ["webhooks", store_id, id] => Some(Self::WebhooksAfter(Some((
+                StoreId(store_id.parse().ok()?),
+                WebhookId(id.parse().ok()?),
+            )))),
+            ["responses"] => Some(Self::ResponsesAfter(None)),
+            ["responses", store_id, client_id, hash] => {
+                let hash = BASE64_URL_SAFE_NO_PAD.decode(hash).ok()?;
+                Some(Self::ResponsesAfter(Some(Key {
+                    store_id: StoreId(store_id.parse().ok()?),
+                    api_client_id: ApiClientId(client_id.parse().ok()?),
+                    hash: hash.try_into().ok()?,
+                })))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_page_token_is_read_as_it_was_written() {
+        let key = Key {
+            store_id: StoreId(Uuid::nil()),
+            api_client_id: ApiClientId(Uuid::max()),
+            hash: [0xff; 32],
+        };
+        for page in [
+            Page::Keys,
+            Page::WebhooksAfter(None),
+            Page::WebhooksAfter(Some((StoreId(Uuid::max()), WebhookId(Uuid::nil())))),
+            Page::ResponsesAfter(None),
+            Page::ResponsesAfter(Some(key)),
+        ] {
+            assert_eq!(Page::parse(&page.encode()), Some(page));
+        }
+        for wrong in ["tasks", "webhooks/", "responses/1/2/3", "webhooks/1/2"] {
+            assert_eq!(Page::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Personal data of deliveries: erased by an operator.
+
+use std::sync::Arc;
+
+use domain::{
+    api_client::Scope,
+    id::{DeliveryId, StoreId, TaskId},
+    store::Country,
+    telephone,
+    violation::Violations,
+};
+use process::clock::Clock;
+use proto::{erase_deliveries_request::Selection, iri::Collection};
+use tonic::{Request, Response, Status};
+
+use crate::{auth::caller::Caller, error::Error, idempotency::Idempotency, messages};
+use storage::{
+    Storage,
+    personal_data::{self, Position},
+};
+
+/// The tasks that a call searches for a telephone number, and the most of them that it erases: each
+/// erasure reads the store's notifications and stored responses.
+const SEARCHED_TASKS: u64 = 2000;
+const MAX_FOUND: usize = 10;
+
+pub(crate) struct PersonalData {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) idempotency: Arc<Idempotency>,
+    /// The platform's country, for telephone numbers in national form.
+    pub(crate) country: Country,
+}
+
+/// Deliveries to erase, and where the search continues.
+type Found = (Vec<(StoreId, DeliveryId)>, Option<Position>);
+
+#[tonic::async_trait]
+impl proto::personal_data_server::PersonalData for PersonalData {
+    async fn erase_deliveries(
+        &self,
+        request: Request<proto::EraseDeliveriesRequest>,
+    ) -> Result<Response<proto::EraseDeliveriesResponse>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let (found, next) = self.find(&request).await?;
+        if !request.dry_run && !found.is_empty() {
+            for delivery in &found {
+                self.erase(*delivery).await?;
+                caller.audit("EraseDeliveries", &Collection::Deliveries.name(delivery.1));
+            }
+            self.storage
+                .truncate_write_ahead_log()
+                .await
+                .map_err(Error::from)?;
+        }
+
+        Ok(Response::new(proto::EraseDeliveriesResponse {
+            deliveries: found
+                .into_iter()
+                .map(|(_, id)| Collection::Deliveries.name(id))
+                .collect(),
+            next_page_token: next.map(encode).unwrap_or_default(),
+        }))
+    }
+}
+
+impl PersonalData {
+    async fn find(&self, request: &proto::EraseDeliveriesRequest) -> Result<Found, Error> {
+        match &request.selection {
+            Some(Selection::Delivery(name)) => {
+                let not_found = || Error::NotFound(name.clone());
+                let id = Collection::Deliveries.id(name).map(DeliveryId);
+                let id = id.ok_or_else(not_found)?;
+                let store = personal_data::find_store(self.storage.reader(), id).await?;
+                Ok((vec![(store.ok_or_else(not_found)?, id)], None))
+            }
+            Some(Selection::Telephone(number)) => {
+                let mut violations = Violations::new();
+                let parsed = telephone::parse(number, self.country.as_str());
+                let number = violations
+                    .check("telephone", "INVALID_TELEPHONE", parsed)
+                    .flatten();
+                let after = decode(&request.page_token, &mut violations);
+                match number {
+                    Some(number) if violations.is_empty() => self.search(&number, after).await,
+                    _ => Err(required_or(violations)),
+                }
+            }
+            None => Err(required_or(Violations::new())),
+        }
+    }
+
+    async fn search(&self, number: &str, after: Option<Position>) -> Result<Found, Error> {
+        let reader = self.storage.reader();
+        let (mut tasks, mut next) =
+            personal_data::search_telephone(reader, number, after, SEARCHED_TASKS).await?;
+        if tasks.len() > MAX_FOUND {
+            tasks.truncate(MAX_FOUND);
+            next = tasks.last().map(|(position, _)| *position);
+        }
+        let mut found = Vec::new();
+        for (position, id) in tasks {
+            let delivery = (position.store_id, id);
+            if !found.contains(&delivery) {
+                found.push(delivery);
+            }
+        }
+        Ok((found, next))
+    }
+
+    async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
+        // Before the tasks: an interrupted search for a telephone number finds the delivery again.
+        self.erase_stored_responses(store_id, id).await?;
+        let now = self.clock.now();
+        self.storage
+            .write(move |transaction| async move {
+                let delivery = (store_id, id);
+                let points = personal_data::erase(&transaction, delivery, now).await?;
+                personal_data::delete_geocodes(&transaction, &points).await?;
+                personal_data::erase_response_bodies(&transaction, delivery).await?;
+                Ok::<_, Error>(())
+            })
+            .await?;
+        // Again, for a response to an idempotency key that was stored meanwhile.
+        self.erase_stored_responses(store_id, id).await
+    }
+
+    async fn erase_stored_responses(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
+        let reader = self.storage.reader();
+        let delivery = storage::deliveries::find(reader, store_id, id).await?;
+        let store = storage::stores::find(reader, store_id).await?;
+        let (Some(mut delivery), Some(store)) = (delivery, store) else {
+            return Ok(());
+        };
+        for task in [&mut delivery.pickup, &mut delivery.dropoff] {
+            task.plan.erase();
+        }
+        let created_at = delivery.created_at;
+        let erased = messages::delivery(delivery, &store);
+        self.idempotency
+            .erase_responses(store_id, &erased, created_at)
+            .await
+    }
+}
+
+fn required_or(mut violations: Violations) -> Error {
+    if violations.is_empty() {
+        violations.add(
+            "telephone",
+            "REQUIRED",
+            "is required, unless delivery is given",
+        );
+    }
+    Error::Invalid(violations)
+}
+
+fn encode(position: Position) -> String {
+    format!("{}/{}", position.store_id.0, position.task_id.0)
+}
+
+/// None for the first page.
+fn decode(token: &str, violations: &mut Violations) -> Option<Position> {
+    if token.is_empty() {
+        return None;
+    }
+    let position = token.split_once('/').and_then(|(store_id, task_id)| {
+        Some(Position {
+            store_id: StoreId(store_id.parse().ok()?),
+            task_id: TaskId(task_id.parse().ok()?),
+        })
+    });
+    violations.check(
+        "page_token",
+        "INVALID_CURSOR",
+        position.ok_or("is not a token of this search"),
+    )
+}

@@ -1,0 +1,357 @@
+//! Stores: managed by operators, read by their own clients.
+
+use std::sync::Arc;
+
+use domain::{
+    address::{Address, LatLng},
+    api_client::Scope,
+    id::StoreId,
+    service_area::{Circle, ServiceArea},
+    store::{self, Country, Store},
+    time_slot::TimeSlot,
+    violation::Violations,
+};
+use iso_currency::Currency;
+use jiff::tz::TimeZone;
+use process::clock::Clock;
+use proto::iri::Collection;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::{authenticator::Authenticator, caller::Caller},
+    error::Error,
+    idempotency::Idempotency,
+    messages::{self, lookup},
+    planning::{
+        address_geocoder::AddressGeocoder, definitions::Definitions, freshness::Freshness,
+        validation,
+    },
+};
+
+use storage::{Session, Storage};
+
+/// Validated changes of a store; absent fields are left unchanged.
+#[derive(Clone)]
+struct Changes {
+    display_name: Option<String>,
+    time_zone: Option<TimeZone>,
+    currency: Option<Currency>,
+    country: Option<Country>,
+    default_address: Option<Address>,
+    /// Whether only the location of the default address changes, if the store has one.
+    moves_address: bool,
+    service_area: Option<NewServiceArea>,
+}
+
+/// A change of the service area.
+#[derive(Clone)]
+enum NewServiceArea {
+    Unlimited,
+    Limited(ServiceArea),
+}
+
+impl Changes {
+    fn apply(self, store: &mut Store) {
+        fn set<T>(field: &mut T, change: Option<T>) {
+            if let Some(value) = change {
+                *field = value;
+            }
+        }
+        set(&mut store.display_name, self.display_name);
+        set(&mut store.time_zone, self.time_zone);
+        set(&mut store.currency, self.currency);
+        set(&mut store.country, self.country);
+        let service_area = self.service_area.map(|change| match change {
+            NewServiceArea::Unlimited => None,
+            NewServiceArea::Limited(area) => Some(area),
+        });
+        set(&mut store.service_area, service_area);
+        if let Some(address) = self.default_address {
+            store.default_address = Some(match store.default_address.take() {
+                Some(present) if self.moves_address => Address {
+                    id: address.id,
+                    lat_lng: address.lat_lng,
+                    ..present
+                },
+                _ => address,
+            });
+        }
+    }
+}
+
+pub(crate) struct Stores {
+    pub(crate) authenticator: Arc<Authenticator>,
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) idempotency: Arc<Idempotency>,
+    pub(crate) definitions: Arc<Definitions>,
+    pub(crate) geocoder: Arc<AddressGeocoder>,
+    /// Defaults of new stores.
+    pub(crate) time_zone: TimeZone,
+    pub(crate) country: Country,
+}
+
+#[tonic::async_trait]
+impl proto::stores_server::Stores for Stores {
+    async fn create_store(
+        &self,
+        request: Request<proto::CreateStoreRequest>,
+    ) -> Result<Response<proto::Store>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "CreateStore", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let mut store = Store {
+            id: StoreId::new(),
+            display_name: String::new(),
+            time_zone: self.time_zone.clone(),
+            currency: Currency::EUR,
+            country: self.country.clone(),
+            default_address: None,
+            service_area: None,
+            created_at: self.clock.now(),
+        };
+        let changes = proto::UpdateStoreRequest {
+            name: String::new(),
+            display_name: Some(request.display_name),
+            default_address: request.default_address,
+            time_zone: request.time_zone,
+            currency_code: request.currency_code,
+            country_code: request.country_code,
+            service_area: request.service_area,
+            idempotency: None,
+        };
+        self.changes(changes, &store).await?.apply(&mut store);
+
+        let created = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                storage::stores::insert(&transaction, &store).await?;
+                Ok(messages::store(&store))
+            })
+            .await?;
+        caller.audit("CreateStore", &created.get_ref().name);
+        Ok(created)
+    }
+
+    async fn get_store(
+        &self,
+        request: Request<proto::GetStoreRequest>,
+    ) -> Result<Response<proto::Store>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
+
+        let store = if caller.has(Scope::Admin) {
+            lookup::store(&self.storage, &name).await?
+        } else {
+            caller.require(Scope::Deliveries)?;
+            let own = caller.store()?;
+            if Collection::Stores.id(&name) != Some(own.id.0) {
+                return Err(Error::NotFound(name).into());
+            }
+            own.clone()
+        };
+        // The default first.
+        let time_slots = storage::time_slots::list(self.storage.reader(), store.id)
+            .await
+            .map_err(Error::from)?;
+
+        Ok(Response::new(proto::Store {
+            time_slots: time_slots
+                .into_iter()
+                .map(|time_slot| Collection::TimeSlots.name(time_slot.id))
+                .collect(),
+            ..messages::store(&store)
+        }))
+    }
+
+    async fn list_stores(
+        &self,
+        request: Request<proto::ListStoresRequest>,
+    ) -> Result<Response<proto::ListStoresResponse>, Status> {
+        Caller::with_scope(request, Scope::Admin)?;
+
+        let stores = storage::stores::list(self.storage.reader())
+            .await
+            .map_err(Error::from)?;
+        Ok(Response::new(proto::ListStoresResponse {
+            stores: stores.iter().map(messages::store).collect(),
+        }))
+    }
+
+    async fn update_store(
+        &self,
+        request: Request<proto::UpdateStoreRequest>,
+    ) -> Result<Response<proto::Store>, Status> {
+        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let store = (Collection::Stores, request.name.as_str());
+        let idempotency = request.idempotency.take();
+        let request_key =
+            self.idempotency
+                .read_key_on(&caller, "UpdateStore", store, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let store = lookup::store(&self.storage, &request.name).await?;
+        let changes = self.changes(request, &store).await?;
+
+        let store_id = store.id;
+        let updated = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                // Read again under the lock: other fields may have changed meanwhile.
+                let store = storage::stores::find_and_lock(&transaction, store_id).await?;
+                let mut store =
+                    store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                let old_country = store.country.clone();
+                changes.apply(&mut store);
+                if store.country != old_country {
+                    check_time_slot(&transaction, &store).await?;
+                }
+                storage::stores::update(&transaction, &store).await?;
+                Ok(messages::store(&store))
+            })
+            .await;
+        // Even if it failed: it may be committed.
+        self.authenticator.invalidate();
+        let updated = updated?;
+        caller.audit("UpdateStore", &updated.get_ref().name);
+        Ok(updated)
+    }
+}
+
+impl Stores {
+    /// Validates the changes of a store.
+    async fn changes(
+        &self,
+        request: proto::UpdateStoreRequest,
+        store: &Store,
+    ) -> Result<Changes, Error> {
+        let mut violations = Violations::new();
+        let display_name = request
+            .display_name
+            .map(|name| validation::required_name("display_name", &name, &mut violations));
+        let time_zone = request.time_zone.and_then(|name| {
+            let parsed = store::parse_time_zone(&name);
+            violations.check("time_zone", "UNKNOWN_TIME_ZONE", parsed)
+        });
+        let currency = request.currency_code.and_then(|code| {
+            let parsed = store::parse_currency(&code);
+            violations.check("currency_code", "UNKNOWN_CURRENCY", parsed)
+        });
+        let country = request.country_code.and_then(|code| {
+            let parsed = code.parse::<Country>();
+            violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
+        });
+        let moves_address = request.default_address.as_ref().is_some_and(|draft| {
+            let location = proto::AddressDraft {
+                lat_lng: draft.lat_lng,
+                ..proto::AddressDraft::default()
+            };
+            *draft == location
+        });
+        let default_address = match request.default_address {
+            Some(draft) => {
+                let mut store = store.clone();
+                if let Some(country) = &country {
+                    store.country = country.clone();
+                }
+                self.geocoder
+                    .default_address(draft, Some(&store), &mut violations)
+                    .await?
+            }
+            None => None,
+        };
+        let service_area = match request.service_area {
+            Some(area) => self.new_service_area(area, &mut violations).await?,
+            None => None,
+        };
+        let has_address = store.default_address.is_some()
+            || default_address.is_some()
+            || violations.has_violation_in("default_address");
+        if let Some(NewServiceArea::Limited(ServiceArea::Circle(circle))) = &service_area
+            && circle.center().is_none()
+            && !has_address
+        {
+            violations.add(
+                "service_area",
+                "NO_CENTER",
+                "is a distance from the store's address, which is not set: set the address too, or give a point with the distance (48.8554,2.3596,5km)",
+            );
+        }
+        Error::check(violations)?;
+        Ok(Changes {
+            display_name,
+            time_zone,
+            currency,
+            country,
+            default_address,
+            moves_address,
+            service_area,
+        })
+    }
+
+    /// Validates a service area; none if it is invalid.
+    async fn new_service_area(
+        &self,
+        area: proto::ServiceArea,
+        violations: &mut Violations,
+    ) -> Result<Option<NewServiceArea>, Error> {
+        use proto::service_area::Area;
+        let area = match area.area {
+            None => return Ok(Some(NewServiceArea::Unlimited)),
+            Some(Area::Circle(circle)) => service_circle(circle, violations),
+            Some(Area::Zone(name)) => {
+                let (_, zones) = self.definitions.zones(Freshness::Current).await?;
+                if zones.has(&name) {
+                    Some(ServiceArea::Zone(name))
+                } else {
+                    violations.add(
+                        "service_area.zone",
+                        "UNKNOWN_ZONE",
+                        format!("there is no zone {name:?}: apply it first"),
+                    );
+                    None
+                }
+            }
+        };
+        Ok(area.map(NewServiceArea::Limited))
+    }
+}
+
+/// Checks that the store's time slot is valid in its new country, whose public holidays may not be
+/// known. Requires the store's lock, which an apply takes too.
+async fn check_time_slot(transaction: &Session, store: &Store) -> Result<(), Error> {
+    let Some(stored) = storage::time_slots::find_default(transaction, store.id).await? else {
+        return Ok(());
+    };
+    let Err(mistakes) = TimeSlot::parse(&stored.definition, store.country.as_str()) else {
+        return Ok(());
+    };
+    let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    Err(Error::invalid(
+        "country_code",
+        "TIME_SLOT_INVALID",
+        format!(
+            "the store's time slot would be invalid in {} ({}): apply another time slot first",
+            store.country.as_str(),
+            mistakes.join("; ")
+        ),
+    ))
+}
+
+fn service_circle(circle: proto::Circle, violations: &mut Violations) -> Option<ServiceArea> {
+    let center = circle.center.map(|center| {
+        let center = LatLng::new(center.latitude, center.longitude);
+        violations.check("service_area.circle.center", "INVALID_POINT", center)
+    });
+    let circle = Circle::new(center.flatten(), circle.radius_meters);
+    violations
+        .check("service_area.circle.radius_meters", "OUT_OF_RANGE", circle)
+        .map(ServiceArea::Circle)
+}

@@ -1,0 +1,83 @@
+//! Tokens: issues an access token for client credentials (RFC 6749 §4.4).
+
+use std::sync::Arc;
+
+use domain::api_secrets::SecretHash;
+use process::clock::Clock;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::{caller::AUDIT, rate_limits::RateLimits},
+    error::{Error, Unauthenticated},
+    workers::key_ring::KeyRing,
+};
+
+use storage::Storage;
+
+/// The characters of an API key that are logged: all of a valid one.
+const MAX_LOGGED_KEY: usize = 40;
+
+pub(crate) struct Tokens {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) key_ring: Arc<KeyRing>,
+    pub(crate) rate_limits: Arc<RateLimits>,
+    /// In seconds; a token of a replaced secret may have less.
+    pub(crate) lifetime: u32,
+}
+
+#[tonic::async_trait]
+impl proto::tokens_server::Tokens for Tokens {
+    async fn issue_token(
+        &self,
+        request: Request<proto::IssueTokenRequest>,
+    ) -> Result<Response<proto::AccessToken>, Status> {
+        let request = request.into_inner();
+        let now = self.clock.now();
+        self.rate_limits
+            .check_credentials(&request.api_key, &request.api_secret)?;
+
+        let refused = |reason: &str| {
+            let api_key: String = request.api_key.chars().take(MAX_LOGGED_KEY).collect();
+            tracing::info!(target: AUDIT, rpc = "IssueToken", ?api_key, "refused: {reason}");
+        };
+        let invalid = || {
+            refused("wrong key or secret");
+            Error::Unauthenticated(Unauthenticated::InvalidClient)
+        };
+        let client = storage::api_clients::find_by_key(&self.storage, &request.api_key)
+            .await
+            .map_err(Error::from)?;
+        let Some(client) = client else {
+            // Take as long for an unknown key as for a wrong secret.
+            let _ = SecretHash([0; 32]).matches(&request.api_secret);
+            return Err(invalid().into());
+        };
+        let secret = client
+            .accept(&request.api_secret, now)
+            .ok_or_else(invalid)?;
+        let scopes = client.grant(&request.scopes).map_err(|error| {
+            refused("scope not permitted");
+            Error::InvalidScope(error)
+        })?;
+
+        let token = self
+            .key_ring
+            .fresh_keys()
+            .await?
+            .sign((&client, secret), &scopes, now, self.lifetime)
+            .map_err(Error::Bug)?;
+        Ok(Response::new(token))
+    }
+
+    async fn list_public_keys(
+        &self,
+        _: Request<proto::ListPublicKeysRequest>,
+    ) -> Result<Response<proto::ListPublicKeysResponse>, Status> {
+        // Another core may have created a key.
+        self.key_ring.reload_if_due().await?;
+        let jwks = serde_json::to_string(&self.key_ring.keys().public(self.clock.now()))
+            .map_err(|error| Error::Bug(error.to_string()))?;
+        Ok(Response::new(proto::ListPublicKeysResponse { jwks }))
+    }
+}

@@ -1,0 +1,106 @@
+//! Enables and disables webhooks.
+
+use domain::{
+    api_client::Scope,
+    webhook::{Disabled, DisabledReason, Webhook},
+};
+use proto::iri::Collection;
+use storage::ConnectionTrait;
+use tonic::Response;
+
+use super::Webhooks;
+
+use crate::{auth::caller::Caller, error::Error, messages};
+
+impl Webhooks {
+    /// Disables or enables a webhook. Changes nothing if it already is in that state.
+    pub(super) async fn set_disabled(
+        &self,
+        caller: &Caller,
+        (rpc, name, idempotency): (&str, &str, Option<proto::Idempotency>),
+        is_disabled: bool,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let request_key =
+            self.idempotency
+                .read_key_on(caller, rpc, (Collection::Webhooks, name), idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let (webhook, store) = self.webhook_of(caller, name).await?;
+        let is_operator = caller.has(Scope::Admin);
+        let disabled = is_disabled.then(|| Disabled {
+            at: self.clock.now(),
+            reason: if is_operator {
+                DisabledReason::Operator
+            } else {
+                DisabledReason::Client
+            },
+        });
+        if disabled.is_none() && webhook.disabled.is_some() {
+            // In several transactions, since the backlog may be too long for one.
+            let (webhook_key, now) = ((webhook.store_id, webhook.id), self.clock.now());
+            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now).await?;
+        }
+
+        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        self.idempotency
+            .write(request_key, move |transaction| async move {
+                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
+                // It may have been deleted since it was read.
+                let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+                let is_changed = if let Some(disabled) = disabled {
+                    webhook.disable(disabled)
+                } else {
+                    require_may_enable(&transaction, &webhook, is_operator).await?;
+                    webhook.enable(now)
+                };
+                if is_changed {
+                    storage::webhooks::save_disabled(&transaction, &webhook).await?;
+                    // On disabling, the first batch; `Retention` cancels the rest. On
+                    // enabling, too: an event that was committed while it was disabled may
+                    // have enqueued a notification.
+                    storage::notifications::cancel_backlog(&transaction, &webhook, now).await?;
+                }
+                Ok(messages::webhook(&webhook, &store, now))
+            })
+            .await
+    }
+}
+
+/// Fails if an operator has disabled the webhook and the caller is not an operator, or if the
+/// webhook's client is disabled.
+async fn require_may_enable(
+    transaction: &impl ConnectionTrait,
+    webhook: &Webhook,
+    is_operator: bool,
+) -> Result<(), Error> {
+    let Some(disabled) = webhook.disabled else {
+        return Ok(());
+    };
+    if disabled.reason == DisabledReason::Operator && !is_operator {
+        return Err(Error::Conflict(
+            "WEBHOOK_DISABLED_BY_OPERATOR",
+            "the platform's operator disabled the webhook; only the operator can enable it"
+                .to_owned(),
+        ));
+    }
+    let client = storage::api_clients::find(transaction, webhook.api_client_id).await?;
+    if client.is_none_or(|client| client.disabled_at.is_some()) {
+        return Err(Error::Conflict(
+            "CLIENT_DISABLED",
+            "the webhook's client is disabled; create a webhook with another client".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Fails if the webhook is disabled.
+pub(super) fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
+    if webhook.disabled.is_none() {
+        return Ok(());
+    }
+    Err(Error::Conflict(
+        "WEBHOOK_DISABLED",
+        "the webhook is disabled; enable it first".to_owned(),
+    ))
+}

@@ -1,0 +1,295 @@
+//! Webhooks, and the notifications of each. A client has access to its own webhooks, an operator to
+//! all.
+
+mod create;
+mod enable;
+mod notifications;
+mod recovery;
+mod secrets;
+mod test_send;
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    api_client::Scope, id::WebhookId, notification::Failure, store::Store, webhook::Webhook,
+};
+use process::clock::Clock;
+use proto::iri::Collection;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    idempotency::Idempotency,
+    messages::{self, lookup},
+    notifications::{Streams, TestSends},
+    secrets::secret_box::SecretBox,
+};
+
+use storage::Storage;
+
+pub(crate) struct Webhooks {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) idempotency: Arc<Idempotency>,
+    pub(crate) secret_box: Arc<SecretBox>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) test_sends: Arc<TestSends>,
+    pub(crate) egress: egress::Policy,
+    pub(crate) notification_retention: Duration,
+}
+
+#[tonic::async_trait]
+impl proto::webhooks_server::Webhooks for Webhooks {
+    async fn create_webhook(
+        &self,
+        request: Request<proto::CreateWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        Ok(self.create(&caller, request).await?)
+    }
+
+    async fn get_webhook(
+        &self,
+        request: Request<proto::GetWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+
+        let name = request.name;
+        let (webhook, store) = self.webhook_of(&caller, &name).await?;
+
+        let now = self.clock.now();
+        Ok(Response::new(messages::webhook(&webhook, &store, now)))
+    }
+
+    async fn list_webhooks(
+        &self,
+        request: Request<proto::ListWebhooksRequest>,
+    ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
+        let (caller, request) = Caller::of(request)?;
+
+        let reader = self.storage.reader();
+        let store_name = request.store;
+        let (webhooks, store) = if store_name.is_empty() {
+            let store = caller.store()?;
+            let owner = (store.id, caller.id);
+            (storage::webhooks::list(reader, owner).await, store.clone())
+        } else {
+            caller.require(Scope::Admin)?;
+            let store = lookup::store(&self.storage, &store_name).await?;
+            let webhooks = storage::webhooks::list_of_store(reader, store.id).await;
+            (webhooks, store)
+        };
+
+        let now = self.clock.now();
+        Ok(Response::new(proto::ListWebhooksResponse {
+            webhooks: webhooks
+                .map_err(Error::from)?
+                .iter()
+                .map(|webhook| messages::webhook(webhook, &store, now))
+                .collect(),
+        }))
+    }
+
+    async fn delete_webhook(
+        &self,
+        request: Request<proto::DeleteWebhookRequest>,
+    ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
+        let (caller, request) = Caller::of(request)?;
+
+        let name = request.name;
+        let (webhook, _) = self.webhook_of(&caller, &name).await?;
+        let (store_id, webhook_id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let owner = (store_id, webhook.api_client_id);
+        if webhook.disabled.is_some() {
+            let webhook_key = (store_id, webhook_id);
+            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now)
+                .await
+                .map_err(Error::from)?;
+        }
+        let deleted = self
+            .storage
+            .write(move |transaction| async move {
+                let deleted = storage::webhooks::delete(&transaction, owner, webhook_id).await?;
+                if deleted {
+                    // Without a limit: the rest of a deleted webhook's backlog would never be
+                    // cancelled. If the backlog is too long for one transaction, the call
+                    // fails until the webhook is disabled: then several transactions cancel
+                    // the backlog above.
+                    storage::notifications::cancel_notifications(
+                        &transaction,
+                        store_id,
+                        webhook_id,
+                        None,
+                        now,
+                    )
+                    .await?;
+                }
+                Ok::<_, Error>(deleted)
+            })
+            .await?;
+        if !deleted {
+            return Err(Error::NotFound(name).into());
+        }
+
+        caller.audit("DeleteWebhook", &name);
+        Ok(Response::new(proto::DeleteWebhookResponse {}))
+    }
+
+    async fn enable_webhook(
+        &self,
+        request: Request<proto::EnableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let call = ("EnableWebhook", &*request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, call, false).await?;
+        caller.audit("EnableWebhook", &reply.get_ref().name);
+        Ok(reply)
+    }
+
+    async fn disable_webhook(
+        &self,
+        request: Request<proto::DisableWebhookRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let call = ("DisableWebhook", &*request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, call, true).await?;
+        caller.audit("DisableWebhook", &reply.get_ref().name);
+        Ok(reply)
+    }
+
+    async fn rotate_webhook_secret(
+        &self,
+        request: Request<proto::RotateWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let reply = self.rotate(&caller, request).await?;
+        caller.audit("RotateWebhookSecret", &reply.get_ref().name);
+        Ok(reply)
+    }
+
+    async fn confirm_webhook_secret(
+        &self,
+        request: Request<proto::ConfirmWebhookSecretRequest>,
+    ) -> Result<Response<proto::Webhook>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let reply = self.confirm(&caller, request).await?;
+        caller.audit("ConfirmWebhookSecret", &reply.get_ref().name);
+        Ok(reply)
+    }
+
+    async fn test_webhook(
+        &self,
+        request: Request<proto::TestWebhookRequest>,
+    ) -> Result<Response<proto::WebhookTest>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
+        let mut tested = self.test(&caller, &name).await?;
+        if !caller.has(Scope::Admin) && merge_host_failures(&mut tested.failure) {
+            NO_ADDRESS.clone_into(&mut tested.detail);
+            tested.dns = None;
+        }
+        caller.audit("TestWebhook", &name);
+        Ok(Response::new(tested))
+    }
+
+    async fn list_webhook_notifications(
+        &self,
+        request: Request<proto::ListWebhookNotificationsRequest>,
+    ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let mut list = self.list_notifications(&caller, request).await?;
+        hide_host_failures(&caller, &mut list.notifications);
+        Ok(Response::new(list))
+    }
+
+    async fn get_webhook_notification(
+        &self,
+        request: Request<proto::GetWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
+        let mut notification = self.get_notification(&caller, &name).await?;
+        hide_host_failures(&caller, [&mut notification]);
+        Ok(Response::new(notification))
+    }
+
+    async fn resend_webhook_notification(
+        &self,
+        request: Request<proto::ResendWebhookNotificationRequest>,
+    ) -> Result<Response<proto::WebhookNotification>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let mut reply = self.resend(&caller, request).await?;
+        hide_host_failures(&caller, [reply.get_mut()]);
+        caller.audit("ResendWebhookNotification", &reply.get_ref().name);
+        Ok(reply)
+    }
+
+    async fn recover_webhook(
+        &self,
+        request: Request<proto::RecoverWebhookRequest>,
+    ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name.clone();
+        let reply = self.recover(&caller, request).await?;
+        caller.audit("RecoverWebhook", &name);
+        Ok(reply)
+    }
+}
+
+/// The detail that a shop gets both for an unknown host name and for one with a denied address.
+/// Different details would show which names exist in the platform's network.
+const NO_ADDRESS: &str = "the host name has no address on the public internet";
+
+/// Replaces a failure for which a shop gets [`NO_ADDRESS`] by `dns`. Returns whether it is one.
+fn merge_host_failures(failure: &mut String) -> bool {
+    let is_host_failure = [Failure::Dns, Failure::AddressRefused]
+        .map(Failure::as_str)
+        .contains(&failure.as_str());
+    if is_host_failure {
+        Failure::Dns.as_str().clone_into(failure);
+    }
+    is_host_failure
+}
+
+/// Merges the failures of attempts, for a shop.
+fn hide_host_failures<'a>(
+    caller: &Caller,
+    notifications: impl IntoIterator<Item = &'a mut proto::WebhookNotification>,
+) {
+    if !caller.has(Scope::Admin) {
+        let attempts = notifications
+            .into_iter()
+            .flat_map(|notification| &mut notification.attempts);
+        for attempt in attempts {
+            merge_host_failures(&mut attempt.failure);
+        }
+    }
+}
+
+impl Webhooks {
+    /// Finds a webhook and its store: one of the caller's own, or with scope `admin` any.
+    pub(crate) async fn webhook_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Webhook, Store), Error> {
+        let reader = self.storage.reader();
+        let name = (Collection::Webhooks, name);
+        if caller.has(Scope::Admin) {
+            let find = |id| storage::webhooks::find_of_any_store(reader, WebhookId(id));
+            let webhook = lookup::resource(name, find).await?;
+            let store = storage::stores::find(reader, webhook.store_id)
+                .await?
+                .ok_or_else(|| {
+                    storage::Error::inconsistent("webhooks", "a webhook has no store")
+                })?;
+            return Ok((webhook, store));
+        }
+        let store = caller.store()?;
+        let owner = (store.id, caller.id);
+        let find = |id| storage::webhooks::find(reader, owner, WebhookId(id));
+        let webhook = lookup::resource(name, find).await?;
+        Ok((webhook, store.clone()))
+    }
+}

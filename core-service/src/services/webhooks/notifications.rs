@@ -1,0 +1,229 @@
+//! Notifications of a webhook: lists, gets and resends them.
+
+use std::collections::HashMap;
+
+use domain::{
+    api_client::Scope,
+    id::{NotificationId, StoreId},
+    notification::MAX_ATTEMPTS,
+    notification_state::State,
+    store::Store,
+    webhook::Webhook,
+};
+use proto::iri::Collection;
+use tonic::Response;
+
+use super::{Webhooks, enable::require_enabled};
+use storage::{
+    ConnectionTrait,
+    pages::Cursor,
+    webhook_notifications::{self, AttemptView, NotificationView},
+};
+
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    messages::{self, lookup, pages},
+};
+
+impl Webhooks {
+    pub(super) async fn list_notifications(
+        &self,
+        caller: &Caller,
+        request: proto::ListWebhookNotificationsRequest,
+    ) -> Result<proto::ListWebhookNotificationsResponse, Error> {
+        let (webhook, store) = self.webhook_of(caller, &request.webhook).await?;
+
+        let mut violations = messages::read_violations(request.violations);
+        let mut states = Vec::new();
+        for name in &request.states {
+            let state = violations.check("states", "UNKNOWN_STATE", name.parse::<State>());
+            // Without repetitions: a condition for each could make the statement too deep.
+            states.extend(state.filter(|state| !states.contains(state)));
+        }
+        let size = pages::read_size(request.page_size, &mut violations);
+        let start = pages::read_token(&request.page_token, &mut violations);
+        Error::check(violations)?;
+
+        let key = (webhook.store_id, webhook.id);
+        let reader = self.storage.reader();
+        let (page, has_more) =
+            webhook_notifications::read(reader, key, &states, start, size).await?;
+        let ends = [page.first().map(cursor), page.last().map(cursor)];
+        let (next_page_token, previous_page_token) = pages::tokens(start, ends, has_more);
+        let mut attempts = HashMap::new();
+        if request.with_attempts {
+            let ids = page.iter().map(|notification| notification.id);
+            attempts = webhook_notifications::attempts(reader, webhook.store_id, ids).await?;
+        }
+        Ok(proto::ListWebhookNotificationsResponse {
+            notifications: page
+                .iter()
+                .map(|notification| {
+                    let attempts = attempts.remove(&notification.id).unwrap_or_default();
+                    message(notification, &store, attempts)
+                })
+                .collect(),
+            next_page_token,
+            previous_page_token,
+        })
+    }
+
+    pub(super) async fn get_notification(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<proto::WebhookNotification, Error> {
+        let (notification, _, store) = self.notification_of(caller, name).await?;
+        with_attempts(self.storage.reader(), &notification, &store).await
+    }
+
+    /// Makes a notification due now and restarts its retry schedule. Fails if it has had
+    /// `MAX_ATTEMPTS` attempts in total. Changes nothing if it is leased.
+    pub(super) async fn resend(
+        &self,
+        caller: &Caller,
+        request: proto::ResendWebhookNotificationRequest,
+    ) -> Result<Response<proto::WebhookNotification>, Error> {
+        let name = request.name;
+        let resource = (Collection::Notifications, name.as_str());
+        let rpc = "ResendWebhookNotification";
+        let request_key =
+            self.idempotency
+                .read_key_on(caller, rpc, resource, request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let (notification, webhook, store) = self.notification_of(caller, &name).await?;
+        require_enabled(&webhook)?;
+
+        let (key, id, now) = (
+            (webhook.store_id, webhook.id),
+            notification.id,
+            self.clock.now(),
+        );
+        let reply = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                let (store_id, webhook_id) = key;
+                let found =
+                    storage::webhooks::find_and_lock(&transaction, store_id, webhook_id).await?;
+                // It may have been disabled or deleted since it was read.
+                let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
+                require_enabled(&webhook)?;
+                require_attempts_left(&transaction, (store_id, id)).await?;
+                webhook_notifications::resend(&transaction, key, [id], now).await?;
+                let notification = webhook_notifications::find(&transaction, store_id, id)
+                    .await?
+                    .ok_or(Error::NotFound(name))?;
+                with_attempts(&transaction, &notification, &store).await
+            })
+            .await?;
+        self.streams.wake();
+        Ok(reply)
+    }
+
+    /// Finds a notification if the caller has access to its webhook. Returns it with the webhook
+    /// and the store.
+    async fn notification_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(NotificationView, Webhook, Store), Error> {
+        let reader = self.storage.reader();
+        let resource = (Collection::Notifications, name);
+        let notification = if caller.has(Scope::Admin) {
+            let find = |id| webhook_notifications::find_of_any_store(reader, NotificationId(id));
+            lookup::resource(resource, find).await?
+        } else {
+            let store_id = caller.store()?.id;
+            let find = |id| webhook_notifications::find(reader, store_id, NotificationId(id));
+            lookup::resource(resource, find).await?
+        };
+        let webhook = messages::webhook_name(notification.webhook_id);
+        match self.webhook_of(caller, &webhook).await {
+            Ok((webhook, store)) => Ok((notification, webhook, store)),
+            // Name the notification that was requested.
+            Err(Error::NotFound(_)) => Err(Error::NotFound(name.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Fails if a notification has had all the attempts that it may have.
+async fn require_attempts_left(
+    transaction: &impl ConnectionTrait,
+    (store_id, id): (StoreId, NotificationId),
+) -> Result<(), Error> {
+    let found = webhook_notifications::find(transaction, store_id, id).await?;
+    if found.is_some_and(|notification| notification.attempts >= MAX_ATTEMPTS) {
+        return Err(Error::Conflict(
+            "TOO_MANY_ATTEMPTS",
+            format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
+        ));
+    }
+    Ok(())
+}
+
+async fn with_attempts(
+    connection: &impl ConnectionTrait,
+    notification: &NotificationView,
+    store: &Store,
+) -> Result<proto::WebhookNotification, Error> {
+    let mut attempts =
+        webhook_notifications::attempts(connection, notification.store_id, [notification.id])
+            .await?;
+    let attempts = attempts.remove(&notification.id).unwrap_or_default();
+    Ok(message(notification, store, attempts))
+}
+
+fn cursor(notification: &NotificationView) -> Cursor {
+    Cursor {
+        created_at: notification.created_at,
+        id: notification.id.0,
+    }
+}
+
+fn message(
+    notification: &NotificationView,
+    store: &Store,
+    attempts: Vec<AttemptView>,
+) -> proto::WebhookNotification {
+    use proto::webhook_notification::State as StateMessage;
+    proto::WebhookNotification {
+        name: Collection::Notifications.name(notification.id),
+        webhook: messages::webhook_name(notification.webhook_id),
+        event: notification.event.clone(),
+        object: Collection::Deliveries.name(notification.delivery_id),
+        state: match notification.state {
+            State::Pending => StateMessage::Pending,
+            State::Failed => StateMessage::Failed,
+            State::Delivered => StateMessage::Delivered,
+            State::Exhausted => StateMessage::Exhausted,
+            State::Cancelled => StateMessage::Cancelled,
+        }
+        .into(),
+        attempt_count: notification.attempts,
+        next_attempt_time: notification.due_at.map(messages::timestamp),
+        create_time: Some(messages::timestamp(notification.created_at)),
+        finish_time: notification.finished_at.map(messages::timestamp),
+        // Attempts are read after the notification: skip one that was recorded since.
+        attempts: attempts
+            .into_iter()
+            .filter(|attempt| attempt.number <= notification.attempts)
+            .map(attempt)
+            .collect(),
+        time_zone: store.time_zone_name().to_owned(),
+    }
+}
+
+fn attempt(attempt: AttemptView) -> proto::WebhookAttempt {
+    proto::WebhookAttempt {
+        number: attempt.number,
+        failure: attempt.failure.unwrap_or_default(),
+        status: attempt.status,
+        duration_microseconds: attempt.duration,
+        response_body: attempt.response_body,
+        end_time: Some(messages::timestamp(attempt.recorded_at)),
+    }
+}

@@ -1,0 +1,118 @@
+//! Rotates and confirms webhook secrets.
+
+use domain::{
+    store::Store,
+    webhook::{Secret, Webhook},
+    webhook_secrets::{DEFAULT_OVERLAP, MAX_OVERLAP, Secrets},
+};
+use jiff::SignedDuration;
+use proto::iri::Collection;
+use tonic::Response;
+
+use super::Webhooks;
+
+use crate::{
+    auth::caller::Caller, error::Error, idempotency::RequestKey, messages,
+    secrets::webhook_secret_box,
+};
+
+impl Webhooks {
+    pub(super) async fn rotate(
+        &self,
+        caller: &Caller,
+        mut request: proto::RotateWebhookSecretRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let webhook = (Collection::Webhooks, request.name.as_str());
+        let idempotency = request.idempotency.take();
+        let request_key =
+            self.idempotency
+                .read_key_on(caller, "RotateWebhookSecret", webhook, idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
+        let overlap = read_overlap(&request)?;
+
+        let now = self.clock.now();
+        let overlap_ends_at = now
+            .checked_add(overlap)
+            .map_err(|error| Error::Bug(error.to_string()))?;
+        let (secret, encrypted) = webhook_secret_box::create(&self.secret_box, webhook.id);
+        let change = move |secrets: &mut Secrets| {
+            secrets.rotate(encrypted.clone(), overlap_ends_at, now);
+        };
+        self.change_secrets(request_key, (webhook, store), change, Some(secret))
+            .await
+    }
+
+    pub(super) async fn confirm(
+        &self,
+        caller: &Caller,
+        request: proto::ConfirmWebhookSecretRequest,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let name = request.name;
+        let webhook = (Collection::Webhooks, name.as_str());
+        let request_key = self.idempotency.read_key_on(
+            caller,
+            "ConfirmWebhookSecret",
+            webhook,
+            request.idempotency,
+        )?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let webhook = self.webhook_of(caller, &name).await?;
+
+        self.change_secrets(request_key, webhook, Secrets::confirm, None)
+            .await
+    }
+
+    /// Changes a webhook's secrets under a lock, and returns the new secret if there is one.
+    async fn change_secrets(
+        &self,
+        request_key: RequestKey,
+        (webhook, store): (Webhook, Store),
+        change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
+        new: Option<Secret>,
+    ) -> Result<Response<proto::Webhook>, Error> {
+        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let new = new.map(|secret| secret.to_text());
+        self.idempotency
+            .write(request_key, move |transaction| async move {
+                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
+                // It may have been deleted since it was read.
+                let (webhook, mut secrets) =
+                    found.ok_or_else(|| messages::webhook_not_found(id))?;
+                change(&mut secrets);
+                storage::webhook_secrets::save(&transaction, (store_id, id), &secrets, now).await?;
+                let webhook = Webhook {
+                    overlap_ends_at: secrets.overlap_ends_at(now),
+                    ..webhook
+                };
+                Ok(proto::Webhook {
+                    secret: new.unwrap_or_default(),
+                    ..messages::webhook(&webhook, &store, now)
+                })
+            })
+            .await
+    }
+}
+
+fn read_overlap(request: &proto::RotateWebhookSecretRequest) -> Result<SignedDuration, Error> {
+    let mut violations = messages::read_violations(request.violations.clone());
+    let overlap = request
+        .overlap_seconds
+        .map_or(DEFAULT_OVERLAP, SignedDuration::from_secs);
+    if !(SignedDuration::ZERO..=MAX_OVERLAP).contains(&overlap) {
+        violations.add(
+            "overlap_seconds",
+            "OUT_OF_RANGE",
+            format!(
+                "must be from 0 to {} seconds, not {}",
+                MAX_OVERLAP.as_secs(),
+                overlap.as_secs()
+            ),
+        );
+    }
+    Error::check(violations).map(|()| overlap)
+}

@@ -1,0 +1,140 @@
+//! Zones: applied and read by operators.
+
+use std::sync::Arc;
+
+use domain::{
+    api_client::Scope,
+    definition::Mistake,
+    zone::{self, Area},
+};
+use process::clock::Clock;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    idempotency::Idempotency,
+    messages,
+    planning::definitions::{self, Definitions},
+};
+use storage::{Storage, zones::StoredZones};
+
+pub(crate) struct Zones {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) idempotency: Arc<Idempotency>,
+    pub(crate) definitions: Arc<Definitions>,
+}
+
+#[tonic::async_trait]
+impl proto::zones_server::Zones for Zones {
+    async fn apply_zones(
+        &self,
+        request: Request<proto::ApplyZonesRequest>,
+    ) -> Result<Response<proto::ZoneSet>, Status> {
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let request_key = self
+            .idempotency
+            .read_key(&caller, "ApplyZones", request.idempotency)?;
+        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            return Ok(reply);
+        }
+        let zones = parse(&request.definition)?;
+        let now = self.clock.now();
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                let current = storage::zones::find_current(&transaction).await?;
+                let (version, zones) = match current {
+                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
+                    None => (1, zones),
+                };
+                zones.check_size().map_err(invalid)?;
+                let stored = StoredZones {
+                    version,
+                    zones,
+                    created_at: now,
+                };
+                storage::zones::insert(&transaction, &stored).await?;
+                Ok(zone_set(&stored))
+            })
+            .await;
+        self.definitions.invalidate();
+        let applied = applied?;
+        caller.audit("ApplyZones", "zones");
+        Ok(applied)
+    }
+
+    async fn check_zones(
+        &self,
+        request: Request<proto::CheckZonesRequest>,
+    ) -> Result<Response<proto::CheckZonesResponse>, Status> {
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let zones = parse(&request.definition)?;
+
+        Ok(Response::new(proto::CheckZonesResponse {
+            zones: zones.iter().map(message).collect(),
+        }))
+    }
+
+    async fn get_zones(
+        &self,
+        request: Request<proto::GetZonesRequest>,
+    ) -> Result<Response<proto::ZoneSet>, Status> {
+        let (_, request) = Caller::with_scope(request, Scope::Admin)?;
+
+        let found = storage::zones::find_current(self.storage.reader())
+            .await
+            .map_err(Error::from)?;
+        let found = match (found, request.display_name) {
+            (None, None) => return Ok(Response::new(proto::ZoneSet::default())),
+            (Some(all), None) => all,
+            (Some(all), Some(name)) if all.zones.has(&name) => StoredZones {
+                zones: all.zones.only(&name),
+                ..all
+            },
+            (_, Some(name)) => {
+                let name = format!("the zone {name:?}");
+                return Err(Error::NotFound(name).into());
+            }
+        };
+
+        Ok(Response::new(zone_set(&found)))
+    }
+}
+
+fn parse(definition: &str) -> Result<zone::Zones, Error> {
+    zone::Zones::parse(definition).map_err(invalid)
+}
+
+fn invalid(mistake: Mistake) -> Error {
+    definitions::invalid(vec![mistake])
+}
+
+fn zone_set(stored: &StoredZones) -> proto::ZoneSet {
+    proto::ZoneSet {
+        version: u32::try_from(stored.version).unwrap_or(u32::MAX),
+        zones: stored.zones.iter().map(message).collect(),
+        definition: stored.zones.to_geo_json(),
+        create_time: Some(messages::timestamp(stored.created_at)),
+    }
+}
+
+fn message((name, area): (&str, &Area)) -> proto::Zone {
+    let zone::Bounds {
+        south,
+        west,
+        north,
+        east,
+    } = area.bounds();
+    proto::Zone {
+        display_name: name.to_owned(),
+        positions: u32::try_from(area.position_count()).unwrap_or(u32::MAX),
+        south,
+        west,
+        north,
+        east,
+    }
+}

@@ -1,0 +1,214 @@
+//! Removes what is past its retention, and the backlogs of disabled webhooks, in small batches.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use process::clock::Clock;
+use storage::{Storage, events, idempotency_keys, notifications, personal_data, webhooks};
+use tokio_util::sync::CancellationToken;
+
+use crate::{error::Error, idempotency};
+
+/// How often to look for something to remove.
+const INTERVAL: Duration = Duration::from_mins(1);
+
+/// The pause after a full batch, which leaves the database to other writes.
+const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(20);
+
+/// The most events, and the most notifications, that one transaction removes.
+const BATCH: u64 = 500;
+
+/// The most stored responses that one transaction deletes.
+const RESPONSES: u64 = 200;
+
+/// The most deliveries that one transaction erases.
+const DELIVERIES: u64 = 50;
+
+/// Removes what is past its retention. Every core does so.
+pub(crate) struct Retention {
+    pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
+    pub(crate) events: Duration,
+    /// Of finished notifications and their attempts.
+    pub(crate) notifications: Duration,
+    /// Of the personal data of deliveries. `None`: it is never erased.
+    pub(crate) deliveries: Option<Duration>,
+}
+
+impl Retention {
+    /// Removes batches until shutdown.
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
+        let mut clock_changes = self.clock.manual_changes();
+        // A write goes on if the wait for it is cancelled.
+        while let Some(is_any_left) = shutdown.run_until_cancelled(self.remove_batches()).await {
+            let pause = if is_any_left {
+                PAUSE_BETWEEN_BATCHES
+            } else {
+                INTERVAL
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+                () = clock_changes.next() => {}
+            }
+        }
+    }
+
+    /// Removes a batch of each kind. Returns whether more may be left of one.
+    async fn remove_batches(&self) -> bool {
+        let now = self.clock.now();
+        let cancelled = notifications::cancel_backlog_batch(&self.storage, now).await;
+        let mut is_any_left = false;
+        for (is_left, failure) in [
+            (
+                cancelled.map_err(Error::from),
+                "cannot cancel notifications of disabled webhooks",
+            ),
+            (
+                self.remove_notifications(now).await,
+                "cannot remove old notifications",
+            ),
+            (self.remove_events(now).await, "cannot remove old events"),
+            (
+                self.delete_responses(now).await,
+                "cannot delete expired idempotency keys",
+            ),
+            (
+                self.erase_deliveries(now).await,
+                "cannot erase deliveries past their retention",
+            ),
+        ] {
+            is_any_left |= is_left.unwrap_or_else(|error| {
+                tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
+                false
+            });
+        }
+        is_any_left
+    }
+
+    /// Removes finished notifications with their attempts, and old failures of hosts. Skips rows
+    /// that another core has locked.
+    async fn remove_notifications(&self, now: Timestamp) -> Result<bool, Error> {
+        let before = cutoff(now, self.notifications);
+        let removed = self.storage.write(move |transaction| async move {
+            webhooks::remove_old_failures(&transaction, now).await?;
+            notifications::remove_finished(&transaction, before, BATCH).await
+        });
+        Ok(removed.await? == BATCH)
+    }
+
+    async fn remove_events(&self, now: Timestamp) -> Result<bool, Error> {
+        let before = cutoff(now, self.events);
+        let removed = self.storage.write(move |transaction| async move {
+            events::remove_oldest(&transaction, before, BATCH).await
+        });
+        Ok(u64::try_from(removed.await?) == Ok(BATCH))
+    }
+
+    /// Deletes the stored responses to requests with idempotency keys.
+    async fn delete_responses(&self, now: Timestamp) -> Result<bool, Error> {
+        let before = idempotency::expired_before(now);
+        let deleted = self.storage.write(move |transaction| async move {
+            idempotency_keys::delete_expired(&transaction, before, RESPONSES).await
+        });
+        Ok(deleted.await? == RESPONSES)
+    }
+
+    /// Erases the personal data of deliveries. Stored responses expire before; the receivers'
+    /// responses and cached geocodes have retentions of their own.
+    async fn erase_deliveries(&self, now: Timestamp) -> Result<bool, Error> {
+        let Some(retention) = self.deliveries else {
+            return Ok(false);
+        };
+        let (reader, before) = (self.storage.reader(), cutoff(now, retention));
+        let found = personal_data::find_past_retention(reader, before, DELIVERIES).await?;
+        let is_full = u64::try_from(found.len()) == Ok(DELIVERIES);
+        if !found.is_empty() {
+            let erased = self.storage.write(move |transaction| async move {
+                for delivery in found {
+                    personal_data::erase(&transaction, delivery, now).await?;
+                }
+                Ok::<_, Error>(())
+            });
+            erased.await?;
+        }
+        Ok(is_full)
+    }
+}
+
+fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
+    now.saturating_sub(retention).unwrap_or(Timestamp::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::id::{ApiClientId, StoreId};
+    use jiff::SignedDuration;
+    use storage::{fixture, idempotency_keys::Key};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const RETENTION: Duration = Duration::from_hours(24);
+
+    fn retention(storage: &Arc<Storage>, now: Timestamp) -> Retention {
+        Retention {
+            storage: Arc::clone(storage),
+            clock: Clock::manual(now),
+            events: RETENTION,
+            notifications: RETENTION,
+            deliveries: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn events_are_removed_after_their_retention_and_not_before() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+        let lease = Duration::from_mins(1);
+        // Each has an event. Only numbered ones are removed.
+        fixture::leased_notifications(&storage, &webhook, 3, lease).await;
+        let numbered = storage
+            .write(move |transaction| async move { events::assign_numbers(&transaction, 3).await });
+        assert_eq!(numbered.await.unwrap(), Some(3));
+        for (after, is_left) in [(0, true), (1, false)] {
+            let now = webhook.created_at + RETENTION + SignedDuration::from_micros(after);
+
+            retention(&storage, now).remove_batches().await;
+
+            let left = events::list_of_all_stores(storage.reader(), 0, 3).await;
+            assert_eq!(!left.unwrap().is_empty(), is_left, "{after}");
+        }
+    }
+
+    fn key(number: u8) -> Key {
+        Key {
+            store_id: StoreId(Uuid::nil()),
+            api_client_id: ApiClientId(Uuid::nil()),
+            hash: [number; 32],
+        }
+    }
+
+    #[tokio::test]
+    async fn responses_are_deleted_once_they_have_expired() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let now = Timestamp::UNIX_EPOCH;
+        let expired = idempotency::expired_before(now);
+        let valid = expired + SignedDuration::from_micros(1);
+        let acquired = storage.write(move |transaction| async move {
+            for (number, acquired_at) in [(1, expired), (2, valid)] {
+                let times = (acquired_at, Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, key(number), [0; 32], times).await?;
+            }
+            Ok::<_, Error>(())
+        });
+        acquired.await.unwrap();
+
+        retention(&storage, now).remove_batches().await;
+
+        for (number, is_left) in [(1, false), (2, true)] {
+            let found = idempotency_keys::find(storage.reader(), key(number), Timestamp::MIN);
+            assert_eq!(found.await.unwrap().is_some(), is_left, "{number}");
+        }
+    }
+}

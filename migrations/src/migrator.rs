@@ -1,0 +1,64 @@
+//! The migrations, for sqlx.
+
+use sea_orm::DbBackend;
+use sqlx::{
+    AssertSqlSafe, SqlSafeStr as _,
+    migrate::{Migration, MigrationType, Migrator},
+};
+
+/// The names and texts of all migrations, in order.
+pub(crate) const FILES: [(&str, &str); 2] = [
+    (
+        "0001_initial_schema",
+        include_str!("../sql/0001_initial_schema.sql"),
+    ),
+    (
+        "0002_add_traceparent",
+        include_str!("../sql/0002_add_traceparent.sql"),
+    ),
+];
+
+/// What `SQLite` calls something else, or does not know.
+const REPLACED_FOR_SQLITE: [(&str, &str); 5] = [
+    (" bigint", " integer"),
+    (" bytea", " blob"),
+    (" jsonb", " jsonb_text"),
+    (" uuid", " uuid_text"),
+    (" CONCURRENTLY", ""),
+];
+
+/// All migrations. They are applied without sqlx's lock, which belongs to a session: a pooler gives that to
+/// other clients. Those of later releases are ignored: [`pending`](crate::pending) refuses them.
+pub fn migrator(backend: DbBackend) -> Migrator {
+    let migrations = FILES.map(|(name, text)| migration(backend, name, text));
+    let mut migrator = Migrator::with_migrations(migrations.into());
+    migrator.set_locking(false).set_ignore_missing(true);
+    migrator
+}
+
+/// A migration. One that begins with `-- no-transaction`, which is sqlx's convention, runs outside a
+/// transaction.
+pub fn migration(backend: DbBackend, name: &'static str, text: &str) -> Migration {
+    let (_, description) = name.split_once('_').unwrap_or_default();
+    let mut text = text.to_owned();
+    if backend == DbBackend::Sqlite {
+        for (postgres, sqlite) in REPLACED_FOR_SQLITE {
+            text = text.replace(postgres, sqlite);
+        }
+    }
+    let no_tx = text.starts_with("-- no-transaction");
+    let text = AssertSqlSafe(text).into_sql_str();
+    Migration::new(
+        version(name),
+        description.into(),
+        MigrationType::Simple,
+        text,
+        no_tx,
+    )
+}
+
+/// The version in the name of a migration.
+pub fn version(name: &str) -> i64 {
+    let (version, _) = name.split_once('_').unwrap_or_default();
+    version.parse().unwrap_or_default()
+}

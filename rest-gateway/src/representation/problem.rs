@@ -1,0 +1,237 @@
+//! Renders every error as one JSON body with the members of Hydra, for existing clients, and of
+//! RFC 9457.
+
+use bytes::Bytes;
+use http::{
+    HeaderName, HeaderValue, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
+};
+use http_body_util::Full;
+use proto::RuleOutcome;
+use serde::Serialize;
+
+use crate::{
+    error::{Details, Error, Violation},
+    representation::{error_codes as codes, media_type::MediaType},
+};
+
+/// The part of a request that its error response depends on.
+pub(crate) struct RequestContext {
+    pub(crate) media_type: MediaType,
+    pub(crate) request_id: String,
+}
+
+/// The body of an error response.
+#[derive(Serialize)]
+pub(crate) struct Problem<'a> {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@type")]
+    ld_type: &'static str,
+    #[serde(rename = "hydra:title")]
+    hydra_title: &'static str,
+    #[serde(rename = "hydra:description")]
+    hydra_description: String,
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    code: &'a str,
+    retryable: bool,
+    #[serde(rename = "requestId")]
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    existing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violations: Option<Vec<Violation>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calculation: Option<&'a [RuleOutcome]>,
+}
+
+impl<'a> Problem<'a> {
+    pub(crate) fn new(error: &'a Error, request_id: &'a str, public_url: &str) -> Self {
+        let kind = error.kind;
+        let mut problem = Self {
+            context: "/api/contexts/Error",
+            ld_type: "hydra:Error",
+            hydra_title: "An error occurred",
+            hydra_description: String::new(),
+            // The URL of an existing page even if a newer core sends an unknown code.
+            r#type: format!("{public_url}/errors/{}", kind.code),
+            title: kind.title,
+            status: kind.status.as_u16(),
+            detail: error.message.clone(),
+            code: &error.code,
+            retryable: kind.retryable,
+            request_id,
+            existing: None,
+            violations: None,
+            calculation: None,
+        };
+        match &error.details {
+            Details::Violations(violations) => {
+                let violations: Vec<_> = violations.iter().map(in_one_line).collect();
+                problem.context = "/api/contexts/ConstraintViolationList";
+                problem.ld_type = "ConstraintViolationList";
+                problem.detail = join_messages(&violations);
+                problem.violations = Some(violations);
+            }
+            Details::Existing(name) => problem.existing = Some(proto::iri::of(name)),
+            Details::Calculation(calculation) => problem.calculation = Some(calculation),
+            _ => {}
+        }
+        problem.hydra_description.clone_from(&problem.detail);
+        problem
+    }
+}
+
+/// The response for an error, in the media type that the request prefers.
+pub(crate) fn render(
+    error: &Error,
+    context: &RequestContext,
+    public_url: &str,
+) -> Response<Full<Bytes>> {
+    let problem = Problem::new(error, &context.request_id, public_url);
+    // Cannot fail: all members are strings, numbers or booleans under fixed names.
+    let body = serde_json::to_vec(&problem).unwrap_or_default();
+
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = error.kind.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, context.media_type.content_type());
+    headers.insert(VARY, HeaderValue::from_static("accept"));
+    if let Some((name, value)) = header(error) {
+        headers.insert(name, value);
+    }
+    response
+}
+
+/// The violation with control characters escaped. A path may contain keys of the client's, whose
+/// line breaks would forge further lines of the description.
+fn in_one_line(violation: &Violation) -> Violation {
+    let escaped = |text: &str| {
+        let mut line = String::with_capacity(text.len());
+        for character in text.chars() {
+            match character {
+                '\u{2028}' | '\u{2029}' => line.extend(character.escape_default()),
+                _ if character.is_control() => line.extend(character.escape_default()),
+                _ => line.push(character),
+            }
+        }
+        line
+    };
+    Violation {
+        path: escaped(&violation.path),
+        message: escaped(&violation.message),
+        code: violation.code.clone(),
+    }
+}
+
+/// The messages of violations, one per line.
+fn join_messages(violations: &[Violation]) -> String {
+    let lines = violations.iter().map(|violation| {
+        let Violation { path, message, .. } = violation;
+        match path.as_str() {
+            "" => message.clone(),
+            path => format!("{path}: {message}"),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The header that some errors require.
+fn header(error: &Error) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = match &error.details {
+        Details::Allow(methods) => (ALLOW, methods.clone()),
+        Details::RetryAfter(seconds) => (RETRY_AFTER, seconds.to_string()),
+        Details::Scope(scope) => {
+            let scope = match scope.as_str() {
+                "" => String::new(),
+                scope => format!(", scope=\"{}\"", quotable(scope)),
+            };
+            let challenge = format!("Bearer error=\"insufficient_scope\"{scope}");
+            (WWW_AUTHENTICATE, challenge)
+        }
+        // RFC 6750 §3.1: no error code if the request had no token.
+        _ if *error.kind == codes::TOKEN_MISSING => {
+            (WWW_AUTHENTICATE, "Bearer realm=\"delivery\"".to_owned())
+        }
+        _ if error.kind.status == StatusCode::UNAUTHORIZED => {
+            let message = quotable(&error.message);
+            let challenge =
+                format!("Bearer error=\"invalid_token\", error_description=\"{message}\"");
+            (WWW_AUTHENTICATE, challenge)
+        }
+        _ => return None,
+    };
+    Some((name, HeaderValue::from_str(&value).ok()?))
+}
+
+/// Replaces the characters that quoted strings of RFC 6749 and RFC 6750 must not contain: `"`, `\`
+/// and all that are not printable ASCII.
+pub(crate) fn quotable(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '"' => '\'',
+            '\\' => '/',
+            ' '..='~' => character,
+            _ => '?',
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotable_text_has_no_quote_or_backslash() {
+        assert_eq!(quotable("a \"b\" \\ é\n"), "a 'b' / ??");
+    }
+
+    #[test]
+    fn only_an_error_of_authentication_has_a_challenge() {
+        for (code, expected) in [
+            (&codes::TOKEN_MISSING, Some("Bearer realm=\"delivery\"")),
+            (
+                &codes::UNAUTHENTICATED,
+                Some("Bearer error=\"invalid_token\", error_description=\"no\""),
+            ),
+            (&codes::NOT_FOUND, None),
+            (&codes::INTERNAL, None),
+        ] {
+            let header = header(&Error::new(code, "no"));
+
+            let expected =
+                expected.map(|value| (WWW_AUTHENTICATE, HeaderValue::from_static(value)));
+            assert_eq!(header, expected, "{}", code.code);
+        }
+    }
+
+    #[test]
+    fn a_key_with_line_breaks_forges_no_line() {
+        let violation = Violation {
+            path: "dropoff.metadata.a\r\nb\u{2028}c\u{0}é".to_owned(),
+            message: "is\nwrong".to_owned(),
+            code: "wrong".to_owned(),
+        };
+
+        let Violation { path, message, .. } = in_one_line(&violation);
+
+        assert_eq!(path, r"dropoff.metadata.a\r\nb\u{2028}c\u{0}é");
+        assert_eq!(message, r"is\nwrong");
+    }
+
+    #[test]
+    fn a_violation_of_the_whole_body_has_no_path_before_its_message() {
+        let violation = |path: &str| Violation {
+            path: path.to_owned(),
+            message: "is wrong".to_owned(),
+            code: "wrong".to_owned(),
+        };
+
+        let lines = join_messages(&[violation(""), violation("dropoff.before")]);
+
+        assert_eq!(lines, "is wrong\ndropoff.before: is wrong");
+    }
+}
