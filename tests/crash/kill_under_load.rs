@@ -89,7 +89,6 @@ async fn the_services_lose_nothing_when_any_of_them_is_killed() {
     .await;
 }
 
-/// Without a webhook, one statement completes a task.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn completions_without_a_webhook_are_logged_once_when_cores_are_killed() {
     let _processor = one_processor().await;

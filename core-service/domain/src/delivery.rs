@@ -123,12 +123,12 @@ impl Delivery {
     }
 
     /// Completes one of the tasks, in any order, and returns the resulting events: of the pickup,
-    /// of the delivery once both are done, none if the task was already done.
+    /// and of the delivery once both are done. `None` if the task was already done.
     pub fn complete_task(
         &mut self,
         task_id: TaskId,
         now: Timestamp,
-    ) -> Result<Vec<EventName>, CompleteTaskError> {
+    ) -> Result<Option<Vec<EventName>>, CompleteTaskError> {
         let (task, other) = if self.pickup.id == task_id {
             (&mut self.pickup, &self.dropoff)
         } else if self.dropoff.id == task_id {
@@ -136,11 +136,17 @@ impl Delivery {
         } else {
             return Err(CompleteTaskError::NoSuchTask);
         };
-        match task.state {
-            TaskState::Done { .. } => Ok(Vec::new()),
-            TaskState::Todo if self.cancelled_at.is_some() => Err(CompleteTaskError::Cancelled),
-            TaskState::Todo => Ok(task.complete(other.is_done(), now)),
+        if task.is_done() {
+            return Ok(None);
         }
+        if self.cancelled_at.is_some() {
+            return Err(CompleteTaskError::Cancelled);
+        }
+        task.state = TaskState::Done { completed_at: now };
+        task.updated_at = now;
+        let picked = (task.kind == TaskKind::Pickup).then_some(EventName::DeliveryPicked);
+        let completed = other.is_done().then_some(EventName::DeliveryCompleted);
+        Ok(Some(picked.into_iter().chain(completed).collect()))
     }
 
     /// Cancels the delivery with both tasks and returns the resulting event: none if it was already
@@ -282,15 +288,15 @@ mod tests {
         let mut delivery = delivery();
         let (pickup, dropoff) = (delivery.pickup.id, delivery.dropoff.id);
 
-        assert_eq!(delivery.complete_task(dropoff, at(1)), Ok(vec![]));
+        assert_eq!(delivery.complete_task(dropoff, at(1)), Ok(Some(vec![])));
         assert_eq!(
             delivery.complete_task(pickup, at(2)),
-            Ok(vec![
+            Ok(Some(vec![
                 EventName::DeliveryPicked,
                 EventName::DeliveryCompleted
-            ])
+            ]))
         );
-        assert_eq!(delivery.complete_task(pickup, at(3)), Ok(vec![]));
+        assert_eq!(delivery.complete_task(pickup, at(3)), Ok(None));
         assert!(delivery.is_completed());
     }
 }

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use crate::{
     address::Address,
-    event::EventName,
     id::{DeliveryId, TaskId},
 };
 
@@ -80,16 +79,6 @@ pub struct Task {
 impl Task {
     pub fn is_done(&self) -> bool {
         self.state != TaskState::Todo
-    }
-
-    /// Completes a task that is to do, and returns the resulting events: that of a pickup, and that of
-    /// the completed delivery if its other task is done.
-    pub fn complete(&mut self, other_is_done: bool, now: Timestamp) -> Vec<EventName> {
-        self.state = TaskState::Done { completed_at: now };
-        self.updated_at = now;
-        let picked = (self.kind == TaskKind::Pickup).then_some(EventName::DeliveryPicked);
-        let completed = other_is_done.then_some(EventName::DeliveryCompleted);
-        picked.into_iter().chain(completed).collect()
     }
 }
 

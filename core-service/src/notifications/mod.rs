@@ -23,7 +23,6 @@ use storage::Storage;
 
 pub(crate) use self::{
     leases::recover_orphaned_leases,
-    outbox::PendingDispatch,
     reports::failure,
     stream_server::StreamServer,
     streams::{Response, Streams},

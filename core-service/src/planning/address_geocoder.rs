@@ -71,7 +71,7 @@ impl AddressGeocoder {
                 "is required: neither the client nor its store has a default address",
             );
         }
-        Ok(default.map(|address| draft.contact.at(address.clone())))
+        Ok(default.map(|address| draft.contact_at(address.clone())))
     }
 
     pub(crate) async fn dropoff_address(
@@ -164,10 +164,10 @@ impl AddressGeocoder {
             id: AddressId::new(),
             street_address: draft.text.clone(),
             lat_lng,
-            place_name: draft.contact.place_name.clone(),
-            contact_name: draft.contact.person.clone(),
-            telephone: draft.contact.telephone.clone(),
-            description: draft.contact.description.clone(),
+            place_name: draft.place_name.clone(),
+            contact_name: draft.contact_name.clone(),
+            telephone: draft.telephone.clone(),
+            description: draft.description.clone(),
             postal_code: draft.postal_code.clone(),
             locality: draft.locality.clone(),
             country: draft.country.clone(),

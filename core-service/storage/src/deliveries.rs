@@ -212,9 +212,12 @@ impl Keyed for (Store, Task) {
 
 /// The completion of a task, and of its delivery if that is complete now. Lists filter deliveries by their
 /// `completed_at`.
-pub fn completion(delivery: &Delivery, task: &Task, now: Timestamp) -> Result<Changes, Error> {
+pub fn completion(delivery: &Delivery, task_id: TaskId, now: Timestamp) -> Result<Changes, Error> {
     let mut changes = Changes::default();
-    changes.update(state(delivery.store_id, task))?;
+    let tasks = [&delivery.pickup, &delivery.dropoff];
+    for task in tasks.into_iter().filter(|task| task.id == task_id) {
+        changes.update(state(delivery.store_id, task))?;
+    }
     if delivery.is_completed() {
         changes.update(delivery::ActiveModel {
             store_id: Set(delivery.store_id.0),

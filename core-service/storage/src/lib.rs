@@ -4,7 +4,6 @@
 
 pub mod api_clients;
 pub mod backup;
-pub mod completion;
 pub mod created_bytes;
 pub mod deliveries;
 pub mod delivery_insertion;
@@ -52,7 +51,6 @@ mod schema;
 mod session;
 mod shared_reads;
 mod storage;
-mod task_to_complete;
 mod work;
 
 pub use migrations::{DatabaseConfig, DatabaseServerVerification, RefusedUrl};

@@ -15,7 +15,6 @@ use super::{
     group_commit::GroupCommit,
     schema,
     shared_reads::SharedReads,
-    task_to_complete::TaskToComplete,
     work::Work,
 };
 
@@ -26,7 +25,6 @@ pub struct Storage {
     pub(super) api_clients: SharedReads<ApiClient>,
     pub(super) tasks: SharedReads<Task>,
     pub(super) tasks_of_any_store: SharedReads<(Store, Task)>,
-    pub(super) tasks_to_complete: SharedReads<TaskToComplete>,
     writer: Writer,
 }
 
@@ -97,7 +95,6 @@ impl Storage {
             api_clients: SharedReads::new(reader.clone()),
             tasks: SharedReads::new(reader.clone()),
             tasks_of_any_store: SharedReads::new(reader.clone()),
-            tasks_to_complete: SharedReads::new(reader.clone()),
             reader,
             writer,
         }

@@ -16,20 +16,13 @@ use super::text::checked_text;
 pub(crate) struct AddressDraft {
     pub(crate) text: String,
     pub(crate) lat_lng: Option<LatLng>,
-    pub(crate) contact: Contact,
+    pub(crate) place_name: Option<String>,
+    pub(crate) contact_name: Option<String>,
+    pub(crate) telephone: Option<String>,
+    pub(crate) description: Option<String>,
     pub(crate) postal_code: Option<String>,
     pub(crate) locality: Option<String>,
     pub(crate) country: Option<String>,
-}
-
-/// The fields of an address that do not say where it is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Contact {
-    pub(crate) place_name: Option<String>,
-    /// The name of the person.
-    pub(crate) person: Option<String>,
-    pub(crate) telephone: Option<String>,
-    pub(crate) description: Option<String>,
 }
 
 impl AddressDraft {
@@ -40,42 +33,36 @@ impl AddressDraft {
 
     /// The length of all texts in bytes.
     pub(crate) fn text_bytes(&self) -> usize {
-        let Contact {
-            place_name,
-            person,
-            telephone,
-            description,
-        } = &self.contact;
-        let optional = [
-            place_name,
-            person,
-            telephone,
-            description,
-            &self.postal_code,
-            &self.locality,
-            &self.country,
-        ];
-        let optional = optional.into_iter().flatten().map(String::len);
-        self.text.len() + optional.sum::<usize>()
+        let postal = [&self.postal_code, &self.locality, &self.country];
+        let optional = self.contact().into_iter().chain(postal).flatten();
+        self.text.len() + optional.map(String::len).sum::<usize>()
+    }
+
+    /// The fields that do not say where it is.
+    fn contact(&self) -> [&Option<String>; 4] {
+        [
+            &self.place_name,
+            &self.contact_name,
+            &self.telephone,
+            &self.description,
+        ]
     }
 
     /// Whether it has a part of a postal address besides the text.
     pub(crate) fn has_postal_part(&self) -> bool {
         self.postal_code.is_some() || self.locality.is_some() || self.country.is_some()
     }
-}
 
-impl Contact {
-    /// The address with the fields that this contact has.
-    pub(crate) fn at(self, address: Address) -> Address {
-        if self == Self::default() {
+    /// The address with the contact of this draft, if it has one.
+    pub(crate) fn contact_at(self, address: Address) -> Address {
+        if self.contact().into_iter().all(Option::is_none) {
             return address;
         }
         Address {
             // Not the same resource: its fields differ.
             id: AddressId::new(),
             place_name: self.place_name.or(address.place_name),
-            contact_name: self.person.or(address.contact_name),
+            contact_name: self.contact_name.or(address.contact_name),
             telephone: self.telephone.or(address.telephone),
             description: self.description.or(address.description),
             ..address
@@ -125,12 +112,9 @@ pub(crate) fn address_object(
         });
     let mut address = AddressDraft {
         text: street_address.unwrap_or_default(),
-        contact: Contact {
-            place_name: text("place_name", draft.place_name, MAX_NAME),
-            person: text("contact_name", draft.contact_name, MAX_NAME),
-            telephone: None,
-            description: text("description", draft.description, MAX_LONG_TEXT),
-        },
+        place_name: text("place_name", draft.place_name, MAX_NAME),
+        contact_name: text("contact_name", draft.contact_name, MAX_NAME),
+        description: text("description", draft.description, MAX_LONG_TEXT),
         postal_code: text("postal_code", draft.postal_code, MAX_NAME),
         locality: text("address_locality", draft.address_locality, MAX_NAME),
         ..AddressDraft::default()
@@ -148,7 +132,7 @@ pub(crate) fn address_object(
     if let Some(number) = draft.telephone {
         let field = format!("{field}.telephone");
         let parsed = telephone::parse(&number, country);
-        address.contact.telephone = violations
+        address.telephone = violations
             .check(field, "INVALID_TELEPHONE", parsed)
             .flatten();
     }

@@ -98,7 +98,7 @@ fn violations_of_arbitrary_input_have_the_path_of_their_field() {
                 prop_assert!(slot.after < slot.before);
             }
             prop_assert!(details.tags.iter().all(|tag| !tag.is_empty()));
-            if let Some(telephone) = address.contact.telephone {
+            if let Some(telephone) = address.telephone {
                 telephones.set(telephones.get() + 1);
                 prop_assert!(telephone.starts_with('+'), "{telephone}");
             }

@@ -21,7 +21,7 @@ use crate::{
     idempotency::Idempotency,
     messages::{self, lookup, pages},
     metrics::Metrics,
-    notifications::{PendingDispatch, Streams},
+    notifications::Streams,
     planning::{
         freshness::Freshness,
         quotes::{self, QuoteUse},
@@ -176,19 +176,19 @@ impl Deliveries {
     async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
         let streams = Arc::clone(&self.streams);
-        let (delivery, pending_dispatch, is_changed) = self
+        let (delivery, pending_dispatch) = self
             .storage
             .write(move |transaction| async move {
                 // The lock serializes cancellation and completion.
                 let found = storage::deliveries::find_and_lock(&transaction, store_id, id).await?;
                 let Some(mut delivery) = found else {
-                    return Ok::<_, Error>((None, PendingDispatch::default(), false));
+                    return Ok::<_, Error>((None, None));
                 };
                 let event = delivery
                     .cancel(now)
                     .map_err(|error| Error::Conflict("TASK_DONE", error.to_string()))?;
                 let Some(event) = event else {
-                    return Ok((Some(delivery), PendingDispatch::default(), false));
+                    return Ok((Some(delivery), None));
                 };
 
                 if let Some(booking) = delivery.booking {
@@ -198,13 +198,13 @@ impl Deliveries {
                 let pending_dispatch = streams
                     .enqueue(&transaction, (store_id, id), changes, &[event], now)
                     .await?;
-                Ok((Some(delivery), pending_dispatch, true))
+                Ok((Some(delivery), Some(pending_dispatch)))
             })
             .await?;
-        if is_changed {
+        if let Some(pending_dispatch) = pending_dispatch {
             self.metrics.deliveries_cancelled.inc();
+            self.streams.dispatch(pending_dispatch);
         }
-        self.streams.dispatch(pending_dispatch);
         Ok(delivery)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::delivery::Delivery;
+use domain::{delivery::Delivery, event::EventName, webhook::Webhook, webhook_secrets::Secrets};
 use sea_orm::{Database, TransactionTrait as _};
 
 use super::*;
-use crate::{Storage, fixture};
+use crate::{Storage, fixture, notifications, webhooks};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -45,7 +45,7 @@ async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction
             cancellation(&updated)
         } else {
             updated.complete_task(delivery.pickup.id, NOW).unwrap();
-            completion(&updated, &updated.pickup, NOW)
+            completion(&updated, updated.pickup.id, NOW)
         };
         changes.unwrap().make(&first).await.unwrap();
 
@@ -61,6 +61,49 @@ async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction
 
         assert_eq!(found.unwrap(), Some(updated));
     }
+}
+
+/// Its notifications are selected after the wait.
+#[tokio::test]
+async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
+    let Some((url, storage, delivery)) = stored_delivery().await else {
+        return;
+    };
+    let (store_id, id, pickup) = (delivery.store_id, delivery.id, delivery.pickup.id);
+    let webhook = Webhook {
+        store_id,
+        event: EventName::DeliveryPicked,
+        ..fixture::webhook(NOW)
+    };
+    let webhook_id = webhook.id;
+    let database = Database::connect(url).await.unwrap();
+    let other = database.begin().await.unwrap();
+    find_and_lock(&other, store_id, id).await.unwrap().unwrap();
+
+    let complete = storage.write(move |transaction| async move {
+        let found = find_and_lock(&transaction, store_id, id).await?;
+        let mut delivery = found.unwrap();
+        let events = delivery.complete_task(pickup, NOW).unwrap().unwrap();
+        let changes = completion(&delivery, pickup, NOW)?;
+        notifications::record_events(&transaction, (store_id, id), changes, &events, NOW).await
+    });
+    let create_webhook = async {
+        fixture::wait_for_locks(&storage, 1).await;
+        let create = storage.write(move |transaction| async move {
+            let secrets = Secrets::new(b"encrypted".to_vec());
+            webhooks::insert(&transaction, &webhook, &secrets).await
+        });
+        create.await.unwrap();
+        other.rollback().await.unwrap();
+    };
+    let (new, ()) = tokio::join!(complete, create_webhook);
+
+    let notified: Vec<_> = new
+        .unwrap()
+        .iter()
+        .map(|new| new.target.webhook_id)
+        .collect();
+    assert_eq!(notified, [webhook_id]);
 }
 
 #[tokio::test]
@@ -88,7 +131,7 @@ async fn changes_are_made_together_with_a_query_of_another_table() {
         let key = (delivery.store_id, delivery.id);
         delivery.complete_task(delivery.pickup.id, NOW).unwrap();
         delivery.complete_task(delivery.dropoff.id, NOW).unwrap();
-        let mut changes = completion(&delivery, &delivery.pickup, NOW).unwrap();
+        let mut changes = completion(&delivery, delivery.pickup.id, NOW).unwrap();
         changes
             .update(state(delivery.store_id, &delivery.dropoff))
             .unwrap();

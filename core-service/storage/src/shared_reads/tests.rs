@@ -15,7 +15,6 @@ use uuid::Uuid;
 use super::{Keyed, MAX_DURATION, MAX_KEYS, SharedReads, statement};
 use crate::{
     Error, Session, Storage,
-    completion::TaskToComplete,
     deliveries::find_task,
     fixture::{self, statements, wait_for_locks},
     rows,
@@ -303,23 +302,6 @@ async fn a_statement_finds_each_key_by_a_unique_index() {
             ],
         };
         for (plan, condition) in plans.iter().zip(conditions) {
-            assert!(plan.contains(condition), "{plan}");
-        }
-    }
-}
-
-/// A join of the tasks would read all of them before the table is analysed.
-#[tokio::test]
-async fn the_other_task_of_a_delivery_is_found_by_an_index() {
-    let (_directory, storages) = fixture::storages().await;
-    for storage in storages {
-        let (session, _checkout) = storage.reader().begin().await.unwrap();
-        let condition = match session.get_database_backend() {
-            DbBackend::Sqlite => "(store_id=? AND delivery_id=?)",
-            _ => "Index Cond: ((store_id = tasks.store_id) AND (delivery_id = tasks.delivery_id))",
-        };
-        for keys in [1, MAX_KEYS] {
-            let plan = plan::<TaskToComplete>(&session, keys, Uuid::now_v7()).await;
             assert!(plan.contains(condition), "{plan}");
         }
     }
