@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
 }
 
 async fn start(settings: Settings) -> anyhow::Result<()> {
-    // Warnings only, to keep the commands in the banner visible.
+    // Warnings only, to keep the `ready` line visible.
     logs::to_stderr("warn,audit=info", settings.logs);
     file_descriptors::raise_limit();
     let shutdown = shutdown::on_signal()?;
@@ -48,7 +48,7 @@ async fn start(settings: Settings) -> anyhow::Result<()> {
     let traces = traces::start(&settings.traces, env!("CARGO_PKG_NAME"))?;
 
     let platform = Platform::start(settings, Clock::system()).await?;
-    banner::print(&platform, &data_dir).await?;
+    banner::print(&platform, &data_dir)?;
     service_manager::notify_ready();
     let result = platform.run(shutdown).await;
     traces.stop().await;

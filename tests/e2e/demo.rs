@@ -216,7 +216,7 @@ fn ready_json_omits_the_demo_client_once_its_secret_was_rotated_or_it_is_disable
         run_delivery_json(data_dir, &["clients", "disable", &id]);
         assert!(second.stop("-TERM").success());
 
-        let third = AllInOne::start_on_terminal(data_dir, flags);
+        let third = AllInOne::start(data_dir, flags);
         assert_eq!(
             (members(&third.ready), third.text("/store")),
             (expected.to_vec(), &*store)

@@ -10,42 +10,37 @@ use crate::harness::{
 };
 
 #[test]
-fn a_start_on_a_terminal_prints_three_working_curl_commands_before_the_ready_line() {
-    let data_dir = tempfile::tempdir().unwrap();
-
-    let running = AllInOne::start_on_terminal(data_dir.path(), &[]);
-
-    let responses: Vec<Value> = running
-        .printed
-        .iter()
-        .filter(|line| line.starts_with("curl "))
-        .map(|line| {
-            let output = Command::new("sh").args(["-c", line]).output().unwrap();
-            serde_json::from_slice(&output.stdout).unwrap()
-        })
-        .collect();
-    let [token, created, choices] = responses.as_slice() else {
-        panic!("{:?}", running.printed);
-    };
-    assert_eq!(token["token_type"], "Bearer");
-    assert_eq!(created["@type"], "http://schema.org/ParcelDelivery");
-    assert!(choices["choices"].is_array(), "{choices}");
-}
-
-#[test]
-fn a_start_without_a_terminal_prints_the_ready_line_only() {
+fn a_start_prints_one_line_with_the_documentation_and_a_working_next_command() {
     let running = AllInOne::start_new(&[]);
     let data_dir = running.data_dir();
 
+    let [line] = &running.printed[..] else {
+        panic!("{:?}", running.printed);
+    };
     let (rest, grpc) = (running.text("/base_url"), running.text("/core_url"));
-    let keys = data_dir.join("ready.json");
+    let (ready, next) = line.split_once("; next: ").unwrap();
     assert_eq!(
-        running.printed,
-        [format!(
-            "ready: REST {rest}, gRPC {grpc}, keys in {}",
-            keys.display()
-        )]
+        ready,
+        format!(
+            "ready: documentation {rest}/api/docs, REST {rest}, gRPC {grpc}, keys in {}",
+            data_dir.join("ready.json").display()
+        )
     );
+    let choices = Command::new("sh").args(["-c", next]).output().unwrap();
+    let choices: Value = serde_json::from_slice(&choices.stdout).unwrap();
+    assert_eq!(choices["@type"], "TimeSlotChoices");
+}
+
+#[test]
+fn the_next_command_without_a_demo_lists_the_stores() {
+    let running = AllInOne::start_new(&["--no-demo"]);
+
+    let [line] = &running.printed[..] else {
+        panic!("{:?}", running.printed);
+    };
+    let (_, next) = line.split_once("; next: ").unwrap();
+    let stores = Command::new("sh").args(["-c", next]).output().unwrap();
+    assert!(stores.status.success(), "{stores:?}");
 }
 
 #[test]

@@ -44,15 +44,6 @@ impl AllInOne {
         Self::spawn(command(), data_dir, arguments)
     }
 
-    /// Like [`AllInOne::start`], with a terminal as its standard output.
-    pub(crate) fn start_on_terminal(data_dir: &Path, arguments: &[&str]) -> Self {
-        let delivery = command();
-        let mut terminal = program("python3");
-        terminal.args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])"]);
-        terminal.arg(delivery.get_program()).stdin(Stdio::null());
-        Self::spawn(terminal, data_dir, arguments)
-    }
-
     fn spawn(mut command: Command, data_dir: &Path, arguments: &[&str]) -> Self {
         command.args(arguments);
         for listen in ["--rest-listen", "--core-listen"] {
