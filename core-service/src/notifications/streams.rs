@@ -6,7 +6,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use domain::{id::NotificationId, scheduling::LEASE_DURATION};
+use domain::{
+    id::NotificationId,
+    scheduling::{LEASE_DURATION, ReceiverHealth},
+};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, RwLock, mpsc, watch},
@@ -156,16 +159,16 @@ impl Streams {
     }
 
     /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
-    /// capacity; `None` if there is none, or if the webhook has a backlog or is not proven.
+    /// capacity; `None` if there is none, or if the notification is to be claimed.
     pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
-        if notification.has_backlog || !notification.is_proven {
+        if !notification.may_be_pre_leased {
             return None;
         }
         let in_flight = InFlightNotification {
             lease_token: Uuid::now_v7(),
+            store_id: notification.store_id,
             webhook_id: notification.target.webhook_id,
-            receiver_health: notification.receiver_health,
-            usage_keys: notification.target.usage_keys(),
+            receiver_health: ReceiverHealth::Healthy,
             leased_at: Instant::now(),
         };
         let mut open = self.open.lock();
