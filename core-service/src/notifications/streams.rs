@@ -125,21 +125,14 @@ impl Streams {
         stream.flow_control().close();
     }
 
-    /// The stream with the least load, round robin among equals, and its send queue.
-    pub(super) fn least_loaded(
-        &self,
-        load: impl Fn(&Arc<DispatcherStream>) -> usize,
-    ) -> Option<(Arc<DispatcherStream>, Responses)> {
+    /// The send queue of a stream, each time of another one: a dispatcher may hang.
+    pub(super) fn next(&self) -> Option<Responses> {
         let mut open = self.open.lock();
-        let accepting = open
-            .iter()
-            .enumerate()
-            .filter_map(|(index, stream)| Some((index, stream, stream.responses()?)));
-        let (index, stream, responses) = accepting.min_by_key(|(_, stream, _)| load(stream))?;
-        let stream = Arc::clone(stream);
-        // The next call prefers another stream: this one's dispatcher may hang.
-        open[index..].rotate_left(1);
-        Some((stream, responses))
+        let mut accepting = open.iter().enumerate();
+        let (index, responses) =
+            accepting.find_map(|(index, stream)| Some((index, stream.responses()?)))?;
+        open.rotate_left(index + 1);
+        Some(responses)
     }
 
     /// Removes notifications with an outcome from what is in flight. Returns the stream of one of
