@@ -208,7 +208,7 @@ CREATE INDEX events_unnumbered ON events (created_at, id) WHERE number IS NULL;
 -- `host` is the URL's host and port. The retired secrets are each prefixed with their length in two
 -- bytes, oldest first. `next_due_at` is the position in the queue: null if no notification is
 -- pending, and never after both the instant when the earliest is due and that of the last claim.
--- `receiver_health` is how long the last attempt took: healthy, lagging or slow; null before the first.
+-- `receiver_health` is how long the last attempt took: healthy or slow; null before the first.
 -- `is_proven`: the receiver has accepted a notification, and not only failed for a minute since.
 -- `failing_since` is the first failure since the last success. `disabled_from` and `disabled_until`
 -- are the period in which it was disabled, until its missed events are enqueued.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use core_client::{Channel, CoreAddr};
 use proto::{
-    ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
+    Outcome, ReportOutcomesRequest, ReportOutcomesResponse,
+    notifications_client::NotificationsClient,
 };
 use tokio::{
     sync::watch,
@@ -30,19 +31,19 @@ pub(crate) struct Connection {
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub authorization: MetadataValue<Ascii>,
-    /// When streams are replaced by others with a new token.
+    /// When a new one is due.
     pub renew_at: Instant,
 }
 
 impl Connection {
     pub(crate) async fn report(
         &self,
-        request: ReportOutcomesRequest,
+        outcomes: Vec<Outcome>,
     ) -> Result<ReportOutcomesResponse, Status> {
         let mut client = NotificationsClient::new(self.channel.clone());
         let response = timeout(
             REPORT_TIMEOUT,
-            client.report_outcomes(self.authorized(request)),
+            client.report_outcomes(self.authorized(ReportOutcomesRequest { outcomes })),
         );
         match response.await {
             Ok(response) => response.map(tonic::Response::into_inner),
@@ -78,6 +79,11 @@ impl Connections {
     pub(crate) fn remove(&self, core: &CoreAddr) {
         self.0
             .send_modify(|connections| connections.retain(|open| open.core != *core));
+    }
+
+    pub(crate) fn to(&self, core: &CoreAddr) -> Option<Connection> {
+        let connections = self.0.borrow();
+        connections.iter().find(|open| open.core == *core).cloned()
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Vec<Connection>> {

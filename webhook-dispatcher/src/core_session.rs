@@ -4,9 +4,9 @@
 use std::{pin::pin, sync::Arc};
 
 use core_client::CoreAddr;
-use proto::{Notification, Outcome, ReceiveRequest, ReceiveResponse, outcome::Failure};
+use proto::{Notification, ReceiveRequest, ReceiveResponse};
 use tokio::{
-    sync::{Notify, mpsc, watch},
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{Duration, Instant, sleep, timeout},
 };
@@ -28,9 +28,6 @@ use crate::{
 /// How long core may take to end a stream that is half-closed, or that it closes itself.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of concurrent test sends. Core's own limit per stream is lower.
-const MAX_TEST_SENDS: usize = 64;
-
 /// One core, the stream from it, and the sends in flight.
 pub(crate) struct CoreSession {
     opener: StreamOpener,
@@ -41,7 +38,6 @@ pub(crate) struct CoreSession {
     /// The capacity granted on the current stream and not used yet.
     granted: usize,
     sends: JoinSet<()>,
-    tests_in_flight: InFlight,
     outcomes: mpsc::UnboundedSender<Completed>,
     reporter: Arc<Reporter>,
     reporting: AbortOnDropHandle<()>,
@@ -81,8 +77,6 @@ impl CoreSession {
             core: opener.addr().clone(),
             connections,
             in_flight: in_flight.clone(),
-            token_rejected: Notify::new(),
-            shutdown: shutdown.clone(),
         });
         let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {
@@ -92,7 +86,6 @@ impl CoreSession {
             in_flight,
             granted: 0,
             sends: JoinSet::new(),
-            tests_in_flight: InFlight::default(),
             outcomes,
             reporter,
             reporting: AbortOnDropHandle::new(reporting),
@@ -107,7 +100,7 @@ impl CoreSession {
     #[tracing::instrument(name = "core_session", skip_all, fields(core = %self.opener.addr()))]
     pub(crate) async fn run(mut self) -> CoreAddr {
         while !self.shutdown.is_cancelled() {
-            let Err(error) = self.run_streams().await else {
+            let Err(error) = self.run_stream().await else {
                 continue;
             };
             if let StreamError::Status(status) = &error {
@@ -127,8 +120,9 @@ impl CoreSession {
         self.opener.addr().clone()
     }
 
-    /// Runs a stream, and those that replace it for a new token, until shutdown.
-    async fn run_streams(&mut self) -> Result<(), StreamError> {
+    /// Opens a stream and receives until its access token is renewed or until shutdown. Then
+    /// half-closes it and receives what core had leased on it before.
+    async fn run_stream(&mut self) -> Result<(), StreamError> {
         self.granted = 0;
         self.granted = self.grantable();
         let shutdown = self.shutdown.clone();
@@ -136,39 +130,25 @@ impl CoreSession {
         let Some(stream) = shutdown.run_until_cancelled(opening).await else {
             return Ok(());
         };
-        let mut stream = stream?;
+        let NotificationStream {
+            requests,
+            mut responses,
+            connection,
+        } = stream?;
         let _open = self.streams.token();
-        loop {
-            tracing::info!("stream from core is open");
-            self.reporter.connections.insert(stream.connection.clone());
-            let Some(next) = self.serve(stream).await? else {
-                return Ok(());
-            };
-            tracing::info!("stream from core is replaced: its access token expires soon");
-            self.granted = 0;
-            stream = next;
-        }
-    }
-
-    /// Receives until a stream with a new token is open, which it returns, or until shutdown. Then
-    /// half-closes the stream and reads it to its end.
-    async fn serve(
-        &mut self,
-        mut stream: NotificationStream,
-    ) -> Result<Option<NotificationStream>, StreamError> {
-        let mut replacement = pin!(self.opener.replace_at(stream.connection.token.renew_at));
+        tracing::info!("stream from core is open");
+        let mut renewed = pin!(self.opener.renewed_at(connection.token.renew_at));
+        self.reporter.connections.insert(connection);
         let in_flight = self.in_flight.clone();
-        let shutdown = self.shutdown.clone();
-        let reporter = Arc::clone(&self.reporter);
         let ended = loop {
             let grantable = self.grantable();
             tokio::select! {
-                response = stream.responses.message() => {
+                response = responses.message() => {
                     let response = response?.ok_or(StreamError::Ended)?;
                     self.backoff.reset();
                     self.receive(response)?;
                 }
-                permit = stream.requests.reserve(), if grantable > 0 => match permit {
+                permit = requests.reserve(), if grantable > 0 => match permit {
                     Ok(permit) => {
                         permit.send(request(grantable));
                         self.granted += grantable;
@@ -178,43 +158,14 @@ impl CoreSession {
                 },
                 () = in_flight.ended() => {}
                 Ok(()) = self.limit.changed() => {}
-                () = shutdown.cancelled() => break Ok(None),
-                // Core ends the stream too, but later.
-                () = reporter.token_rejected.notified() => match self.opener.reconnect().await {
-                    Ok(connection) => reporter.connections.insert(connection),
-                    Err(error) => tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "the access token could not be renewed"
-                    ),
-                },
-                next = &mut replacement => break Ok(Some(next)),
+                () = shutdown.cancelled() => break Ok(()),
+                opener = &mut renewed => {
+                    tracing::info!("stream from core is reopened: its access token expires soon");
+                    self.opener = opener;
+                    break Ok(());
+                }
             }
         };
-        let read = self.read_to_end(stream).await;
-        let Ok(Some((opener, next))) = ended else {
-            read?;
-            return ended.map(|_| None);
-        };
-        self.opener = opener;
-        match read {
-            Err(error @ StreamError::CapacityExceeded { .. }) => return Err(error),
-            // What core had leased on this stream and not sent waits for the end of its lease.
-            Err(error) => tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "the replaced stream from core failed"
-            ),
-            Ok(()) => {}
-        }
-        Ok(Some(next))
-    }
-
-    /// Half-closes a stream and receives what core had leased on it before.
-    async fn read_to_end(&mut self, stream: NotificationStream) -> Result<(), StreamError> {
-        let NotificationStream {
-            requests,
-            mut responses,
-            ..
-        } = stream;
         drop(requests);
         let reading = async {
             while let Some(response) = responses.message().await? {
@@ -224,11 +175,10 @@ impl CoreSession {
         };
         timeout(END_TIMEOUT, reading)
             .await
-            .unwrap_or(Err(StreamError::EndTimeout))
+            .unwrap_or(Err(StreamError::EndTimeout))?;
+        ended
     }
 
-    /// Sends what core has leased or, while shutting down, returns it: each notification to a
-    /// receiver that hangs would delay the shutdown.
     fn receive(&mut self, response: ReceiveResponse) -> Result<(), StreamError> {
         while self.sends.try_join_next().is_some() {}
         let notifications = response.notifications;
@@ -237,54 +187,33 @@ impl CoreSession {
         self.granted = capacity
             .checked_sub(sent)
             .ok_or(StreamError::CapacityExceeded { sent, capacity })?;
-        let returns = self.shutdown.is_cancelled();
-        if returns && sent > 0 {
-            tracing::info!(count = sent, "notifications returned while shutting down");
-        }
         for notification in notifications {
-            self.start(notification, returns);
+            self.start(notification);
         }
         Ok(())
     }
 
-    fn start(&mut self, notification: Notification, returns: bool) {
+    fn start(&mut self, notification: Notification) {
         let lease = notification.lease.map(Duration::try_from);
         let lease_expires_at = lease
             .and_then(Result::ok)
             .and_then(|lease| Instant::now().checked_add(lease));
-        let is_test = notification.test;
-        if is_test && self.tests_in_flight.count() >= MAX_TEST_SENDS {
-            tracing::error!(
-                notification.name,
-                "test send rejected: too many are running"
-            );
-            return;
-        }
-        let in_flight = if is_test {
-            &self.tests_in_flight
-        } else {
-            &self.in_flight
-        };
-        let guard = in_flight.add();
+        // A test send needs no capacity.
+        let guard = (!notification.test).then(|| self.in_flight.add());
         let sender = Arc::clone(&self.sender);
+        // Without an outcome to report, the sender still delays the end of the session.
         let (reporter, outcomes) = (Arc::clone(&self.reporter), self.outcomes.clone());
         self.sends.spawn(async move {
-            let outcome = if returns && !is_test {
-                not_sent(notification)
-            } else {
-                sender.send(notification).await
+            let outcome = sender.send(notification).await;
+            let Some(guard) = guard else {
+                return reporter.report_test(outcome).await;
             };
-            let completed = Completed {
+            // Fails only after the session was aborted.
+            let _ = outcomes.send(Completed {
                 outcome,
                 lease_expires_at,
                 guard,
-            };
-            if is_test {
-                reporter.report_test(completed).await;
-            } else {
-                // Fails only after the session was aborted.
-                let _ = outcomes.send(completed);
-            }
+            });
         });
     }
 
@@ -298,15 +227,6 @@ impl CoreSession {
 fn request(capacity: usize) -> ReceiveRequest {
     ReceiveRequest {
         capacity: u32::try_from(capacity).unwrap_or(u32::MAX),
-    }
-}
-
-fn not_sent(notification: Notification) -> Outcome {
-    Outcome {
-        name: notification.name,
-        lease_token: notification.lease_token,
-        failure: Failure::NotSent.into(),
-        ..Outcome::default()
     }
 }
 

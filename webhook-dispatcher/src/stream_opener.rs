@@ -9,7 +9,7 @@ use proto::{
 };
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -84,35 +84,31 @@ impl StreamOpener {
         &mut self,
         first: ReceiveRequest,
     ) -> Result<NotificationStream, OpenError> {
-        tokio::time::timeout(OPEN_TIMEOUT, self.open_without_timeout(first))
+        timeout(OPEN_TIMEOUT, self.open_without_timeout(first))
             .await
             .unwrap_or(Err(OpenError::Timeout))
     }
 
-    /// Opens another stream with a new token at an instant, without capacity, and returns its
-    /// opener with it. Retries until it succeeds: drop the future when it is not needed any more.
-    pub(crate) fn replace_at(
-        &self,
-        instant: Instant,
-    ) -> impl Future<Output = (Self, NotificationStream)> + Send + use<> {
+    /// Gets a new token at an instant and returns the opener that has it. Retries until it succeeds:
+    /// drop the future when it is not needed any more.
+    pub(crate) fn renewed_at(&self, instant: Instant) -> impl Future<Output = Self> + Send + use<> {
         let mut opener = self.clone();
         async move {
             sleep_until(instant).await;
             let mut backoff = Backoff::default();
             loop {
-                match opener.open(ReceiveRequest::default()).await {
-                    Ok(stream) => return (opener, stream),
-                    Err(error) => {
-                        let wait = backoff.next();
-                        tracing::warn!(
-                            error = &error as &dyn std::error::Error,
-                            ?wait,
-                            "stream from core could not be replaced before its access token \
-                             expires, retrying"
-                        );
-                        sleep(wait).await;
-                    }
-                }
+                let connecting = timeout(OPEN_TIMEOUT, opener.connect());
+                let Err(error) = connecting.await.unwrap_or(Err(OpenError::Timeout)) else {
+                    return opener;
+                };
+                let wait = backoff.next();
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    ?wait,
+                    "the access token of the stream from core could not be renewed before its \
+                     expiry, retrying"
+                );
+                sleep(wait).await;
             }
         }
     }
@@ -124,14 +120,7 @@ impl StreamOpener {
         }
     }
 
-    /// Connects with a new token.
-    pub(crate) async fn reconnect(&mut self) -> Result<Connection, OpenError> {
-        self.token = None;
-        let connecting = tokio::time::timeout(OPEN_TIMEOUT, self.connect());
-        connecting.await.unwrap_or(Err(OpenError::Timeout))
-    }
-
-    /// Connects, and gets a token if there is none.
+    /// Connects, and gets a token if there is none or if it expires soon.
     async fn connect(&mut self) -> Result<Connection, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
         let token = match self.token(&channel).await {

@@ -122,9 +122,9 @@ impl Queue {
             .map(|claimed| {
                 let in_flight = InFlightNotification {
                     lease_token,
+                    store_id: claimed.target.store_id,
                     webhook_id: claimed.target.webhook_id,
                     receiver_health: claimed.receiver_health,
-                    usage_keys: claimed.target.usage_keys(),
                     leased_at,
                 };
                 (claimed.id, in_flight)

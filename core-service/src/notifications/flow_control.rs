@@ -7,10 +7,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use domain::{
-    id::{NotificationId, WebhookId},
-    scheduling::{
-        ByHealth, Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth, Usage, UsageKey,
-    },
+    id::{NotificationId, StoreId, WebhookId},
+    scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
 };
 
 /// The state of a stream's flow control.
@@ -22,13 +20,10 @@ pub(super) struct FlowControl {
     completed: u32,
     /// The part of the credit that is reserved for claims in progress.
     reserved: u32,
-    /// The parts of the limit of each health that are reserved for claims in progress.
-    reserved_by_health: ByHealth,
+    /// What claims in progress may use for slow receivers.
+    reserved_slow: u32,
     /// Sent to the dispatcher, or about to be, without an outcome yet.
     in_flight: HashMap<NotificationId, InFlightNotification>,
-    in_flight_by_webhook: HashMap<WebhookId, u32>,
-    in_flight_by_health: ByHealth,
-    usage: Usage,
     is_closed: bool,
 }
 
@@ -36,9 +31,9 @@ pub(super) struct FlowControl {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InFlightNotification {
     pub(super) lease_token: Uuid,
+    pub(super) store_id: StoreId,
     pub(super) webhook_id: WebhookId,
     pub(super) receiver_health: ReceiverHealth,
-    pub(super) usage_keys: [UsageKey; 2],
     pub(super) leased_at: Instant,
 }
 
@@ -50,30 +45,19 @@ impl FlowControl {
         }
     }
 
-    /// Uses one credit for a notification that is about to be inserted, if the limits of its
-    /// webhook, its receiver's health, its store and its host allow it; returns whether they did.
+    /// Uses one credit for a notification to a healthy receiver that is about to be inserted, if the
+    /// limit of its webhook allows it; returns whether it did.
     pub(super) fn try_use_credit(
         &mut self,
         id: NotificationId,
         notification: &InFlightNotification,
     ) -> bool {
-        let capacity = self.capacity();
-        let health = notification.receiver_health;
-        let of_webhook = self
-            .in_flight_by_webhook
-            .get(&notification.webhook_id)
-            .copied()
-            .unwrap_or_default();
-        // Claims in progress may take all that they have reserved for one store or host.
-        let has_share = |key| self.usage.remaining(capacity, key, health) > self.reserved;
-        let is_within_limits = self.credit > self.reserved
-            && of_webhook < capacity.per_webhook(health)
-            && self.in_flight_by_health[health as usize] + self.reserved_by_health[health as usize]
-                < capacity.per_health(health)
-            && notification.usage_keys.iter().all(has_share);
+        let of_webhook = self.count(|in_flight| in_flight.webhook_id == notification.webhook_id);
+        let limit = self.capacity().per_webhook(notification.receiver_health);
+        let is_within_limits = self.credit > self.reserved && of_webhook < limit;
         if is_within_limits {
             self.credit -= 1;
-            self.insert(id, notification.clone());
+            self.in_flight.insert(id, notification.clone());
         }
         is_within_limits
     }
@@ -89,13 +73,7 @@ impl FlowControl {
     pub(super) fn begin_claim(&mut self, limit: u32) -> Option<ClaimBudget> {
         let budget = self.claim_budget(limit)?;
         self.reserved += budget.free;
-        for (reserved, free) in self
-            .reserved_by_health
-            .iter_mut()
-            .zip(budget.free_by_health)
-        {
-            *reserved += free.min(budget.free);
-        }
+        self.reserved_slow += budget.free_slow;
         Some(budget)
     }
 
@@ -106,17 +84,26 @@ impl FlowControl {
             return None;
         }
         let capacity = self.capacity();
-        let free_for = |health: ReceiverHealth| {
-            let used = self.in_flight_by_health[health as usize]
-                + self.reserved_by_health[health as usize];
-            capacity.per_health(health).saturating_sub(used)
+        let mut slow_by_store = HashMap::<_, u32>::new();
+        for slow in self.in_flight.values().filter(|slow| slow.is_slow()) {
+            *slow_by_store.entry(slow.store_id).or_default() += 1;
+        }
+        // Claims in progress may use all that they have reserved for one store.
+        let slow_per_store = capacity
+            .for_slow_of_store()
+            .saturating_sub(self.reserved_slow);
+        let used = slow_by_store.values().sum::<u32>() + self.reserved_slow;
+        let free_slow = if slow_per_store > 0 {
+            capacity.for_slow().saturating_sub(used).min(free)
+        } else {
+            0
         };
         Some(ClaimBudget {
             capacity,
             free,
-            free_by_health: ReceiverHealth::ALL.map(free_for),
-            usage: self.usage.clone(),
-            reserved: self.reserved,
+            free_slow,
+            slow_per_store,
+            slow_by_store,
         })
     }
 
@@ -127,16 +114,10 @@ impl FlowControl {
         claimed: impl IntoIterator<Item = (NotificationId, InFlightNotification)>,
     ) {
         self.reserved = self.reserved.saturating_sub(budget.free);
-        for (reserved, free) in self
-            .reserved_by_health
-            .iter_mut()
-            .zip(budget.free_by_health)
-        {
-            *reserved = reserved.saturating_sub(free.min(budget.free));
-        }
+        self.reserved_slow = self.reserved_slow.saturating_sub(budget.free_slow);
         for (id, notification) in claimed {
             self.credit = self.credit.saturating_sub(1);
-            self.insert(id, notification);
+            self.in_flight.insert(id, notification);
         }
     }
 
@@ -153,16 +134,9 @@ impl FlowControl {
     /// Removes notifications whose lease has expired: their outcomes were reported to another core,
     /// or never will be.
     pub(super) fn remove_expired(&mut self, now: Instant) {
-        let is_expired = |notification: &InFlightNotification| {
-            now.saturating_duration_since(notification.leased_at) >= LEASE_DURATION
-        };
-        let expired: Vec<_> = self
-            .in_flight
-            .extract_if(|_, notification| is_expired(notification))
-            .collect();
-        for (_, notification) in expired {
-            self.decrement(&notification);
-        }
+        self.in_flight.retain(|_, notification| {
+            now.saturating_duration_since(notification.leased_at) < LEASE_DURATION
+        });
     }
 
     fn remove(&mut self, id: NotificationId, lease_token: Uuid) -> bool {
@@ -170,10 +144,18 @@ impl FlowControl {
             .in_flight
             .get(&id)
             .is_some_and(|notification| notification.lease_token == lease_token);
-        if is_in_flight && let Some(notification) = self.in_flight.remove(&id) {
-            self.decrement(&notification);
+        if is_in_flight {
+            self.in_flight.remove(&id);
         }
         is_in_flight
+    }
+
+    fn count(&self, is_counted: impl Fn(&InFlightNotification) -> bool) -> u32 {
+        let counted = self
+            .in_flight
+            .values()
+            .filter(|in_flight| is_counted(in_flight));
+        u32::try_from(counted.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether the credit is at least the number of notifications in flight: about half of the
@@ -194,39 +176,14 @@ impl FlowControl {
 
     /// The dispatcher's capacity at this core, as far as it is known from the credit.
     fn capacity(&self) -> Capacity {
-        let in_flight = u32::try_from(self.in_flight.len()).unwrap_or(u32::MAX);
-        let used = in_flight.saturating_add(self.completed);
+        let used = self.count(|_| true).saturating_add(self.completed);
         Capacity(self.credit.saturating_add(used))
     }
+}
 
-    fn insert(&mut self, id: NotificationId, notification: InFlightNotification) {
-        *self
-            .in_flight_by_webhook
-            .entry(notification.webhook_id)
-            .or_default() += 1;
-        let health = notification.receiver_health;
-        self.in_flight_by_health[health as usize] += 1;
-        for key in &notification.usage_keys {
-            self.usage.add(key.clone(), health);
-        }
-        if let Some(previous) = self.in_flight.insert(id, notification) {
-            self.decrement(&previous);
-        }
-    }
-
-    fn decrement(&mut self, notification: &InFlightNotification) {
-        if let Some(count) = self.in_flight_by_webhook.get_mut(&notification.webhook_id) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.in_flight_by_webhook.remove(&notification.webhook_id);
-            }
-        }
-        let health = notification.receiver_health;
-        let count = &mut self.in_flight_by_health[health as usize];
-        *count = count.saturating_sub(1);
-        for key in &notification.usage_keys {
-            self.usage.remove(key, health);
-        }
+impl InFlightNotification {
+    fn is_slow(&self) -> bool {
+        self.receiver_health == ReceiverHealth::Slow
     }
 }
 

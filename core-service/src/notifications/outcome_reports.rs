@@ -1,5 +1,5 @@
-//! Handles the reports of dispatchers: records outcomes, refills the capacity that they free,
-//! releases the leases of what was not sent, and passes on the outcomes of test sends.
+//! Handles the reports of dispatchers: records outcomes, refills the capacity that they free, and
+//! passes on the outcomes of test sends.
 
 use tokio::sync::RwLockReadGuard;
 
@@ -23,23 +23,17 @@ impl StreamServer {
         let (of_tests, outcomes): (Vec<_>, Vec<_>) =
             outcomes.partition(|outcome| outcome.lease_token.is_empty());
         self.test_sends.complete(of_tests);
-        let reported = outcomes.iter().filter_map(reports::reported_outcome);
-        let reported: Vec<_> = reported.collect();
+        let attempts = outcomes.into_iter().filter_map(reports::attempt);
+        let attempts: Vec<_> = attempts.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
-        let leases: Vec<_> = reported.iter().map(|(lease, _)| *lease).collect();
-        let stream = self.queue.streams.complete(&leases);
-        let (mut attempts, mut returned) = (Vec::new(), Vec::new());
-        for (lease, attempt) in reported {
-            match attempt {
-                Some(attempt) => attempts.push(attempt),
-                None => returned.push(lease),
-            }
-        }
+        let leases = attempts
+            .iter()
+            .map(|attempt| (attempt.id, attempt.lease_token));
+        let stream = self.queue.streams.complete(&leases.collect::<Vec<_>>());
         match &stream {
             Some(stream) => self.record_attempts(&attempts, stream).await?,
             None => self.queue.record(&attempts).await?,
         }
-        self.queue.release(returned).await?;
         Ok(proto::ReportOutcomesResponse {
             more_due: stream.is_some_and(|stream| stream.expects_more_due()),
         })

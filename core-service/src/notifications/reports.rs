@@ -11,26 +11,19 @@ use jiff::SignedDuration;
 use proto::{iri::Collection, outcome::Failure as ProtoFailure};
 use uuid::Uuid;
 
-use super::streams::Lease;
-
 use process::random;
 use storage::notifications::AttemptReport;
 
-/// The lease of an outcome, and the attempt; none if a dispatcher that shuts down returned the lease.
-/// `None` for an outcome without a valid notification name or lease token, which is treated like
-/// one of an expired lease.
-pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<(Lease, Option<AttemptReport>)> {
+/// The attempt of an outcome. `None` for an outcome without a valid notification name or lease token,
+/// which is treated like one of an expired lease.
+pub(super) fn attempt(outcome: proto::Outcome) -> Option<AttemptReport> {
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
-    if outcome.failure() == ProtoFailure::NotSent {
-        return Some(((id, lease_token), None));
-    }
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let retry_after = outcome
         .retry_after
-        .as_ref()
         .map(|duration| SignedDuration::from_secs(duration.seconds));
-    let attempt = AttemptReport {
+    Some(AttemptReport {
         id,
         lease_token,
         outcome: match failure(outcome.failure, status) {
@@ -46,8 +39,7 @@ pub(super) fn reported_outcome(outcome: &proto::Outcome) -> Option<(Lease, Optio
         // PostgreSQL text cannot contain NUL.
         response_body: outcome.response_body.replace('\0', "\u{fffd}"),
         jitter: random::below(u64::MAX),
-    };
-    Some(((id, lease_token), Some(attempt)))
+    })
 }
 
 /// A negative duration counts as zero, and one longer than the lease as the lease.
@@ -87,7 +79,7 @@ pub(crate) fn failure(failure: i32, status: Option<u16>) -> Option<Failure> {
     };
     match failure {
         ProtoFailure::Unspecified if matches!(status, Some(200..=299)) => None,
-        // Here `NotSent` occurs for test sends only: `reported_outcome` has handled notifications.
+        // Dispatchers of an earlier version return notifications at their shutdown as `NotSent`.
         ProtoFailure::Unspecified | ProtoFailure::NotSent => Some(Failure::Unknown),
         ProtoFailure::Dns => Some(Failure::Dns),
         ProtoFailure::AddressRefused => Some(Failure::AddressRefused),

@@ -6,7 +6,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use domain::{id::NotificationId, scheduling::LEASE_DURATION};
+use domain::{
+    id::NotificationId,
+    scheduling::{LEASE_DURATION, ReceiverHealth},
+};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, RwLock, mpsc, watch},
@@ -122,21 +125,14 @@ impl Streams {
         stream.flow_control().close();
     }
 
-    /// The stream with the least load, round robin among equals, and its send queue.
-    pub(super) fn least_loaded(
-        &self,
-        load: impl Fn(&Arc<DispatcherStream>) -> usize,
-    ) -> Option<(Arc<DispatcherStream>, Responses)> {
+    /// The send queue of a stream, each time of another one: a dispatcher may hang.
+    pub(super) fn next(&self) -> Option<Responses> {
         let mut open = self.open.lock();
-        let accepting = open
-            .iter()
-            .enumerate()
-            .filter_map(|(index, stream)| Some((index, stream, stream.responses()?)));
-        let (index, stream, responses) = accepting.min_by_key(|(_, stream, _)| load(stream))?;
-        let stream = Arc::clone(stream);
-        // The next call prefers another stream: this one's dispatcher may hang.
-        open[index..].rotate_left(1);
-        Some((stream, responses))
+        let mut accepting = open.iter().enumerate();
+        let (index, responses) =
+            accepting.find_map(|(index, stream)| Some((index, stream.responses()?)))?;
+        open.rotate_left(index + 1);
+        Some(responses)
     }
 
     /// Removes notifications with an outcome from what is in flight. Returns the stream of one of
@@ -156,16 +152,16 @@ impl Streams {
     }
 
     /// Reserves capacity for a notification that is about to be inserted, on a stream that has free
-    /// capacity; `None` if there is none, or if the webhook has a backlog or is not proven.
+    /// capacity; `None` if there is none, or if the notification is to be claimed.
     pub(super) fn reserve(&self, notification: &NewNotification) -> Option<Reservation> {
-        if notification.has_backlog || !notification.is_proven {
+        if !notification.may_be_pre_leased {
             return None;
         }
         let in_flight = InFlightNotification {
             lease_token: Uuid::now_v7(),
+            store_id: notification.store_id,
             webhook_id: notification.target.webhook_id,
-            receiver_health: notification.receiver_health,
-            usage_keys: notification.target.usage_keys(),
+            receiver_health: ReceiverHealth::Healthy,
             leased_at: Instant::now(),
         };
         let mut open = self.open.lock();

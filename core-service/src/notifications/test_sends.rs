@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use proto::ReceiveResponse;
 use tokio::{sync::oneshot, time::timeout};
 
-use super::streams::{DispatcherStream, Responses, Streams};
+use super::streams::Streams;
 
 use crate::error::Error;
 
@@ -16,11 +16,8 @@ use crate::error::Error;
 /// report.
 pub(crate) const OUTCOME_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// How long to wait for capacity in a stream's send queue.
-const SEND_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The concurrency limits of a stream, and of a store, so that one store cannot use all capacity.
-const MAX_PER_STREAM: usize = 32;
+/// The concurrency limits of this core, and of a store, so that one store cannot use all capacity.
+const MAX_IN_FLIGHT: usize = 64;
 const MAX_PER_STORE: usize = 4;
 
 /// The samples that are sent on the streams of this process.
@@ -31,11 +28,10 @@ pub(crate) struct TestSends {
     in_flight: Mutex<HashMap<String, InFlightTest>>,
 }
 
-/// A sample without an outcome yet. Its caller fails when it is dropped.
+/// A sample without an outcome yet.
 #[derive(Debug)]
 struct InFlightTest {
     store_id: StoreId,
-    stream: Arc<DispatcherStream>,
     outcome: oneshot::Sender<proto::Outcome>,
 }
 
@@ -63,13 +59,6 @@ impl TestSends {
         }
     }
 
-    /// Fails the callers of a stream that was lost: its dispatcher may have ended without a report.
-    pub(super) fn fail(&self, stream: &Arc<DispatcherStream>) {
-        self.in_flight
-            .lock()
-            .retain(|_, test| !Arc::ptr_eq(&test.stream, stream));
-    }
-
     /// Sends a sample on a stream and waits for its outcome.
     pub(crate) async fn send(
         &self,
@@ -77,52 +66,33 @@ impl TestSends {
         sample: proto::Notification,
     ) -> Result<proto::Outcome, Error> {
         let name = sample.name.clone();
-        let (_reservation, responses, outcome) = self.reserve(store_id, &name)?;
-        let permit = timeout(SEND_TIMEOUT, responses.reserve_owned()).await;
-        let Ok(Ok(permit)) = permit else {
-            return Err(Error::NoDispatcher);
+        let responses = self.streams.next().ok_or(Error::NoDispatcher)?;
+        let (_reservation, outcome) = self.reserve(store_id, &name)?;
+        let sending = async move {
+            let notifications = vec![sample];
+            let response = ReceiveResponse { notifications };
+            responses.send(Ok(response)).await.ok()?;
+            // It would keep the stream open.
+            drop(responses);
+            outcome.await.ok()
         };
-        // The sender that `send` returns would keep the stream open.
-        drop(permit.send(Ok(ReceiveResponse {
-            notifications: vec![sample],
-        })));
-        match timeout(OUTCOME_TIMEOUT, outcome).await {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) | Err(_) => Err(Error::NoDispatcher),
-        }
+        let outcome = timeout(OUTCOME_TIMEOUT, sending).await;
+        outcome.ok().flatten().ok_or(Error::NoDispatcher)
     }
 
-    /// Reserves a place on the stream with the fewest samples in flight.
     fn reserve<'a>(
         &'a self,
         store_id: StoreId,
         name: &'a str,
-    ) -> Result<
-        (
-            TestReservation<'a>,
-            Responses,
-            oneshot::Receiver<proto::Outcome>,
-        ),
-        Error,
-    > {
-        // Held until the sample is in flight: a stream that closes meanwhile fails it.
+    ) -> Result<(TestReservation<'a>, oneshot::Receiver<proto::Outcome>), Error> {
         let mut in_flight = self.in_flight.lock();
-        let count_on = |stream: &Arc<DispatcherStream>| {
-            let tests = in_flight.values();
-            tests
-                .filter(|test| Arc::ptr_eq(&test.stream, stream))
-                .count()
-        };
-        let stream = self.streams.least_loaded(count_on);
-        let (stream, responses) = stream.ok_or(Error::NoDispatcher)?;
         let of_store = in_flight.values().filter(|test| test.store_id == store_id);
-        if of_store.count() >= MAX_PER_STORE || count_on(&stream) >= MAX_PER_STREAM {
+        if of_store.count() >= MAX_PER_STORE || in_flight.len() >= MAX_IN_FLIGHT {
             return Err(storage::Error::Overloaded.into());
         }
         let (sender, outcome) = oneshot::channel();
         let test = InFlightTest {
             store_id,
-            stream,
             outcome: sender,
         };
         in_flight.insert(name.to_owned(), test);
@@ -130,7 +100,7 @@ impl TestSends {
             test_sends: self,
             name,
         };
-        Ok((reservation, responses, outcome))
+        Ok((reservation, outcome))
     }
 }
 
@@ -219,35 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_test_fails_with_its_stream_unless_the_stream_is_half_closed() {
-        for is_half_closed in [true, false] {
-            let test_sends = test_sends();
-            let (responses, mut sent) = mpsc::channel(4);
-            let (stream, _pre_leased) = test_sends.streams.open(&responses);
-            let mut test = Box::pin(test_sends.send(StoreId::new(), sample("a")));
-            assert!(test.as_mut().now_or_never().is_none());
-            sent.recv().await.unwrap().unwrap();
-
-            test_sends.streams.close(&stream);
-            if is_half_closed {
-                let next = Box::pin(test_sends.send(StoreId::new(), sample("b"))).await;
-                assert!(matches!(next, Err(Error::NoDispatcher)), "{next:?}");
-                test_sends.complete(vec![outcome("a")]);
-                assert_eq!(test.await.unwrap(), outcome("a"));
-            } else {
-                test_sends.fail(&stream);
-                let result = test.now_or_never();
-                assert!(
-                    matches!(result, Some(Err(Error::NoDispatcher))),
-                    "{result:?}"
-                );
-            }
-            assert!(test_sends.in_flight.lock().is_empty());
-        }
-    }
-
-    #[tokio::test]
-    async fn tests_are_balanced_over_streams_and_limited_per_store_and_stream() {
+    async fn tests_go_to_each_stream_in_turn_and_are_limited_per_store_and_core() {
         let test_sends = test_sends();
         let (responses, sent): (Vec<_>, Vec<_>) = (0..2).map(|_| mpsc::channel(64)).unzip();
         for responses in &responses {

@@ -7,9 +7,6 @@ use crate::{Config, resolver::Resolver, root_certificates};
 
 const LEASE: Duration = Duration::from_millis(300);
 
-/// The last argument of [`CoreSession::start`]: the notification is sent, not returned to core.
-const NOT_RETURNED: bool = false;
-
 /// A session with an unreachable core.
 fn session() -> CoreSession {
     let urls = ["http://127.0.0.1:1".parse().unwrap()];
@@ -48,7 +45,7 @@ fn notification() -> Notification {
 async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     let mut session = session();
     let started = Instant::now();
-    session.start(notification(), NOT_RETURNED);
+    session.start(notification());
 
     session.shutdown.cancel();
     session.run().await;
@@ -64,7 +61,7 @@ async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
     let mut session = session();
     assert_eq!(session.grantable(), 2);
     session.granted = 1;
-    session.start(notification(), NOT_RETURNED);
+    session.start(notification());
     assert_eq!(session.grantable(), 0);
 
     session.in_flight.ended().await;

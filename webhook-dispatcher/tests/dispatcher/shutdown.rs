@@ -1,9 +1,8 @@
-//! Graceful shutdown: sends in flight are completed, reported and acknowledged; none are started.
-
-use proto::{Notification, Outcome, outcome::Failure};
+//! Graceful shutdown: what core has sent is sent, reported and acknowledged.
 
 use crate::harness::{
-    Dispatcher, FakeCore, GatedReceiver, capacity, config, config_with_limit, failed, notification,
+    Dispatcher, FakeCore, GatedReceiver, OK, capacity, config, config_with_limit, notification,
+    responding,
 };
 
 #[tokio::test]
@@ -33,39 +32,31 @@ async fn a_shutdown_completes_sends_in_flight_and_waits_for_acknowledgement() {
     dispatcher.exited().await;
 }
 
-/// Accepting more of a hanging receiver's backlog would delay the shutdown by a timeout each time.
 #[tokio::test]
-async fn notifications_received_after_shutdown_are_returned() {
+async fn notifications_received_after_shutdown_are_sent_before_the_end() {
     let mut core = FakeCore::start().await;
     let dispatcher = Dispatcher::start(&config_with_limit(&core, 4));
     let mut stream = core.stream().await;
-    let mut receiver = GatedReceiver::start().await;
+    let (url, mut received) = responding(OK).await;
     assert_eq!(stream.next_request().await, Some(capacity(4)));
-    stream.send(vec![notification(1, &receiver.url)]).await;
-    receiver.next_request_arrived().await;
+    // The stream is open once a notification has arrived.
+    stream.send(vec![notification(1, &url)]).await;
+    let first = core.reports.next_outcome().await;
 
     dispatcher.shut_down();
     assert_eq!(stream.next_request().await, None);
-    let returned = Notification {
-        lease_token: "lease-2".to_owned(),
-        ..notification(1, &receiver.url)
-    };
-    stream.send(vec![returned]).await;
+    stream.send(vec![notification(2, &url)]).await;
+    core.reports.acknowledge(&first);
 
-    let outcome = core.reports.next_outcome().await;
-    let not_sent = Outcome {
-        lease_token: "lease-2".to_owned(),
-        ..failed(Failure::NotSent, None)
-    };
-    assert_eq!(outcome, not_sent);
-    core.reports.acknowledge(&outcome);
-    receiver.permits.add_permits(2);
-    let outcome = core.reports.next_outcome().await;
-    assert_eq!(outcome.lease_token, "lease-1");
-    core.reports.acknowledge(&outcome);
+    let second = core.reports.next_outcome().await;
+    assert_eq!(
+        (&*second.lease_token, second.status),
+        ("lease-2", Some(200))
+    );
+    core.reports.acknowledge(&second);
     drop(stream);
     dispatcher.exited().await;
-    assert!(receiver.arrived.try_recv().is_err());
+    assert!(received.try_recv().is_ok() && received.try_recv().is_ok());
 }
 
 #[tokio::test]

@@ -10,81 +10,65 @@ fn the_health_follows_from_the_duration_of_an_attempt_and_a_timeout_is_slow() {
     let error_status = failed(Failure::Status, Some(500));
     let reset = failed(Failure::Protocol, None);
     for outcome in [Outcome::Delivered, error_status, reset] {
-        for (millis, expected) in [
-            (0, Healthy),
-            (999, Healthy),
-            (1_000, Lagging),
-            (4_999, Lagging),
-            (5_000, Slow),
-        ] {
+        for (millis, expected) in [(0, Healthy), (999, Healthy), (1_000, Slow), (5_000, Slow)] {
             let health = ReceiverHealth::after(&outcome, Duration::from_millis(millis));
             assert_eq!(health, expected, "{outcome:?} after {millis} ms");
         }
     }
     let timeout = failed(Failure::Timeout, None);
     assert_eq!(
-        ReceiverHealth::after(&timeout, Duration::from_secs(1)),
+        ReceiverHealth::after(&timeout, Duration::from_millis(1)),
         Slow
     );
 }
 
+/// An earlier version stores `lagging`.
 #[test]
-fn a_stored_health_is_read_as_it_was_written() {
-    for health in ReceiverHealth::ALL {
-        assert_eq!(ReceiverHealth::parse(health.as_str()), health);
+fn a_stored_health_is_read_as_it_was_written_and_any_other_as_slow() {
+    for health in [Healthy, Slow] {
+        assert_eq!(ReceiverHealth::parse(Some(health.as_str())), health);
     }
-    assert_eq!(ReceiverHealth::parse(Some("dead")), Slow);
+    for other in [None, Some("lagging"), Some("dead")] {
+        assert_eq!(ReceiverHealth::parse(other), Slow, "{other:?}");
+    }
 }
 
-/// A budget for 3 notifications of unknown webhooks, 20 of lagging ones and 2 of slow ones.
+/// A budget for 20 notifications of slow webhooks.
 fn budget(free: u32) -> ClaimBudget {
     ClaimBudget {
         capacity: Capacity(256),
         free,
-        free_by_health: [3, free, 20, 2],
-        usage: Usage::default(),
-        reserved: 0,
+        free_slow: 20,
+        slow_per_store: 32,
+        slow_by_store: HashMap::new(),
     }
 }
 
 const STORES: [StoreId; 2] = [StoreId(uuid::Uuid::nil()), StoreId(uuid::Uuid::max())];
 
-/// A proven webhook of the store and the host with this index.
-fn candidate(health: ReceiverHealth, in_flight: u32, index: usize) -> Candidate<'static> {
+/// A proven webhook of the store with this index.
+fn candidate(health: ReceiverHealth, in_flight: u32, store: usize) -> Candidate {
     Candidate {
         health,
         is_proven: true,
         in_flight,
-        store_id: STORES[index],
-        host: ["a.example:443", "b.example:443"][index],
+        store_id: STORES[store],
     }
 }
 
 #[test]
-fn the_longer_a_receiver_takes_the_less_of_the_capacity_a_webhook_has() {
-    for (capacity, healthy, lagging) in [
-        (1, 1, 1),
-        (8, 1, 1),
-        (64, 8, 2),
-        (256, 32, 8),
-        (100_000, 32, 8),
-    ] {
+fn a_slow_webhook_has_one_notification_in_flight_and_a_healthy_one_an_eighth_of_the_capacity() {
+    for (capacity, healthy) in [(1, 1), (8, 1), (64, 8), (256, 32), (100_000, 32)] {
         assert_eq!(Capacity(capacity).per_webhook(Healthy), healthy);
-        assert_eq!(Capacity(capacity).per_webhook(Lagging), lagging);
-        assert_eq!(Capacity(capacity).per_webhook(Unknown), 1);
         assert_eq!(Capacity(capacity).per_webhook(Slow), 1);
     }
 }
 
 #[test]
-fn webhooks_that_are_not_healthy_leave_a_quarter_of_the_capacity() {
-    assert_eq!(Capacity(256).per_health(Healthy), 256);
-    for capacity in 4..1000 {
-        let others: u32 = [Unknown, Lagging, Slow]
-            .map(|health| Capacity(capacity).per_health(health))
-            .iter()
-            .sum();
-        assert!(others * 4 <= capacity * 3, "{capacity}");
+fn slow_webhooks_have_a_quarter_of_the_capacity_and_those_of_a_store_half_of_it() {
+    for (capacity, all, of_store) in [(1, 1, 1), (8, 2, 1), (128, 32, 16), (256, 64, 32)] {
+        assert_eq!(Capacity(capacity).for_slow(), all);
+        assert_eq!(Capacity(capacity).for_slow_of_store(), of_store);
     }
 }
 
@@ -95,7 +79,11 @@ fn free_capacity_is_shared_within_each_limit() {
             .iter()
             .map(|(health, in_flight)| candidate(*health, *in_flight, 0))
             .collect();
-        budget(free).share(&webhooks)
+        let budget = ClaimBudget {
+            free_slow: 2,
+            ..budget(free)
+        };
+        budget.share(&webhooks)
     };
 
     assert_eq!(share(0, &[(Healthy, 0)]), [0]);
@@ -104,13 +92,12 @@ fn free_capacity_is_shared_within_each_limit() {
     assert_eq!(share(10, &[(Healthy, 0), (Healthy, 0)]), [5, 5]);
     assert_eq!(share(10, &[(Healthy, 30), (Healthy, 0)]), [2, 8]);
     assert_eq!(share(2, &[(Healthy, 0); 3]), [1, 1, 0]);
-    assert_eq!(share(100, &[(Unknown, 0); 5]), [1, 1, 1, 0, 0]);
-    assert_eq!(share(100, &[(Unknown, 1), (Slow, 1)]), [0, 0]);
+    assert_eq!(share(3, &[(Healthy, 0), (Slow, 0)]), [2, 1]);
+    assert_eq!(share(100, &[(Slow, 1), (Slow, 1)]), [0, 0]);
     assert_eq!(
         share(100, &[(Slow, 0), (Slow, 0), (Slow, 0), (Healthy, 0)]),
         [1, 1, 0, 32],
     );
-    assert_eq!(share(100, &[(Lagging, 0); 4]), [8, 8, 4, 0]);
     assert!(share(100, &[]).is_empty());
 }
 
@@ -126,92 +113,23 @@ fn an_unproven_webhook_has_one_notification_in_flight() {
 }
 
 #[test]
-fn healthy_receivers_of_one_store_and_host_may_use_the_whole_capacity() {
+fn healthy_receivers_of_one_store_may_use_the_whole_capacity() {
     let webhooks = [candidate(Healthy, 0, 0); 8];
     assert_eq!(budget(256).share(&webhooks), [32; 8]);
 }
 
 #[test]
-fn a_store_or_a_host_uses_half_of_the_share_for_lagging_receivers_at_most() {
-    let budget = ClaimBudget {
-        free_by_health: [64; 4],
-        ..budget(256)
-    };
-    let webhooks = [candidate(Lagging, 0, 0); 6];
-    assert_eq!(budget.share(&webhooks), [8, 8, 8, 8, 0, 0], "of one store");
-    let of_another = |webhook: Candidate<'static>| Candidate {
-        store_id: STORES[1],
-        ..webhook
-    };
-    let mut at_one_host = webhooks;
-    at_one_host[3..]
-        .iter_mut()
-        .for_each(|webhook| *webhook = of_another(*webhook));
-    assert_eq!(
-        budget.share(&at_one_host),
-        [8, 8, 8, 8, 0, 0],
-        "at one host"
-    );
-    let others: Vec<_> = (0..8)
-        .map(|index| candidate(Lagging, 0, index / 4))
-        .collect();
-    assert_eq!(budget.share(&others), [8; 8]);
-}
-
-#[test]
-fn a_store_uses_half_of_the_share_for_a_health_at_most() {
+fn slow_receivers_of_a_store_are_limited_together() {
     let mut budget = budget(256);
-    budget.free_by_health = [64; 4];
-    let store = UsageKey::Store(STORES[0]);
-    for _ in 0..31 {
-        budget.usage.add(store.clone(), Slow);
-    }
+    budget.slow_by_store.insert(STORES[0], 31);
     let slow = [candidate(Slow, 0, 0), candidate(Slow, 0, 0)];
     assert_eq!(budget.share(&slow), [1, 0]);
-    assert_eq!(budget.keys_at_limit(Slow).count(), 0);
+    assert_eq!(budget.stores_at_limit().count(), 0);
 
-    budget.usage.add(store.clone(), Slow);
+    budget.slow_by_store.insert(STORES[0], 32);
 
     assert_eq!(budget.share(&slow), [0, 0]);
-    assert_eq!(budget.keys_at_limit(Slow).collect::<Vec<_>>(), [&store]);
-    assert_eq!(budget.keys_at_limit(Lagging).count(), 0);
+    assert_eq!(budget.stores_at_limit().collect::<Vec<_>>(), [STORES[0]]);
     assert_eq!(budget.share(&[candidate(Slow, 0, 1)]), [1]);
     assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
-    budget.usage.remove(&store, Slow);
-    assert_eq!(budget.share(&slow), [1, 0]);
-}
-
-#[test]
-fn capacity_reserved_for_concurrent_claims_counts_as_used_by_each_store_and_host() {
-    let budget = ClaimBudget {
-        reserved: 28,
-        ..budget(100)
-    };
-    assert_eq!(budget.share(&[candidate(Lagging, 0, 0)]), [4]);
-    assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
-}
-
-#[test]
-fn the_free_capacity_is_shared_among_receivers_of_all_healths() {
-    let webhooks = [candidate(Healthy, 0, 0), candidate(Lagging, 0, 1)];
-
-    assert_eq!(budget(3).share(&webhooks), [2, 1]);
-}
-
-#[test]
-fn a_new_store_or_host_is_admitted_while_a_claim_could_be_for_it() {
-    for (reserved, admitted) in [
-        (0, [true; 4]),
-        (31, [true; 4]),
-        (32, [false, true, false, false]),
-        (u32::MAX, [false; 4]),
-    ] {
-        let budget = ClaimBudget {
-            reserved,
-            ..budget(100)
-        };
-        let healths = [Unknown, Healthy, Lagging, Slow];
-        let found = healths.map(|health| budget.admits_new_key(health));
-        assert_eq!(found, admitted, "{reserved}");
-    }
 }

@@ -1,5 +1,3 @@
-use domain::id::StoreId;
-
 use super::{ReceiverHealth::*, *};
 
 fn flow_control(credit: u32) -> FlowControl {
@@ -8,72 +6,74 @@ fn flow_control(credit: u32) -> FlowControl {
     flow
 }
 
-/// A notification of a store and a host of its own.
+/// A notification of a store of its own.
 fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> InFlightNotification {
     InFlightNotification {
         lease_token: Uuid::now_v7(),
+        store_id: StoreId::new(),
         webhook_id,
         receiver_health,
-        usage_keys: [
-            UsageKey::Store(StoreId::new()),
-            UsageKey::Host(webhook_id.to_string()),
-        ],
         leased_at: Instant::now(),
     }
 }
 
-/// Uses credit as often as the limits allow, each time for another webhook.
-fn fill(
-    flow: &mut FlowControl,
-    health: ReceiverHealth,
-) -> Vec<(NotificationId, InFlightNotification)> {
+/// Uses credit as often as the limits allow, each time for another healthy webhook.
+fn fill(flow: &mut FlowControl) -> Vec<(NotificationId, InFlightNotification)> {
     std::iter::repeat_with(|| {
-        let notification = notification(WebhookId::new(), health);
+        let notification = notification(WebhookId::new(), Healthy);
         (NotificationId::new(), notification)
     })
     .take_while(|(id, notification)| flow.try_use_credit(*id, notification))
     .collect()
 }
 
+/// Claims a notification of each slow webhook of these stores.
+fn claim_slow(flow: &mut FlowControl, stores: impl IntoIterator<Item = StoreId>) {
+    let budget = flow.begin_claim(u32::MAX).unwrap();
+    let claimed = stores.into_iter().map(|store_id| {
+        let of_store = InFlightNotification {
+            store_id,
+            ..notification(WebhookId::new(), Slow)
+        };
+        (NotificationId::new(), of_store)
+    });
+    flow.end_claim(&budget, claimed);
+}
+
 #[test]
 fn credit_is_used_by_notifications_and_renewed_only_by_grants() {
     let mut flow = flow_control(2);
-    let in_flight = fill(&mut flow, Healthy);
+    let in_flight = fill(&mut flow);
     assert_eq!((in_flight.len(), flow.claim_budget(1).is_none()), (2, true));
 
     let (id, notification) = in_flight[0].clone();
     assert!(flow.complete(id, notification.lease_token));
     assert!(!flow.complete(id, notification.lease_token), "only once");
-    assert_eq!(fill(&mut flow, Healthy).len(), 0);
+    assert_eq!(fill(&mut flow).len(), 0);
     flow.grant(1);
-    assert_eq!(fill(&mut flow, Healthy).len(), 1);
+    assert_eq!(fill(&mut flow).len(), 1);
 }
 
 #[test]
 fn credit_is_returned_only_once() {
     let mut flow = flow_control(1);
-    let in_flight = fill(&mut flow, Unknown);
+    let in_flight = fill(&mut flow);
 
     flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
     flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
 
-    assert_eq!(fill(&mut flow, Healthy).len(), 1);
+    assert_eq!(fill(&mut flow).len(), 1);
 }
 
 #[test]
-fn one_webhook_and_receivers_of_unknown_or_slow_health_are_limited_to_their_share() {
+fn one_webhook_is_limited_to_its_share() {
     let mut flow = flow_control(64);
     let id = WebhookId::new();
-    let use_credit = |flow: &mut FlowControl, health| {
-        flow.try_use_credit(NotificationId::new(), &notification(id, health))
-    };
-    assert!((0..8).all(|_| use_credit(&mut flow, Healthy)));
-    assert!(!use_credit(&mut flow, Healthy));
+    let mut use_credit = || flow.try_use_credit(NotificationId::new(), &notification(id, Healthy));
+    assert!((0..8).all(|_| use_credit()));
+    assert!(!use_credit());
 
-    for health in [Slow, Lagging, Unknown] {
-        assert_eq!(fill(&mut flow, health).len(), 16, "{health:?}");
-    }
-    assert_eq!(fill(&mut flow, Healthy).len(), 8);
+    assert_eq!(fill(&mut flow).len(), 56);
 }
 
 #[test]
@@ -100,28 +100,12 @@ fn claims_and_pre_leased_notifications_share_the_credit() {
     let budget = flow.begin_claim(6).unwrap();
     assert_eq!((budget.free, budget.capacity.0), (6, 16));
 
-    assert_eq!(fill(&mut flow, Healthy).len(), 10);
+    assert_eq!(fill(&mut flow).len(), 10);
     assert!(flow.begin_claim(1).is_none());
-    let claimed = (
-        NotificationId::new(),
-        notification(WebhookId::new(), Unknown),
-    );
+    let claimed = (NotificationId::new(), notification(WebhookId::new(), Slow));
     flow.end_claim(&budget, [claimed]);
 
     assert_eq!(flow.begin_claim(100).unwrap().free, 5);
-}
-
-#[test]
-fn what_a_claim_may_take_for_a_health_is_not_used_by_pre_leased_notifications() {
-    let mut flow = flow_control(64);
-    let budget = flow.begin_claim(6).unwrap();
-    assert_eq!(fill(&mut flow, Slow).len(), 10, "16 less what is reserved");
-
-    let second = flow.begin_claim(6).unwrap();
-    flow.end_claim(&budget, []);
-    flow.end_claim(&second, []);
-
-    assert_eq!(fill(&mut flow, Slow).len(), 6);
 }
 
 #[test]
@@ -143,31 +127,28 @@ fn a_stream_is_half_free_with_credit_for_as_many_notifications_as_are_in_flight(
 }
 
 #[test]
-fn concurrent_claims_leave_as_much_for_healthy_receivers_as_one_claim() {
+fn concurrent_claims_leave_as_much_for_healthy_receivers_and_other_stores_as_one_claim() {
     let mut flow = flow_control(64);
-    let first = flow.begin_claim(20).unwrap();
-    assert_eq!(first.free_by_health, [16, 64, 16, 16]);
+    let free = |budget: &ClaimBudget| (budget.free, budget.free_slow, budget.slow_per_store);
+    let first = flow.begin_claim(6).unwrap();
+    assert_eq!(free(&first), (6, 6, 8));
 
     let second = flow.begin_claim(20).unwrap();
-    assert_eq!(
-        (second.free_by_health, second.reserved),
-        ([0, 44, 0, 0], 20)
-    );
-    flow.end_claim(&first, []);
-    flow.end_claim(&second, []);
+    assert_eq!(free(&second), (20, 10, 2));
+    let third = flow.begin_claim(20).unwrap();
+    assert_eq!(free(&third), (20, 0, 0));
+    for budget in [&first, &second, &third] {
+        flow.end_claim(budget, []);
+    }
 
-    let third = flow.begin_claim(64).unwrap();
-    assert_eq!(
-        (third.free, third.free_by_health, third.reserved),
-        (64, [16, 64, 16, 16], 0)
-    );
+    assert_eq!(free(&flow.claim_budget(64).unwrap()), (64, 16, 8));
 }
 
 /// Else the shares of capacity would shrink with each report.
 #[test]
 fn what_a_notification_used_counts_as_capacity_until_it_is_granted_again() {
     let mut flow = flow_control(64);
-    let in_flight = fill(&mut flow, Healthy);
+    let in_flight = fill(&mut flow);
     assert_eq!(in_flight.len(), 64);
     for (id, notification) in &in_flight[..32] {
         flow.complete(*id, notification.lease_token);
@@ -181,73 +162,37 @@ fn what_a_notification_used_counts_as_capacity_until_it_is_granted_again() {
 
 #[test]
 fn a_notification_without_an_outcome_is_in_flight_until_its_lease_expires() {
-    let mut flow = flow_control(32);
-    let in_flight = fill(&mut flow, Unknown);
+    let mut flow = flow_control(8);
+    let in_flight = fill(&mut flow);
     assert_eq!(in_flight.len(), 8);
-    let leased_at = in_flight[0].1.leased_at;
+    let (first, last) = (&in_flight[0], &in_flight[7]);
 
-    flow.remove_expired(leased_at);
-    assert_eq!(fill(&mut flow, Unknown).len(), 0);
-    let (id, notification) = in_flight[7].clone();
-    flow.remove_expired(notification.leased_at + LEASE_DURATION);
+    flow.remove_expired(first.1.leased_at);
+    assert!(flow.complete(first.0, first.1.lease_token));
+    flow.remove_expired(last.1.leased_at + LEASE_DURATION);
 
-    assert!(!flow.complete(id, notification.lease_token));
-    assert_eq!(fill(&mut flow, Unknown).len(), 6, "a quarter of the rest");
+    assert!(!flow.complete(last.0, last.1.lease_token));
 }
 
 #[test]
-fn notifications_of_one_store_to_slow_receivers_use_half_of_their_share_at_most() {
+fn slow_receivers_use_a_quarter_of_the_capacity_and_those_of_one_store_half_of_it() {
     let mut flow = flow_control(64);
-    let usage_keys = [
-        UsageKey::Store(StoreId::new()),
-        UsageKey::Host(String::new()),
-    ];
-    let use_credit = |flow: &mut FlowControl, health| {
-        let of_store = InFlightNotification {
-            usage_keys: usage_keys.clone(),
-            ..notification(WebhookId::new(), health)
-        };
-        flow.try_use_credit(NotificationId::new(), &of_store)
-    };
-    assert_eq!((0..32).filter(|_| use_credit(&mut flow, Slow)).count(), 8);
-
+    let stores = [StoreId::new(), StoreId::new()];
+    claim_slow(&mut flow, [stores[0]; 8]);
     let budget = flow.claim_budget(64).unwrap();
-    assert_eq!(budget.keys_at_limit(Slow).count(), 2);
-    assert_eq!(budget.keys_at_limit(Healthy).count(), 0);
-    assert_eq!(fill(&mut flow, Slow).len(), 8);
-    assert!((0..48).all(|_| use_credit(&mut flow, Healthy)));
-}
+    assert_eq!(budget.free_slow, 8);
+    assert_eq!(budget.stores_at_limit().collect::<Vec<_>>(), [stores[0]]);
 
-#[test]
-fn what_a_claim_may_take_for_a_store_is_not_used_by_pre_leased_notifications() {
-    let mut flow = flow_control(64);
-    let usage_keys = [
-        UsageKey::Store(StoreId::new()),
-        UsageKey::Host(String::new()),
-    ];
-    let budget = flow.begin_claim(3).unwrap();
-    let mut use_credit = || {
-        let of_store = InFlightNotification {
-            usage_keys: usage_keys.clone(),
-            ..notification(WebhookId::new(), Lagging)
-        };
-        flow.try_use_credit(NotificationId::new(), &of_store)
-    };
+    claim_slow(&mut flow, [stores[1]; 8]);
 
-    assert_eq!((0..64).filter(|_| use_credit()).count(), 5);
-
-    flow.end_claim(&budget, []);
-    let budget = flow.claim_budget(64).unwrap();
-    let left = budget
-        .usage
-        .remaining(budget.capacity, &usage_keys[0], Lagging);
-    assert_eq!(left, 3);
+    assert_eq!(flow.claim_budget(64).unwrap().free_slow, 0);
+    assert_eq!(fill(&mut flow).len(), 48);
 }
 
 #[test]
 fn a_closed_stream_has_no_credit() {
     let mut flow = flow_control(8);
-    let in_flight = fill(&mut flow, Healthy);
+    let in_flight = fill(&mut flow);
     assert_eq!(in_flight.len(), 8);
 
     flow.close();
@@ -255,5 +200,5 @@ fn a_closed_stream_has_no_credit() {
     flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
 
     assert!(flow.is_closed() && flow.claim_budget(1).is_none());
-    assert_eq!(fill(&mut flow, Healthy).len(), 0);
+    assert_eq!(fill(&mut flow).len(), 0);
 }

@@ -4,7 +4,6 @@ use super::*;
 use domain::{
     event::EventName,
     id::{DeliveryId, EventId, StoreId, WebhookId},
-    scheduling::ReceiverHealth,
 };
 
 use storage::webhooks::Target;
@@ -36,9 +35,7 @@ fn notification() -> NewNotification {
         event: EventName::DeliveryCompleted,
         store_id: StoreId::new(),
         delivery_id: DeliveryId::new(),
-        receiver_health: ReceiverHealth::Healthy,
-        is_proven: true,
-        has_backlog: false,
+        may_be_pre_leased: true,
         traceparent: None,
         target: Target::example(WebhookId::new()),
     }
@@ -143,14 +140,14 @@ fn a_poll_that_finds_nothing_due_keeps_what_a_concurrent_claim_recorded() {
 }
 
 #[test]
-fn nothing_is_pre_leased_to_a_stream_that_is_not_read_nor_ahead_of_a_backlog() {
+fn nothing_is_pre_leased_to_a_stream_that_is_not_read_or_if_it_is_to_be_claimed() {
     let (streams, _unsent_leases) = Streams::new();
     let stream = open(&streams, 8);
-    let queued = NewNotification {
-        has_backlog: true,
+    let to_be_claimed = NewNotification {
+        may_be_pre_leased: false,
         ..notification()
     };
-    assert!(streams.reserve(&queued).is_none());
+    assert!(streams.reserve(&to_be_claimed).is_none());
     assert!(streams.reserve(&notification()).is_some());
 
     let response = proto::ReceiveResponse::default();

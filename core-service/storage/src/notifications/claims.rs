@@ -40,7 +40,7 @@ pub struct ClaimedNotification {
 pub struct ClaimedBatch {
     pub claimed: Vec<ClaimedNotification>,
     /// Whether no more due notifications can be claimed now: any others exceed a limit of their webhook,
-    /// its receiver's health, its store or its host. Says nothing if none was claimed.
+    /// of slow receivers or of their store. Says nothing if none was claimed.
     pub is_complete: bool,
 }
 
@@ -52,7 +52,7 @@ impl ClaimedNotification {
             event: notification.event.as_str().to_owned(),
             delivery_id: notification.delivery_id,
             attempts: 0,
-            receiver_health: notification.receiver_health,
+            receiver_health: ReceiverHealth::Healthy,
             traceparent: notification.traceparent.clone(),
             target: notification.target.clone(),
         }

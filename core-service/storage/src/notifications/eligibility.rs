@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::scheduling::{
-    Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth, UsageKey,
+    Candidate, ClaimBudget, IN_FLIGHT_WINDOW, LEASE_DURATION, ReceiverHealth,
 };
 use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
@@ -46,13 +46,12 @@ pub(super) struct EligibleWebhook {
 }
 
 impl EligibleWebhook {
-    pub(super) fn candidate(&self) -> Candidate<'_> {
+    pub(super) fn candidate(&self) -> Candidate {
         Candidate {
             health: self.receiver_health,
             is_proven: self.is_proven,
             in_flight: self.in_flight,
             store_id: self.target.store_id,
-            host: &self.target.host,
         }
     }
 }
@@ -110,61 +109,21 @@ fn is_eligible(
     budget: &ClaimBudget,
     now: Timestamp,
 ) -> Condition {
-    let mut has_budget = Condition::any();
-    for health in ReceiverHealth::ALL {
-        if budget.free_by_health[health as usize] > 0 && budget.admits_new_key(health) {
-            has_budget = has_budget.add(has_share(budget, health));
-        }
+    let is_healthy = || Column::ReceiverHealth.eq(ReceiverHealth::Healthy.as_str());
+    let mut has_budget = Condition::any().add(is_healthy());
+    if budget.free_slow > 0 {
+        let at_limit = padded(budget.stores_at_limit().map(|id| id.0));
+        has_budget = has_budget.add(Column::StoreId.is_not_in(at_limit));
     }
-    // An empty condition would be true.
-    has_budget = has_budget.add(Expr::value(false));
-    let limit_of = |health| i64::from(budget.capacity.per_webhook(health));
+    // That of slow webhooks is the limit of unproven ones too.
+    let [of_healthy, of_slow] = [ReceiverHealth::Healthy, ReceiverHealth::Slow]
+        .map(|health| i64::from(budget.capacity.per_webhook(health)));
     let limit = CaseStatement::new()
-        .case(Column::IsProven.eq(false), 1_i64)
-        .case(
-            has_health(ReceiverHealth::Healthy),
-            limit_of(ReceiverHealth::Healthy),
-        )
-        .case(
-            has_health(ReceiverHealth::Lagging),
-            limit_of(ReceiverHealth::Lagging),
-        )
-        // Slow receivers have the limit of unknown ones.
-        .finally(limit_of(ReceiverHealth::Unknown));
+        .case(Column::IsProven.eq(true).and(is_healthy()), of_healthy)
+        .finally(of_slow);
     is_due(connection, now)
         .add(has_budget)
         .add(in_flight(connection).lt::<SimpleExpr>(limit.into()))
-}
-
-/// Whether a receiver has this health, and neither its store nor its host has exhausted its share.
-fn has_share(budget: &ClaimBudget, health: ReceiverHealth) -> Condition {
-    let (mut stores, mut hosts) = (Vec::new(), Vec::new());
-    for key in budget.keys_at_limit(health) {
-        match key {
-            UsageKey::Store(id) => stores.push(id.0),
-            UsageKey::Host(host) => hosts.push(host.as_str()),
-        }
-    }
-    let mut condition = Condition::all().add(has_health(health));
-    if !stores.is_empty() {
-        condition = condition.add(Column::StoreId.is_not_in(padded(stores)));
-    }
-    if !hosts.is_empty() {
-        condition = condition.add(Column::Host.is_not_in(padded(hosts)));
-    }
-    condition
-}
-
-fn has_health(health: ReceiverHealth) -> SimpleExpr {
-    match health.as_str() {
-        None => Column::ReceiverHealth.is_null(),
-        // Also one that this version does not know, as `ReceiverHealth::parse` reads it.
-        Some(_) if health == ReceiverHealth::Slow => {
-            let others = [ReceiverHealth::Healthy, ReceiverHealth::Lagging];
-            Column::ReceiverHealth.is_not_in(others.map(ReceiverHealth::as_str))
-        }
-        Some(name) => Column::ReceiverHealth.eq(name),
-    }
 }
 
 fn is_due(connection: &impl ConnectionTrait, now: Timestamp) -> Condition {

@@ -39,11 +39,9 @@ pub struct NewNotification {
     pub event: EventName,
     pub store_id: StoreId,
     pub delivery_id: DeliveryId,
-    pub receiver_health: ReceiverHealth,
-    /// Whether the webhook is proven: until then, its notifications wait for its host.
-    pub is_proven: bool,
-    /// Whether earlier notifications of its webhook are due, which are sent first.
-    pub has_backlog: bool,
+    /// Whether its webhook is proven, its receiver healthy, and no earlier notification due. Others
+    /// are claimed: they wait for a host, for a share of the capacity, or for their turn.
+    pub may_be_pre_leased: bool,
     /// Names the span of the call that caused the event.
     pub traceparent: Option<String>,
     pub target: Target,
@@ -76,18 +74,19 @@ pub async fn record_events(
     let notification = |webhook: webhook::Model| {
         let is_event = |(_, name): &&(EventId, EventName)| name.as_str() == webhook.event;
         let (event_id, event) = *events.iter().find(is_event)?;
-        let next_due_at = webhook.next_due_at;
-        let receiver_health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
-        let is_proven = webhook.is_proven;
+        let health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
+        let may_be_pre_leased = webhook.is_proven
+            && health == ReceiverHealth::Healthy
+            && webhook
+                .next_due_at
+                .is_none_or(|due| due > Instant::from(now));
         Some(Target::try_from(webhook).map(|target| NewNotification {
             id: NotificationId::new(),
             event_id,
             event,
             store_id,
             delivery_id,
-            receiver_health,
-            is_proven,
-            has_backlog: next_due_at.is_some_and(|due| due <= Instant::from(now)),
+            may_be_pre_leased,
             traceparent: traceparent.clone(),
             target,
         }))

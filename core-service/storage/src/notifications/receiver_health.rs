@@ -74,7 +74,7 @@ pub(super) async fn lock(
         || (!failed.is_empty()
             && webhooks::is_any_failing_since(transaction, &failed, failing_since).await?);
     let mut condition = any_of(failed.iter().chain(others).copied());
-    for health in ReceiverHealth::ALL {
+    for health in [ReceiverHealth::Healthy, ReceiverHealth::Slow] {
         let succeeded = keys(&|summary| summary.has_succeeded && summary.health == health);
         if !succeeded.is_empty() {
             let changed = Condition::all().add(any_of(succeeded));

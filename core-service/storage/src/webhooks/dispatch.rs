@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{
     event::EventName,
     id::{StoreId, WebhookId},
-    scheduling::UsageKey,
     webhook::DisabledReason,
     webhook_secrets::Secrets,
 };
@@ -38,14 +37,6 @@ pub struct Target {
 impl Target {
     pub fn key(&self) -> WebhookKey {
         (self.store_id, self.webhook_id)
-    }
-
-    /// The store and the host, which share the capacity of dispatchers with others.
-    pub fn usage_keys(&self) -> [UsageKey; 2] {
-        [
-            UsageKey::Store(self.store_id),
-            UsageKey::Host(self.host.clone()),
-        ]
     }
 }
 

@@ -1,7 +1,5 @@
 //! Claims select by webhook: no webhook delays another.
 
-use domain::scheduling::{ReceiverHealth, UsageKey};
-
 use super::{super::eligibility::LEASE_LEFT_AFTER_WINDOW, *};
 
 /// The number of leased notifications of each webhook.
@@ -151,7 +149,7 @@ async fn slow_webhooks_wait_for_their_budget_and_share_it_equally() {
     assert_eq!(counts(&leased, &ids), [1; 5], "one for each new webhook");
     store.report_all(&leased, &timed_out(), NOW).await;
     let budget = |free_for_slow| ClaimBudget {
-        free_by_health: [100, 100, 100, free_for_slow],
+        free_slow: free_for_slow,
         ..budget(100)
     };
     assert!(
@@ -225,10 +223,10 @@ async fn a_queue_position_is_set_while_notifications_are_pending() {
 }
 
 #[tokio::test]
-async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
+async fn a_new_notification_may_be_pre_leased_to_a_healthy_receiver_without_earlier_ones_due() {
     let (store, _) = TestStore::with_a_webhook().await;
     let store_id = store.store_id;
-    let has_backlog = async |now| {
+    let may_be_pre_leased = async |now| {
         let new = store
             .storage
             .write(move |transaction| async move {
@@ -245,15 +243,24 @@ async fn a_new_notification_has_a_backlog_if_earlier_ones_are_due() {
             })
             .await
             .unwrap();
-        new[0].has_backlog
+        new[0].may_be_pre_leased
     };
-    assert!(!has_backlog(NOW).await);
+    assert!(!may_be_pre_leased(NOW).await, "no attempt has ended yet");
+    store.make_healthy(NOW).await;
+    assert!(may_be_pre_leased(NOW).await);
     store.complete(1, NOW).await;
-    assert!(has_backlog(NOW).await);
+    assert!(!may_be_pre_leased(NOW).await);
     let leased = store.claim(NOW).await;
     store.report_all(&leased, &server_error(), NOW).await;
-    assert!(!has_backlog(later(4)).await, "the retry is not due yet");
-    assert!(has_backlog(later(5)).await);
+    assert!(
+        may_be_pre_leased(later(4)).await,
+        "the retry is not due yet"
+    );
+    assert!(!may_be_pre_leased(later(5)).await);
+
+    let leased = store.claim(later(5)).await;
+    store.report_all(&leased, &timed_out(), later(5)).await;
+    assert!(!may_be_pre_leased(later(6)).await, "its receiver is slow");
 }
 
 /// Otherwise the others would wait for the next poll.
@@ -276,26 +283,23 @@ async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
 }
 
 #[tokio::test]
-async fn a_store_or_a_host_that_has_used_its_share_has_nothing_to_claim() {
-    let (store, webhook_id) = TestStore::with_a_webhook().await;
+async fn a_store_whose_slow_receivers_have_used_its_share_has_nothing_to_claim_for_them() {
+    let (store, _) = TestStore::with_a_webhook().await;
     store.complete(1, NOW).await;
-    let host = store.row(webhook_id).await.host;
-    for (key, is_claimable) in [
-        (UsageKey::Store(store.store_id), false),
-        (UsageKey::Store(StoreId::new()), true),
-        (UsageKey::Host(host), false),
-        (UsageKey::Host("other.example:443".to_owned()), true),
-    ] {
+    let is_claimable = async |of_store| {
         let mut budget = budget(64);
-        let health = ReceiverHealth::Unknown;
-        while budget.keys_at_limit(health).next().is_none() {
-            budget.usage.add(key.clone(), health);
-        }
+        budget.slow_by_store.insert(of_store, budget.slow_per_store);
+        is_any_claimable(store.storage.reader(), &budget, NOW)
+            .await
+            .unwrap()
+    };
+    assert!(!is_claimable(store.store_id).await);
+    assert!(is_claimable(StoreId::new()).await);
 
-        let found = is_any_claimable(store.storage.reader(), &budget, NOW).await;
+    store.make_healthy(NOW).await;
+    store.complete(1, NOW).await;
 
-        assert_eq!(found.unwrap(), is_claimable, "{key:?}");
-    }
+    assert!(is_claimable(store.store_id).await);
 }
 
 /// As a later version may have written it.

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::{
-    proven_webhooks::FAILURE_RETENTION,
-    scheduling::{ReceiverHealth, UsageKey},
-};
+use domain::proven_webhooks::FAILURE_RETENTION;
 
 use super::{claims::counts, *};
 use crate::entity::receiver_host;
@@ -238,29 +235,20 @@ async fn old_failures_are_removed() {
 }
 
 #[tokio::test]
-async fn webhooks_of_a_store_or_host_with_an_exhausted_share_are_not_eligible() {
+async fn webhooks_of_a_store_with_an_exhausted_share_are_not_eligible() {
     for (store, _) in stores_with_unproven_webhooks(0).await {
         let other = store.another();
         let (id, other_id) = (store.add_webhook().await, other.add_webhook().await);
         store.complete(1, NOW).await;
         other.complete(1, NOW).await;
-        for key in [
-            UsageKey::Store(store.store_id),
-            UsageKey::Host(store.row(id).await.host),
-        ] {
-            let mut budget = budget(10);
-            for _ in 0..32 {
-                budget.usage.add(key.clone(), ReceiverHealth::Unknown);
-            }
+        let mut budget = budget(10);
+        budget
+            .slow_by_store
+            .insert(store.store_id, budget.slow_per_store);
 
-            let leased = store.claim_within(budget, LONG_LEASE, NOW).await;
+        let leased = store.claim_within(budget, LONG_LEASE, NOW).await;
 
-            assert_eq!(counts(&leased, &[id, other_id]), [0, 1]);
-            store
-                .report_all(&leased, &failed(Failure::Connect, None), NOW)
-                .await;
-            other.complete(1, NOW).await;
-        }
+        assert_eq!(counts(&leased, &[id, other_id]), [0, 1]);
     }
 }
 

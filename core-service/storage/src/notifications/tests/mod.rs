@@ -13,6 +13,7 @@ mod recovery;
 mod retention;
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -24,7 +25,7 @@ use domain::{
     event::EventName,
     id::{ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
     notification::{Failure, Outcome},
-    scheduling::{Capacity, ClaimBudget, Usage},
+    scheduling::{Capacity, ClaimBudget},
     webhook::{Disabled, DisabledReason, Webhook},
     webhook_secrets::Secrets,
 };
@@ -345,14 +346,14 @@ impl TestStore {
     }
 }
 
-/// A budget of `free` notifications for webhooks of any health.
+/// A budget of `free` notifications for webhooks of either health.
 fn budget(free: u32) -> ClaimBudget {
     ClaimBudget {
         capacity: Capacity(256),
         free,
-        free_by_health: [free; 4],
-        usage: Usage::default(),
-        reserved: 0,
+        free_slow: free,
+        slow_per_store: 32,
+        slow_by_store: HashMap::new(),
     }
 }
 
