@@ -74,24 +74,19 @@ fn only_adds(name: &str) -> bool {
 /// The names of the migrations that have been applied, in order.
 pub async fn applied(connection: &impl ConnectionTrait) -> Result<Vec<String>, DbErr> {
     let select = if exists(connection, TABLE).await? {
-        format!("SELECT version, description FROM {TABLE} ORDER BY version")
+        format!(
+            "SELECT substr(CAST(10000 + version AS text), 2) || '_' || description
+             FROM {TABLE} ORDER BY version"
+        )
     } else if exists(connection, FORMER_TABLE).await? {
         // `m0001_initial_schema`
-        format!(
-            "SELECT CAST(substr(version, 2, 4) AS bigint), substr(version, 7)
-             FROM {FORMER_TABLE} ORDER BY version"
-        )
+        format!("SELECT substr(version, 2) FROM {FORMER_TABLE} ORDER BY version")
     } else {
         return Ok(Vec::new());
     };
     let statement = Statement::from_string(connection.get_database_backend(), select);
     let rows = connection.query_all_raw(statement).await?.into_iter();
-    rows.map(|row| {
-        let version: i64 = row.try_get_by_index(0)?;
-        let description: String = row.try_get_by_index(1)?;
-        Ok(format!("{version:04}_{description}"))
-    })
-    .collect()
+    rows.map(|row| row.try_get_by_index(0)).collect()
 }
 
 /// Whether no migration has been applied to the database yet.

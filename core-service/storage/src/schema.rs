@@ -347,22 +347,15 @@ mod tests {
         }
     }
 
-    /// Replaces the records of sqlx by those of the programs before it.
-    async fn record_as_formerly(database: &Session, migrations: &str) {
-        let records = format!(
-            "DROP TABLE _sqlx_migrations;
-             CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at bigint);
-             INSERT INTO seaql_migrations VALUES {migrations}"
-        );
-        database.execute_unprepared(&records).await.unwrap();
-    }
-
     #[tokio::test]
     async fn what_a_former_program_has_applied_is_not_applied_again() {
         let (_directory, databases) = migrated().await;
         for database in databases {
-            let both = "('m0001_initial_schema', 0), ('m0002_add_traceparent', 0)";
-            record_as_formerly(&database, both).await;
+            let records = "DROP TABLE _sqlx_migrations;
+                CREATE TABLE seaql_migrations (version varchar PRIMARY KEY, applied_at bigint);
+                INSERT INTO seaql_migrations
+                VALUES ('m0001_initial_schema', 0), ('m0002_add_traceparent', 0)";
+            database.execute_unprepared(records).await.unwrap();
             let applied = ["0001_initial_schema", "0002_add_traceparent"];
             assert!(!migrations::is_empty(&database).await.unwrap());
             assert_eq!(migrations::applied(&database).await.unwrap(), applied);
@@ -399,8 +392,6 @@ mod tests {
 
             let applied = migrations::applied(&database).await.unwrap();
             assert_eq!(applied.last().unwrap(), "0003_add_index");
-            let drop = "DROP INDEX later";
-            database.execute_unprepared(drop).await.unwrap();
         }
     }
 }

@@ -113,39 +113,6 @@ impl Connection {
         on!(&mut self.driver, connection => connection.ping().await)
     }
 
-    /// Applies the first migration that has not been applied. Records it, and those before it, which another
-    /// table may record.
-    fn migrate<'a>(
-        &'a mut self,
-        migrator: &'a Migrator,
-        version: i64,
-    ) -> BoxFuture<'a, Result<(), MigrateError>> {
-        let begin = match (&self.driver, self.keeps_statements) {
-            (Driver::Sqlite(_), _) => "BEGIN IMMEDIATE",
-            // While a statement waits for its lock, as during a dump, all statements about the table wait
-            // for it: those of running cores too.
-            (Driver::Postgres(_), true) => "BEGIN; SET LOCAL lock_timeout = '2s'",
-            // sqlx names the statements of a migrator: those of another one may be in a pooler's session.
-            (Driver::Postgres(_), false) => "BEGIN; SET LOCAL lock_timeout = '2s'; DEALLOCATE ALL",
-        };
-        let mut migrations = migrator.iter();
-        let outside = migrations.find(|migration| migration.version == version && migration.no_tx);
-        let recorded = version - i64::from(outside.is_none());
-        Box::pin(async move {
-            on!(&mut self.driver, connection => {
-                if let Some(migration) = outside {
-                    connection.execute(migration.sql.clone()).await?;
-                }
-                let mut transaction = connection.begin_with(begin).await?;
-                // `skip` and `run_to`, whose futures are not `Send`.
-                migrator.run_direct(Some(recorded), &mut *transaction, true).await?;
-                migrator.run_direct(Some(version), &mut *transaction, false).await?;
-                transaction.commit().await?;
-            });
-            Ok(())
-        })
-    }
-
     pub(super) async fn close(self) -> Result<(), DbErr> {
         let closed = on!(self.driver, connection => connection.close().await);
         closed.map_err(connect_error)
@@ -232,16 +199,38 @@ impl Session {
         self.execute_unprepared("COMMIT").await.map(|_| ())
     }
 
-    pub(super) async fn migrate(
-        &self,
-        migrator: &Migrator,
+    /// Applies the first migration that has not been applied. Records it, and those before it, which another
+    /// table may record.
+    pub(super) fn migrate<'a>(
+        &'a self,
+        migrator: &'a Migrator,
         version: i64,
-    ) -> Result<(), MigrateError> {
-        self.connection
-            .lock()
-            .await
-            .migrate(migrator, version)
-            .await
+    ) -> BoxFuture<'a, Result<(), MigrateError>> {
+        let mut migrations = migrator.iter();
+        let outside = migrations.find(|migration| migration.version == version && migration.no_tx);
+        let recorded = version - i64::from(outside.is_none());
+        Box::pin(async move {
+            let mut connection = self.connection.lock().await;
+            let begin = match (self.backend, connection.keeps_statements) {
+                (DbBackend::Sqlite, _) => "BEGIN IMMEDIATE",
+                // While a statement waits for its lock, as during a dump, all statements about the table
+                // wait for it: those of running cores too.
+                (_, true) => "BEGIN; SET LOCAL lock_timeout = '2s'",
+                // sqlx names the statements of a migrator: those of another one may be in a pooler's session.
+                (_, false) => "BEGIN; SET LOCAL lock_timeout = '2s'; DEALLOCATE ALL",
+            };
+            on!(&mut connection.driver, connection => {
+                if let Some(migration) = outside {
+                    connection.execute(migration.sql.clone()).await?;
+                }
+                let mut transaction = connection.begin_with(begin).await?;
+                // `skip` and `run_to`, whose futures are not `Send`.
+                migrator.run_direct(Some(recorded), &mut *transaction, true).await?;
+                migrator.run_direct(Some(version), &mut *transaction, false).await?;
+                transaction.commit().await?;
+            });
+            Ok(())
+        })
     }
 
     pub(super) async fn roll_back(&self) -> Result<(), DbErr> {

@@ -70,23 +70,9 @@ impl Manager {
         run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Opens a connection, unless the server has just accepted none: a refusal costs `PostgreSQL` a
-    /// process.
-    async fn open(&self) -> Result<Connection, DbErr> {
-        let refusal = self.with_state(|state| state.refusal.clone());
-        if let Some((_, error)) = refusal.filter(|(at, _)| at.elapsed() < RETRY_AFTER) {
-            return Err(error);
-        }
-        let opened = self.target.connect().await;
-        opened.map_err(|error| self.refused(error))
-    }
-
     fn refused(&self, error: sqlx::Error) -> DbErr {
         let is_refused = is_refusal(&error);
         let error = connect_error(error);
-        if is_refused {
-            self.target.metrics.refused.inc();
-        }
         if is_temporary(&error) {
             let refusal = Some((Instant::now(), error.clone()));
             let last = self.with_state(|state| std::mem::replace(&mut state.refusal, refusal));
@@ -96,6 +82,9 @@ impl Manager {
                     "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
                 );
             }
+        }
+        if is_refused {
+            self.target.metrics.refused.inc();
         }
         error
     }
@@ -111,25 +100,29 @@ impl managed::Manager for Manager {
     type Error = DbErr;
 
     async fn create(&self) -> Result<Pooled, DbErr> {
-        match self.open().await {
-            Ok(connection) => {
-                let now = Instant::now();
-                Ok(Pooled {
-                    connection: Some(connection),
-                    used_at: now,
-                    is_clean: false,
-                    opened_at: now,
-                    metrics: self.target.metrics.clone(),
-                })
-            }
-            Err(error) => {
-                if is_temporary(&error) {
-                    // With the pool's permit: other operations wait for an open connection.
-                    sleep(RETRY_AFTER).await;
+        let refusal = self.with_state(|state| state.refusal.clone());
+        let error = match refusal.filter(|(at, _)| at.elapsed() < RETRY_AFTER) {
+            // Not tried again at once: a refusal costs `PostgreSQL` a process.
+            Some((_, error)) => error,
+            None => match self.target.connect().await {
+                Ok(connection) => {
+                    let now = Instant::now();
+                    return Ok(Pooled {
+                        connection: Some(connection),
+                        used_at: now,
+                        is_clean: false,
+                        opened_at: now,
+                        metrics: self.target.metrics.clone(),
+                    });
                 }
-                Err(error)
-            }
+                Err(error) => self.refused(error),
+            },
+        };
+        if is_temporary(&error) {
+            // With the pool's permit: other operations wait for an open connection.
+            sleep(RETRY_AFTER).await;
         }
+        Err(error)
     }
 
     async fn recycle(&self, pooled: &mut Pooled, _: &managed::Metrics) -> RecycleResult<DbErr> {
