@@ -15,8 +15,11 @@ pub(crate) struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
+        let attempts: Durations<_> = durations();
+        // A family without series is not in the exposition.
+        attempts.get_or_create_owned(&[("outcome", "delivered")]);
         Self {
-            attempts: durations(),
+            attempts,
             in_flight: Gauge::default(),
         }
     }

@@ -23,7 +23,7 @@ impl StreamServer {
         let (of_tests, outcomes): (Vec<_>, Vec<_>) =
             outcomes.partition(|outcome| outcome.lease_token.is_empty());
         self.test_sends.complete(of_tests);
-        let attempts = outcomes.into_iter().filter_map(reports::attempt);
+        let attempts = outcomes.iter().filter_map(reports::attempt);
         let attempts: Vec<_> = attempts.collect();
         // Frees capacity before the outcomes are recorded, which may take a while.
         let leases = attempts

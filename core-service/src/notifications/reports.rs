@@ -16,7 +16,7 @@ use storage::notifications::AttemptReport;
 
 /// The attempt of an outcome. `None` for an outcome without a valid notification name or lease token,
 /// which is treated like one of an expired lease.
-pub(super) fn attempt(outcome: proto::Outcome) -> Option<AttemptReport> {
+pub(super) fn attempt(outcome: &proto::Outcome) -> Option<AttemptReport> {
     let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
     let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());

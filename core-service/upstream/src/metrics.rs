@@ -54,8 +54,11 @@ pub fn register_metrics(monitors: Vec<Monitor>, registry: &mut Registry) {
     if monitors.is_empty() {
         return;
     }
+    // A family without series is not in the exposition.
     let calls = durations();
     for monitor in &monitors {
+        let success = ("outcome", "success".to_owned());
+        calls.get_or_create_owned(&[("upstream", monitor.name.clone()), success]);
         monitor.calls.get_or_init(|| calls.clone());
     }
     registry.register_with_unit(

@@ -161,12 +161,12 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
         (
             minimal("Sa 10:00-12:00", "7 days", "working_days_only = true"),
             "FR",
-            "4:21: the store opens on weekends only",
+            "4:21: working_days_only: the store opens on weekends only",
         ),
         (
             minimal("Mo 10:00-12:00", "7 days", "working_days_only = true"),
             "XX",
-            "4:21: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
+            "4:21: working_days_only: no public holidays are known for the store's country; list them under closed, and write weekdays in opening_hours",
         ),
         (
             minimal("Mo 10:00-12:00; PH off", "7 days", ""),
