@@ -16,8 +16,7 @@ const METHODS: [&str; 8] = [
 /// Statuses of responses that are counted apart.
 const STATUSES: &[&str] = &[
     "200", "201", "202", "204", "304", "400", "401", "403", "404", "405", "406", "408", "409",
-    "410", "412", "413", "414", "415", "422", "429", "431", "500", "501", "502", "503", "504",
-    OTHER,
+    "410", "412", "413", "415", "422", "429", "431", "500", "501", "502", "503", "504", OTHER,
 ];
 
 /// Metrics since the process started. Clones share them.
@@ -72,7 +71,7 @@ impl Metrics {
                 Buckets::Seconds,
             ),
             active: Gauge::default(),
-            shed: Counters::new("reason", &["concurrency", "body_memory"]),
+            shed: Counters::new("reason", &["concurrency", "connections", "memory"]),
         }
     }
 

@@ -1,0 +1,220 @@
+//! Accepts connections and serves them over HTTP until they end.
+
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use hyper::{
+    body::{Body, Incoming},
+    rt::Executor,
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use process::{listen::accept, tls};
+use rate_limits::peer_key;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::{
+    io::InspectReader,
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tower::BoxError;
+
+use crate::{
+    connection::{Check, Connection, Timeouts},
+    pool::Pool,
+    response::Sliced,
+};
+
+/// The most of a response that an HTTP/2 stream buffers beside its flow-control window.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// The peer of a request, in its extensions: its address, of IPv6 the network. In the extensions of a
+/// response, the one that it counts against.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// The limits of HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct Http {
+    /// Of HTTP/1: the number of headers and the bytes of a head. None if only HTTP/2 is served.
+    pub http1: Option<(usize, usize)>,
+    /// In bytes, above which HTTP/2 requests are answered without a body.
+    pub max_header_list: u32,
+    /// On an HTTP/2 connection.
+    pub max_streams: u32,
+    /// Of HTTP/2 pings; a peer has half of it to answer.
+    pub ping_interval: Duration,
+}
+
+/// Serves connections with a function.
+pub struct Server<S> {
+    pub http: Http,
+    pub timeouts: Timeouts,
+    pub connections: Arc<Pool<IpAddr>>,
+    /// For unsent responses, and for what the service takes of it.
+    pub memory: Arc<Pool<IpAddr>>,
+    pub service: S,
+    /// Once cancelled, connections close after the responses in flight.
+    pub closing: CancellationToken,
+    /// Once cancelled, connections end.
+    pub ended: CancellationToken,
+    pub tasks: TaskTracker,
+}
+
+impl<S, R, B> Server<S>
+where
+    S: Fn(Request<Incoming>) -> R + Send + Sync + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Accepts connections until `stop`, and then those in the kernel's backlog.
+    pub async fn accept(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        tls: Option<Arc<tls::Server>>,
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            tokio::select! {
+                stream = accept(&listener) => self.admit(stream, tls.as_ref()),
+                () = &mut stop => break,
+            }
+        }
+        while let Ok(stream) = timeout(Duration::ZERO, accept(&listener)).await {
+            self.admit(stream, tls.as_ref());
+        }
+    }
+
+    /// Whether all connections end within a time. None may be accepted any more.
+    pub async fn drained_within(&self, time: Duration) -> bool {
+        self.tasks.close();
+        timeout(time, self.tasks.wait()).await.is_ok()
+    }
+
+    /// Ends all connections when it is dropped.
+    pub fn end_on_drop(&self) -> DropGuard {
+        self.ended.clone().drop_guard()
+    }
+
+    fn admit(self: &Arc<Self>, stream: TcpStream, tls: Option<&Arc<tls::Server>>) {
+        // Fails only if the connection is closed already.
+        let Ok(peer) = stream.peer_addr() else { return };
+        let peer = peer_key(peer.ip());
+        let ended = self.ended.child_token();
+        let Some(permit) = self.connections.take(peer, 1, ended.clone()) else {
+            return;
+        };
+        // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        let memory = Arc::clone(&self.memory);
+        let connection = Connection::new(peer, permit, ended.clone(), memory, self.timeouts);
+        let (server, tls) = (Arc::clone(self), tls.cloned());
+        let served = async move {
+            let Some(tls) = tls else {
+                return server.serve(stream, connection).await;
+            };
+            match timeout(server.timeouts.head, tls.acceptor().accept(stream)).await {
+                Ok(Ok(stream)) => server.serve(stream, connection).await,
+                Ok(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
+                Err(_) => {}
+            }
+        };
+        self.tasks.spawn(ended.run_until_cancelled_owned(served));
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        connection: Arc<Connection>,
+    ) {
+        let builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
+        let stream = {
+            let connection = Arc::clone(&connection);
+            InspectReader::new(stream, move |bytes| connection.receive(bytes))
+        };
+        let server = Arc::clone(&self);
+        let of_service = Arc::clone(&connection);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let exchange = of_service.begin(request.version() == Version::HTTP_2);
+            request.extensions_mut().insert(Peer(of_service.peer));
+            // Boxed, so that an idle connection does not keep space for it.
+            let response = Box::pin((server.service)(request));
+            async move { Ok::<_, Infallible>(Sliced::respond(exchange, response.await)) }
+        });
+        let served = builder.serve_connection(TokioIo::new(stream), service);
+        let mut served = std::pin::pin!(served);
+        let mut is_closing = false;
+        let mut next_check = Instant::now();
+        let result = loop {
+            tokio::select! {
+                result = served.as_mut() => break result,
+                () = self.closing.cancelled(), if !is_closing => {}
+                () = sleep_until(next_check) => match connection.check(Instant::now()) {
+                    Check::Again(at) => {
+                        next_check = at;
+                        continue;
+                    }
+                    Check::Close => {}
+                    Check::Abort => return,
+                },
+            }
+            is_closing = true;
+            connection.set_closing();
+            served.as_mut().graceful_shutdown();
+        };
+        if let Err(error) = result {
+            tracing::debug!(error, "connection closed early");
+        }
+    }
+}
+
+fn builder(http: &Http, executor: StreamExecutor) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(executor);
+    if let Some((max_headers, max_head)) = http.http1 {
+        // The timeout of heads is the connection's: hyper's would end idle connections too.
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(None)
+            .max_headers(max_headers)
+            .max_buf_size(max_head);
+    } else {
+        builder = builder.http2_only();
+    }
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(http.max_header_list)
+        .max_concurrent_streams(http.max_streams)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(http.ping_interval)
+        .keep_alive_timeout(http.ping_interval / 2);
+    builder
+}
+
+/// Runs the streams of an HTTP/2 connection, each until its exchange must end.
+#[derive(Clone)]
+struct StreamExecutor(Arc<Connection>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
+    fn execute(&self, stream: F) {
+        match self.0.take_begun() {
+            Some(ended) => drop(tokio::spawn(async move {
+                ended.run_until_cancelled_owned(stream).await;
+            })),
+            None => drop(tokio::spawn(stream)),
+        }
+    }
+}
