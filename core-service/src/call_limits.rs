@@ -4,21 +4,24 @@
 //! while the token is verified. Anonymous calls, such as token requests, have a limit of their
 //! own and count once their message is complete.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
-use http::{Request, Response};
+use admission::{Peer, Permit, Pool, Usage};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use process::metrics::Counters;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use rate_limits::peer_key;
+use tokio::{sync::Semaphore, time::timeout};
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt as _};
 
 use crate::{
     call_paths::{is_of_platform, is_public},
-    connections::ConnectionInfo,
     error::{Error, Unauthenticated},
     rate_limits::RateLimits,
 };
@@ -30,12 +33,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// This call has no timeout, because the addresses of a country take minutes. Each of its messages
 /// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
-
-/// Calls whose responses have no end.
-const STREAMS: [&str; 2] = [
-    "/delivery.v1.Events/WatchEvents",
-    "/delivery.v1.Notifications/Receive",
-];
 
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 
@@ -51,6 +48,14 @@ const MAX_CALLS: usize = 2048;
 /// is the gateway where excess requests wait.
 const MAX_ANONYMOUS_CALLS: usize = 1024;
 
+/// Limits of the anonymous calls whose message is incomplete, in all and of a peer. The message of a
+/// gateway's token request arrives at once.
+const MAX_INCOMPLETE_CALLS: usize = 8 * 1024;
+const MAX_INCOMPLETE_CALLS_PER_PEER: usize = 1024;
+
+/// Limit of the health checks and reflection calls of a peer.
+const MAX_OTHER_CALLS_PER_PEER: usize = 256;
+
 /// Timeout for the message of an anonymous call.
 const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -63,6 +68,10 @@ const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
 pub(crate) struct CallLimits {
     calls: Arc<Semaphore>,
     anonymous_calls: Arc<Semaphore>,
+    /// Anonymous calls whose message is incomplete.
+    incomplete_calls: Arc<Pool<IpAddr>>,
+    /// Health checks and reflection.
+    other_calls: Arc<Pool<IpAddr>>,
     rate_limits: Arc<RateLimits>,
     timeout: Duration,
     /// Calls rejected because too many are in flight.
@@ -71,19 +80,23 @@ pub(crate) struct CallLimits {
 
 impl CallLimits {
     pub(crate) fn new(rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
-        Self {
-            shed,
-            ..Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits)
-        }
+        Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits, shed)
     }
 
-    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>) -> Self {
+    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(calls)),
             anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+            incomplete_calls: Pool::new(
+                MAX_INCOMPLETE_CALLS,
+                MAX_INCOMPLETE_CALLS_PER_PEER,
+                shed.clone(),
+                "peer",
+            ),
+            other_calls: Pool::new(usize::MAX, MAX_OTHER_CALLS_PER_PEER, shed.clone(), "peer"),
             rate_limits,
             timeout,
-            shed: Counters::new("reason", &[]),
+            shed,
         }
     }
 
@@ -96,18 +109,14 @@ impl CallLimits {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        let connection: Option<ConnectionInfo> = request.extensions_mut().remove();
-        let connection =
-            connection.unwrap_or_else(|| ConnectionInfo::new(Ipv4Addr::UNSPECIFIED.into()));
+        // Calls within the process have no peer.
+        let peer = request.extensions().get();
+        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer_key(*peer));
         let path = request.uri().path();
-        // Health checks and reflection are limited per connection.
         if !is_of_platform(path) {
-            return match connection.try_acquire() {
-                Ok(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
-                Err(status) => {
-                    self.shed.inc("connection");
-                    Ok(status.into_http())
-                }
+            return match self.other_calls.hold(peer) {
+                Some(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
+                None => Ok(too_many_of_peer().into_http()),
             };
         }
         let call_timeout = match path {
@@ -116,11 +125,11 @@ impl CallLimits {
             _ => self.timeout,
         };
         let is_anonymous = is_public(path);
-        if let Err(error) = self.rate_limits.check_peer(connection.peer, is_anonymous) {
+        if let Err(error) = self.rate_limits.check_peer(peer, is_anonymous) {
             return Ok(Status::from(error).into_http());
         }
         let semaphore = if is_anonymous {
-            request = match connection.receive(request).await {
+            request = match receive(&self.incomplete_calls, peer, request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
             };
@@ -137,39 +146,60 @@ impl CallLimits {
             self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
-        let is_stream = STREAMS.contains(&request.uri().path());
-        let response = timeout(call_timeout, inner.oneshot(request))
-            .await
-            .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))?;
-        if is_stream {
-            return Ok(response);
-        }
-        Ok(hold(connection.unread_responses.add(), response))
+        let of_client =
+            grpc_timeout(request.headers()).filter(|of_client| *of_client < call_timeout);
+        let response = timeout(of_client.unwrap_or(call_timeout), inner.oneshot(request)).await;
+        response.unwrap_or_else(|_| {
+            Ok(match of_client {
+                Some(_) => Status::cancelled("the deadline has passed").into_http(),
+                None => reject(storage::Error::Timeout),
+            })
+        })
     }
 }
 
-impl ConnectionInfo {
-    fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let semaphore = Arc::clone(&self.other_calls);
-        semaphore.try_acquire_owned().map_err(|_| {
-            Status::resource_exhausted("too many calls without a token on this connection")
-        })
-    }
+/// The timeout that the client of a call sets (gRPC over HTTP/2: at most eight digits and a unit).
+fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let count: u32 = digits.parse().ok().filter(|_| digits.len() <= 8)?;
+    let unit = match unit {
+        "H" => Duration::from_hours(1),
+        "M" => Duration::from_mins(1),
+        "S" => Duration::from_secs(1),
+        "m" => Duration::from_millis(1),
+        "u" => Duration::from_micros(1),
+        "n" => Duration::from_nanos(1),
+        _ => return None,
+    };
+    Some(unit * count)
+}
 
-    /// Receives the whole message of a call.
-    async fn receive(&self, request: Request<Body>) -> Result<Request<Body>, Status> {
-        let (parts, body) = request.into_parts();
-        let receive = async {
-            let _permit = self.anonymous_calls.acquire().await;
-            Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect().await
-        };
-        let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)
-            .await
-            .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
-            .map_err(|error| message_error(&*error))?;
-        let body = Body::new(Full::new(message.to_bytes()));
-        Ok(Request::from_parts(parts, body))
-    }
+/// Receives the whole message of a call.
+async fn receive(
+    incomplete_calls: &Arc<Pool<IpAddr>>,
+    peer: IpAddr,
+    request: Request<Body>,
+) -> Result<Request<Body>, Status> {
+    let evicted = CancellationToken::new();
+    let permit = incomplete_calls.take(peer, 1, Usage::New, evicted.clone());
+    let _permit: Permit<IpAddr> = permit.ok_or_else(too_many_of_peer)?;
+    let (parts, body) = request.into_parts();
+    let message = Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect();
+    let message = timeout(
+        ANONYMOUS_MESSAGE_TIMEOUT,
+        evicted.run_until_cancelled(message),
+    )
+    .await
+    .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
+    .ok_or_else(too_many_of_peer)?
+    .map_err(|error| message_error(&*error))?;
+    let body = Body::new(Full::new(message.to_bytes()));
+    Ok(Request::from_parts(parts, body))
+}
+
+fn too_many_of_peer() -> Status {
+    Status::resource_exhausted("too many calls without a token of this peer")
 }
 
 fn message_error(error: &(dyn std::error::Error + 'static)) -> Status {

@@ -17,7 +17,7 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use crate::{
-    connections::CallsInFlight,
+    calls_in_flight::CallsInFlight,
     metrics::{CallMetrics, Method},
 };
 

@@ -10,8 +10,8 @@ mod bootstrap;
 mod call_limits;
 mod call_observer;
 mod call_paths;
+mod calls_in_flight;
 mod config;
-mod connections;
 mod demo;
 pub mod doctor;
 mod error;
@@ -28,6 +28,7 @@ mod secret_box;
 mod service;
 mod start_error;
 mod startup;
+mod tls_config;
 
 pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};

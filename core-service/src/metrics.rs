@@ -74,7 +74,10 @@ impl CallMetrics {
                 .map(|(row, name)| (format!("/{name}"), Method { name, row }))
                 .collect(),
             rate_limited: Counters::new("limit", &["client", "peer", "token-client", "token-peer"]),
-            shed: Counters::new("reason", &["calls", "token_requests", "connection"]),
+            shed: Counters::new(
+                "reason",
+                &["calls", "token_requests", "peer", "connections", "memory"],
+            ),
         }
     }
 

@@ -52,10 +52,9 @@ pub(crate) async fn read(
     }
     let mut arriving = Arriving::new(body, limits);
     let evicted = CancellationToken::new();
-    let memory = limits.memory.take(peer, 0, evicted.clone());
+    let memory = limits.memory.take(peer, 0, Usage::Busy, evicted.clone());
     let collected = match &memory {
         Some(memory) => {
-            memory.set_usage(Usage::Busy);
             let collected = evicted.run_until_cancelled(collect(&mut arriving, limits, memory));
             collected.await.unwrap_or_else(|| Err(Error::overloaded()))
         }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::api_client::Scope;
+use admission::Pool;
+use domain::{api_client::Scope, id::ApiClientId};
 use http::{Request, Response};
 use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
-use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use super::{authenticator::Authenticator, caller::Caller};
 use crate::{call_limits::hold, call_paths::is_public, error::Error, rate_limits::RateLimits};
 
 /// Limit of the calls of a client in flight, until the end of their responses: half of all that a
@@ -20,7 +21,7 @@ pub(crate) struct Authentication {
     pub(super) authenticator: Arc<Authenticator>,
     pub(super) rate_limits: Arc<RateLimits>,
     /// Limited to [`MAX_CALLS_PER_CLIENT`].
-    pub(super) calls: ClientLimit,
+    pub(super) calls: Arc<Pool<ApiClientId>>,
 }
 
 impl Authentication {
@@ -52,7 +53,7 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let Some(permit) = self.calls.take(caller.id) else {
+        let Some(permit) = self.calls.hold(caller.id) else {
             let error = Error::from(storage::Error::Overloaded);
             return Ok(Status::from(error).into_http());
         };

@@ -6,7 +6,6 @@ mod api_clients;
 mod authentication;
 mod authenticator;
 mod caller;
-mod client_limit;
 mod definitions;
 mod deliveries;
 mod delivery_creation;

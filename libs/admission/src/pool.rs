@@ -89,15 +89,26 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         })
     }
 
+    /// Limits only what each holder has.
+    pub fn with_share(share: usize) -> Arc<Self> {
+        Self::new(usize::MAX, share, Counters::new("reason", &[]), "")
+    }
+
+    /// Takes one for a holder, if it may have one more, never to be evicted.
+    pub fn hold(self: &Arc<Self>, holder: H) -> Option<Permit<H>> {
+        self.take(holder, 1, Usage::Kept, CancellationToken::new())
+    }
+
     /// Takes an amount for a holder, if it may have as much. The token is cancelled if the permit is
     /// evicted: then its owner must let go of what the permit is for.
     pub fn take(
         self: &Arc<Self>,
         holder: H,
         amount: usize,
+        usage: Usage,
         evicted: CancellationToken,
     ) -> Option<Permit<H>> {
-        let rank = AtomicU64::new(self.next_rank(Usage::New));
+        let rank = AtomicU64::new(self.next_rank(usage));
         let slot = Arc::new(Slot { rank, evicted });
         let mut state = self.state.lock();
         let id = state.next_id;

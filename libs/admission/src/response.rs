@@ -13,6 +13,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
 use hyper::body::{Body, Frame, SizeHint};
+use rate_limits::peer_key;
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -110,7 +111,7 @@ impl<B: Body> Sliced<B> {
         let peer = parts
             .extensions
             .get()
-            .map_or(exchange.peer(), |Peer(peer)| *peer);
+            .map_or_else(|| peer_key(exchange.peer()), |Peer(peer)| *peer);
         let is_permitted = exchange.permit(peer, RESPONSE_OVERHEAD.saturating_add(held));
         if !is_permitted {
             parts = Response::new(()).into_parts().0;
@@ -131,11 +132,9 @@ impl<B: Body> Sliced<B> {
 
 impl Exchange {
     fn permit(&self, peer: IpAddr, bytes: usize) -> bool {
-        let permit = self.memory().take(peer, bytes, self.ended.clone());
-        permit.is_some_and(|permit| {
-            permit.set_usage(Usage::Busy);
-            self.permit.set(permit).is_ok()
-        })
+        let ended = self.ended.clone();
+        let permit = self.memory().take(peer, bytes, Usage::Busy, ended);
+        permit.is_some_and(|permit| self.permit.set(permit).is_ok())
     }
 }
 

@@ -18,7 +18,7 @@ use rate_limits::peer_key;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::{
     io::InspectReader,
@@ -29,15 +29,18 @@ use tower::BoxError;
 
 use crate::{
     connection::{Check, Connection, Timeouts},
-    pool::Pool,
+    pool::{Pool, Usage},
     response::Sliced,
 };
 
 /// The most of a response that an HTTP/2 stream buffers beside its flow-control window.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// The peer of a request, in its extensions: its address, of IPv6 the network. In the extensions of a
-/// response, the one that it counts against.
+/// For a TLS handshake once connections close.
+const CLOSING_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The address of the peer of a request, in its extensions. In the extensions of a response, the key of
+/// the peer that it counts against.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
@@ -109,9 +112,12 @@ where
     fn admit(self: &Arc<Self>, stream: TcpStream, tls: Option<&Arc<tls::Server>>) {
         // Fails only if the connection is closed already.
         let Ok(peer) = stream.peer_addr() else { return };
-        let peer = peer_key(peer.ip());
+        let peer = peer.ip();
         let ended = self.ended.child_token();
-        let Some(permit) = self.connections.take(peer, 1, ended.clone()) else {
+        let Some(permit) = self
+            .connections
+            .take(peer_key(peer), 1, Usage::New, ended.clone())
+        else {
             return;
         };
         // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
@@ -125,7 +131,16 @@ where
             let Some(tls) = tls else {
                 return server.serve(stream, connection).await;
             };
-            match timeout(server.timeouts.head, tls.acceptor().accept(stream)).await {
+            let handshake = timeout(server.timeouts.head, tls.acceptor().accept(stream));
+            let closing = async {
+                server.closing.cancelled().await;
+                sleep(CLOSING_HANDSHAKE_TIMEOUT).await;
+            };
+            let stream = tokio::select! {
+                stream = handshake => stream,
+                () = closing => return,
+            };
+            match stream {
                 Ok(Ok(stream)) => server.serve(stream, connection).await,
                 Ok(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
                 Err(_) => {}

@@ -7,6 +7,8 @@ mod watch;
 
 use std::{pin::Pin, sync::Arc};
 
+use admission::Pool;
+use domain::id::ApiClientId;
 use futures_util::Stream;
 use storage::Storage;
 use tokio::sync::mpsc;
@@ -15,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status};
 
 pub(super) use self::{sequencer::Sequencer, watch::EventFeed};
-use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use super::{authenticator::Authenticator, caller::Caller};
 use crate::error::Error;
 
 /// Limit of the event streams of a client at one core.
@@ -29,7 +31,7 @@ pub(super) struct Events {
     pub(super) storage: Arc<Storage>,
     pub(super) feed: Arc<EventFeed>,
     /// Limited to [`MAX_STREAMS`].
-    pub(super) stream_limit: ClientLimit,
+    pub(super) streams: Arc<Pool<ApiClientId>>,
     /// Tracks the streams, so that shutdown waits for them.
     pub(super) task_tracker: TaskTracker,
 }
@@ -65,10 +67,7 @@ impl proto::events_server::Events for Events {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
-        let open_stream = self
-            .stream_limit
-            .take(caller.id)
-            .ok_or_else(too_many_streams)?;
+        let open_stream = self.streams.hold(caller.id).ok_or_else(too_many_streams)?;
 
         let after = request.into_inner().after_position;
         let subscription = self.feed.subscribe(after).await?;
