@@ -257,7 +257,7 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
-        let limits = CallLimits::with(calls, timeout, Arc::new(unlimited()));
+        let limits = limits(calls, timeout, unlimited());
         ServiceBuilder::new()
             .layer(middleware(move |request, inner| {
                 limits.clone().limit(request, inner)
@@ -307,15 +307,21 @@ mod tests {
         RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
     }
 
-    /// The status of a call on a connection, unless it succeeds.
-    async fn call_on(
-        connection: &ConnectionInfo,
-        limits: &CallLimits,
-        path: &str,
-        body: Body,
-    ) -> Option<Code> {
+    fn limits(calls: usize, timeout: Duration, rate_limits: RateLimits) -> CallLimits {
+        CallLimits::with(
+            calls,
+            timeout,
+            Arc::new(rate_limits),
+            Counters::new("reason", &[]),
+        )
+    }
+
+    const PEER: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+    /// The status of a call of a peer, unless it succeeds.
+    async fn call_of(peer: Ipv4Addr, limits: &CallLimits, path: &str, body: Body) -> Option<Code> {
         let mut request = Request::get(path).body(body).unwrap();
-        request.extensions_mut().insert(connection.clone());
+        request.extensions_mut().insert(Peer(peer.into()));
         let service =
             service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
         let response = limits.clone().limit(request, service).await.unwrap();
@@ -326,22 +332,40 @@ mod tests {
     const HEALTH: &str = "/grpc.health.v1.Health/Watch";
 
     #[tokio::test]
-    async fn health_checks_and_token_requests_have_separate_limits() {
-        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
-        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
-        let watching = Arc::clone(&connection.other_calls);
-        let _watching = watching.try_acquire_many_owned(64).unwrap();
+    async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
+        let limits = limits(1, Duration::from_hours(1), unlimited());
+        let watch = || limits.other_calls.hold(PEER.into());
+        let _watching: Vec<_> = std::iter::from_fn(watch).collect();
 
-        let more = call_on(&connection, &limits, HEALTH, Body::empty()).await;
-        let token = call_on(&connection, &limits, ISSUE_TOKEN, Body::empty()).await;
+        let other = Ipv4Addr::new(192, 0, 2, 1);
+        for (peer, path, expected) in [
+            (PEER, HEALTH, Some(Code::ResourceExhausted)),
+            (PEER, ISSUE_TOKEN, None),
+            (other, HEALTH, None),
+        ] {
+            let code = call_of(peer, &limits, path, Body::empty()).await;
+            assert_eq!(code, expected, "{peer} {path}");
+        }
+    }
 
-        assert_eq!((more, token), (Some(Code::ResourceExhausted), None));
+    #[test]
+    fn the_timeout_of_a_client_is_read_from_its_header() {
+        let timeout = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().unwrap());
+            grpc_timeout(&headers)
+        };
+        assert_eq!(timeout("1H"), Some(Duration::from_hours(1)));
+        assert_eq!(timeout("20m"), Some(Duration::from_millis(20)));
+        assert!(timeout("99999999H").is_some());
+        for wrong in ["", "S", "1", "1s", "-1S", "999999999n"] {
+            assert_eq!(timeout(wrong), None, "{wrong}");
+        }
     }
 
     #[tokio::test]
     async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
-        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
-        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
+        let limits = limits(1, Duration::from_hours(1), unlimited());
         let failing = |status: Status| {
             let frames = futures_util::stream::once(async { Err(status) });
             Body::new(StreamBody::new(frames))
@@ -352,7 +376,7 @@ mod tests {
             (failing(Status::data_loss("reset")), Code::DataLoss),
             (large, Code::Unauthenticated),
         ] {
-            let code = call_on(&connection, &limits, ISSUE_TOKEN, body).await;
+            let code = call_of(PEER, &limits, ISSUE_TOKEN, body).await;
             assert_eq!(code, Some(expected));
         }
     }
@@ -366,19 +390,19 @@ mod tests {
                 ..RateLimitConfig::off()
             };
             let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
-            CallLimits::with(9, Duration::from_hours(1), Arc::new(rate_limits))
+            limits(9, Duration::from_hours(1), rate_limits)
         };
         let get = "/delivery.v1.Tasks/GetTask";
-        let [first, second] = [1, 2].map(|last| ConnectionInfo::new([192, 0, 2, last].into()));
+        let [first, second] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
         for (limits, calls) in [
             (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
             (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
         ] {
             let mut codes = Vec::new();
             for path in calls {
-                codes.push(call_on(&first, &limits, path, Body::empty()).await);
+                codes.push(call_of(first, &limits, path, Body::empty()).await);
             }
-            codes.push(call_on(&second, &limits, ISSUE_TOKEN, Body::empty()).await);
+            codes.push(call_of(second, &limits, ISSUE_TOKEN, Body::empty()).await);
 
             assert_eq!(codes, [None, None, Some(Code::ResourceExhausted), None]);
         }

@@ -62,7 +62,7 @@ const MAX_CALLS_PER_CONNECTION: u32 = 1280;
 /// Limit of the headers of a call, in bytes; an access token has about 500.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
 
-/// Limit of open connections, over all listeners.
+/// Limit of the open connections of a listener.
 const MAX_CONNECTIONS: usize = 4096;
 
 /// Memory for unsent responses, in bytes. A peer has at most half of it.
@@ -238,13 +238,7 @@ impl CoreService {
                 ping_interval: PING_INTERVAL,
             },
             timeouts: TIMEOUTS,
-            connections: Pool::new(
-                MAX_CONNECTIONS,
-                MAX_CONNECTIONS,
-                shed.clone(),
-                "connections",
-            ),
-            memory: Pool::new(MEMORY, MEMORY / 2, shed, "memory"),
+            memory: Pool::new(MEMORY, MEMORY / 2, shed.clone(), "memory"),
             service: move |call: Request<Incoming>| {
                 let response = calls.clone().oneshot(call.map(Body::new));
                 async move {
@@ -258,8 +252,11 @@ impl CoreService {
         });
         let _end_on_return = server.end_on_drop();
         let serve = async {
-            let accepted =
-                listeners.map(|(listener, tls)| server.accept(listener, tls, shutdown.cancelled()));
+            let accepted = listeners.map(|(listener, tls)| {
+                let max = MAX_CONNECTIONS;
+                let connections = Pool::new(max, max, shed.clone(), "connections");
+                server.accept(listener, tls, connections, shutdown.cancelled())
+            });
             join_all(accepted).await;
             server.closing.cancel();
             server.drained_within(DRAIN_TIMEOUT).await;

@@ -143,7 +143,6 @@ impl RestGateway {
                 idle: Some(self.config.idle_timeout),
                 unread: self.config.idle_timeout / 2,
             },
-            connections: Pool::new(max, max, shed, "connections"),
             memory: Arc::clone(&self.pipeline.limits.memory),
             service: move |request| stack::respond(Arc::clone(&pipeline), request),
             closing: CancellationToken::new(),
@@ -161,7 +160,10 @@ impl RestGateway {
             self.pipeline.gateway.draining.cancel();
             tokio::time::sleep(grace).await;
         };
-        server.accept(self.listener, self.tls, grace_end).await;
+        let connections = Pool::new(max, max, shed, "connections");
+        server
+            .accept(self.listener, self.tls, connections, grace_end)
+            .await;
         // Each connection ends with its next response; those still idle afterwards are closed.
         server.drained_within(grace).await;
 

@@ -4,12 +4,15 @@
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{Arc, OnceLock, Weak},
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -19,6 +22,11 @@ use crate::{
 
 /// The first bytes of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How many HTTP/1 requests are answered although nothing was written since the first. hyper would keep
+/// the heads of any number of responses that a peer does not read.
+const MAX_UNWRITTEN: usize = 16;
+const UNWRITTEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// The timeouts of connections.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +47,8 @@ pub(crate) struct Connection {
     /// Cancelled when it must end at once.
     pub(crate) ended: CancellationToken,
     permit: Permit<IpAddr>,
+    /// HTTP/1 requests since something was written.
+    unwritten: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -88,6 +98,7 @@ impl Connection {
             timeouts,
             ended,
             permit,
+            unwritten: AtomicUsize::default(),
             state: Mutex::new(State {
                 exchanges: HashMap::new(),
                 next_id: 0,
@@ -115,12 +126,29 @@ impl Connection {
         }
     }
 
+    /// Notes that bytes were written.
+    pub(crate) fn write(&self) {
+        self.unwritten.store(0, Ordering::Relaxed);
+    }
+
+    /// Waits until enough was written for one more request.
+    pub(crate) async fn wait_for_write(&self) {
+        let deadline = Instant::now() + self.timeouts.unread;
+        while self.unwritten.load(Ordering::Relaxed) > MAX_UNWRITTEN {
+            if Instant::now() > deadline {
+                self.ended.cancel();
+            }
+            sleep(UNWRITTEN_PAUSE).await;
+        }
+    }
+
     pub(crate) fn begin(self: &Arc<Self>, is_http2: bool) -> Arc<Exchange> {
         self.permit.set_usage(Usage::Busy);
         let mut state = self.state.lock();
         let ended = if is_http2 {
             state.begun.insert(CancellationToken::new()).clone()
         } else {
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
             self.ended.clone()
         };
         let exchange = Arc::new(Exchange {
@@ -211,5 +239,86 @@ impl Drop for Exchange {
             state.idle_since = Instant::now();
             self.connection.permit.set_usage(Usage::Idle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use process::metrics::Counters;
+    use tokio::time::advance;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const TIMEOUTS: Timeouts = Timeouts {
+        head: Duration::from_secs(10),
+        idle: Some(Duration::from_secs(60)),
+        unread: Duration::from_secs(30),
+    };
+
+    fn connection() -> Arc<Connection> {
+        let pool = || Pool::new(100, 100, Counters::new("reason", &[]), "");
+        let peer = Ipv4Addr::LOCALHOST.into();
+        let permit = pool().hold(peer).unwrap();
+        Connection::new(peer, permit, CancellationToken::new(), pool(), TIMEOUTS)
+    }
+
+    /// What is to be done after this time, and nothing before.
+    async fn due(connection: &Connection, time: Duration) -> Check {
+        advance(time - SECOND).await;
+        let before = connection.check(Instant::now());
+        assert!(matches!(before, Check::Again(_)), "{before:?}");
+        advance(SECOND).await;
+        connection.check(Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_closed_after_the_idle_timeout_and_aborted_after_it_again() {
+        for is_http2 in [false, true] {
+            let connection = connection();
+            drop(connection.begin(is_http2));
+
+            assert_eq!(due(&connection, 60 * SECOND).await, Check::Close);
+            connection.set_closing();
+            assert_eq!(due(&connection, 60 * SECOND).await, Check::Abort);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_a_request_in_flight_is_not_idle() {
+        let connection = connection();
+        let exchange = connection.begin(false);
+        advance(600 * SECOND).await;
+        let check = connection.check(Instant::now());
+        assert!(matches!(check, Check::Again(_)), "{check:?}");
+
+        drop(exchange);
+        assert_eq!(due(&connection, 60 * SECOND).await, Check::Close);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_head_and_the_preface_must_be_complete_in_time() {
+        let silent = connection();
+        assert_eq!(due(&silent, 10 * SECOND).await, Check::Abort);
+
+        let http1 = connection();
+        http1.receive(b"GET / HTTP/1.1");
+        drop(http1.begin(false));
+        advance(30 * SECOND).await;
+        http1.receive(b"G");
+        http1.receive(b"E");
+        assert_eq!(due(&http1, 10 * SECOND).await, Check::Abort);
+
+        let half = connection();
+        half.receive(&PREFACE[..20]);
+        assert_eq!(due(&half, 10 * SECOND).await, Check::Abort);
+
+        let http2 = connection();
+        for bytes in [&PREFACE[..20], &PREFACE[20..], b"settings"] {
+            http2.receive(bytes);
+        }
+        assert_eq!(due(&http2, 60 * SECOND).await, Check::Close);
     }
 }

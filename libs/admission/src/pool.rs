@@ -1,5 +1,6 @@
 //! A limited resource that holders share: connections, calls or bytes. When it is exhausted, the holder
-//! with most gives way to one that would hold less, and loses its idlest permit.
+//! with most gives way to one that would hold less, or as much if the permit is idle. It loses its idlest
+//! permit.
 
 use std::{
     cmp::Reverse,
@@ -168,8 +169,11 @@ impl<H: Eq + Hash + Clone> Permit<H> {
             }
             let candidate = state.candidate(|id, entry, of_other| {
                 let rank = entry.slot.rank();
+                let is_idle = rank < first_rank(Usage::Busy);
                 if entry.holder == holder {
-                    id != self.id && rank < first_rank(Usage::Busy)
+                    id != self.id && is_idle
+                } else if is_idle {
+                    !is_above_share && of_other >= held
                 } else {
                     !is_above_share && rank < first_rank(Usage::Kept) && of_other > held
                 }
@@ -230,5 +234,130 @@ impl Slot {
 impl<H: Eq + Hash + Clone> Drop for Permit<H> {
     fn drop(&mut self) {
         self.pool.state.lock().remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1000;
+
+    fn pool() -> Arc<Pool<u32>> {
+        Pool::new(LIMIT, LIMIT / 2, Counters::new("reason", &["test"]), "test")
+    }
+
+    /// A permit, and the token of its eviction.
+    fn take(
+        pool: &Arc<Pool<u32>>,
+        holder: u32,
+        amount: usize,
+        usage: Usage,
+    ) -> Option<(Permit<u32>, CancellationToken)> {
+        let evicted = CancellationToken::new();
+        let permit = pool.take(holder, amount, usage, evicted.clone())?;
+        Some((permit, evicted))
+    }
+
+    /// A busy permit that takes all it can get, and its amount.
+    fn take_all(pool: &Arc<Pool<u32>>, holder: u32) -> (Permit<u32>, CancellationToken, usize) {
+        let (permit, evicted) = take(pool, holder, 0, Usage::Busy).unwrap();
+        let amount = (1..).take_while(|_| permit.grow(1)).last().unwrap_or(0);
+        (permit, evicted, amount)
+    }
+
+    #[test]
+    fn a_holder_gets_at_most_its_share_over_all_its_permits() {
+        let pool = pool();
+
+        let first = take_all(&pool, 1);
+        let second = take_all(&pool, 1);
+
+        assert_eq!((first.2, second.2), (500, 0));
+        assert!(Pool::with_share(1).hold(1).is_some());
+    }
+
+    #[test]
+    fn any_number_of_greedy_holders_leaves_a_share_to_the_next() {
+        let pool = pool();
+        let greedy: Vec<_> = (1..=200).map(|holder| take_all(&pool, holder)).collect();
+
+        let next = take(&pool, 201, LIMIT / 201, Usage::Busy);
+
+        assert!(next.is_some());
+        assert!(greedy.iter().any(|(_, evicted, _)| evicted.is_cancelled()));
+        assert!(pool.total() <= LIMIT);
+    }
+
+    #[test]
+    fn a_busy_permit_is_evicted_only_for_a_holder_that_needs_less_and_a_kept_one_never() {
+        let pool = pool();
+        let (first, first_evicted) = take(&pool, 1, 300, Usage::Busy).unwrap();
+        let (_second, second_evicted) = take(&pool, 1, 200, Usage::Busy).unwrap();
+        let (_kept, kept_evicted) = take(&pool, 2, 500, Usage::Kept).unwrap();
+
+        assert!(take(&pool, 3, 500, Usage::Busy).is_none());
+        assert!(!first_evicted.is_cancelled() && !second_evicted.is_cancelled());
+        assert!(take(&pool, 3, 300, Usage::Busy).is_some());
+
+        assert!(first_evicted.is_cancelled());
+        assert!(!second_evicted.is_cancelled() && !kept_evicted.is_cancelled());
+        assert!(!first.grow(1), "an evicted permit");
+    }
+
+    #[test]
+    fn the_idlest_is_evicted_first() {
+        let pool = pool();
+        let take = |usage| take(&pool, 1, 100, usage).unwrap();
+        let [busy, early, late] = [Usage::Busy, Usage::Idle, Usage::Busy].map(take);
+        late.0.set_usage(Usage::Idle);
+        let new = take(Usage::New);
+        let _kept = take(Usage::Kept);
+
+        let evicted = || {
+            let tokens = [&busy.1, &early.1, &late.1, &new.1];
+            tokens.map(CancellationToken::is_cancelled)
+        };
+        let mut more = Vec::new();
+        for expected in [
+            [false, false, false, true],
+            [false, true, false, true],
+            [false, true, true, true],
+        ] {
+            more.push(take(Usage::Kept));
+            assert_eq!(evicted(), expected);
+        }
+        let token = CancellationToken::new();
+        assert!(
+            pool.take(1, 100, Usage::New, token).is_none(),
+            "all are busy"
+        );
+    }
+
+    #[test]
+    fn an_idle_permit_is_evicted_for_a_holder_that_would_have_as_much() {
+        let pool = pool();
+        let (_busy, busy_evicted) = take(&pool, 1, 500, Usage::Busy).unwrap();
+        let (_idle, idle_evicted) = take(&pool, 2, 500, Usage::Idle).unwrap();
+
+        assert!(take(&pool, 3, 500, Usage::New).is_some());
+
+        assert!(idle_evicted.is_cancelled() && !busy_evicted.is_cancelled());
+    }
+
+    #[test]
+    fn a_dropped_permit_is_available_again_and_is_not_evicted() {
+        let pool = pool();
+        for _ in 0..3 {
+            let (permit, evicted, amount) = take_all(&pool, 1);
+            drop(permit);
+            assert_eq!((amount, evicted.is_cancelled()), (500, false));
+        }
+
+        let state = pool.state.lock();
+        assert_eq!(
+            (state.total, state.held.len(), state.entries.len()),
+            (0, 0, 0)
+        );
     }
 }

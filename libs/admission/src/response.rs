@@ -195,3 +195,128 @@ where
         hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use http_body_util::{BodyExt as _, Full};
+    use process::metrics::Counters;
+    use tokio::time::advance;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        Pool, Timeouts,
+        connection::{Check, Connection},
+    };
+
+    const UNREAD: Duration = Duration::from_secs(30);
+    const MEMORY: usize = 1 << 20;
+
+    fn connection() -> (Arc<Connection>, Arc<Pool<IpAddr>>) {
+        let pool = |limit| Pool::new(limit, limit, Counters::new("reason", &[]), "");
+        let (peer, memory) = (Ipv4Addr::LOCALHOST.into(), pool(MEMORY));
+        let permit = pool(1).hold(peer).unwrap();
+        let timeouts = Timeouts {
+            head: UNREAD,
+            idle: None,
+            unread: UNREAD,
+        };
+        let ended = CancellationToken::new();
+        let connection = Connection::new(peer, permit, ended, Arc::clone(&memory), timeouts);
+        (connection, memory)
+    }
+
+    fn response(bytes: usize) -> Response<Full<Bytes>> {
+        Response::new(Full::new(Bytes::from(vec![7; bytes])))
+    }
+
+    async fn next(body: &mut Sliced<Full<Bytes>>) -> Option<Bytes> {
+        let frame = body.frame().await?;
+        Some(frame.unwrap().into_data().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_response_counts_until_its_last_byte_is_written() {
+        let (connection, memory) = connection();
+        let response = Sliced::respond(connection.begin(false), response(40_000));
+        let mut body = response.into_body();
+        assert_eq!(body.size_hint().exact(), Some(40_000));
+
+        let mut slices = Vec::new();
+        while let Some(slice) = next(&mut body).await {
+            slices.push(slice);
+        }
+        assert!(body.is_end_stream());
+        drop(body);
+
+        let lengths: Vec<_> = slices.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [SLICE, SLICE, 40_000 - 2 * SLICE]);
+        let last = slices.pop();
+        drop(slices);
+        assert_eq!(memory.total(), 40_000 + RESPONSE_OVERHEAD);
+        drop(last);
+        assert_eq!(memory.total(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_response_for_which_there_is_no_memory_is_503() {
+        let (connection, memory) = connection();
+        let refused = Sliced::respond(connection.begin(false), response(MEMORY));
+
+        assert_eq!(refused.status(), 503);
+        assert_eq!(refused.headers()["retry-after"], "1");
+        assert_eq!(next(&mut refused.into_body()).await, None);
+        let mut held = response(10);
+        held.extensions_mut().insert(Held(MEMORY));
+        let refused = Sliced::respond(connection.begin(false), held);
+        assert_eq!(refused.status(), 503);
+        assert_eq!(memory.total(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_not_read_ends_and_then_its_connection() {
+        let (connection, _) = connection();
+        let exchange = connection.begin(true);
+        let ended = exchange.ended.clone();
+        let mut body = Sliced::respond(exchange, response(100_000)).into_body();
+        advance(10 * UNREAD).await;
+        assert!(
+            matches!(connection.check(Instant::now()), Check::Again(_)),
+            "not asked for"
+        );
+        let slice = next(&mut body).await;
+
+        advance(UNREAD).await;
+        connection.check(Instant::now());
+        assert!(!ended.is_cancelled());
+        advance(UNREAD / 30).await;
+        assert!(matches!(connection.check(Instant::now()), Check::Again(_)));
+        assert!(ended.is_cancelled() && !connection.ended.is_cancelled());
+        drop(body);
+        assert_eq!(
+            connection.check(Instant::now()),
+            Check::Abort,
+            "a slice is left"
+        );
+        drop(slice);
+        assert!(matches!(connection.check(Instant::now()), Check::Again(_)));
+    }
+
+    #[test]
+    fn a_response_must_be_read_at_the_lowest_rate() {
+        let second = Duration::from_secs(1);
+        for (bytes_per_second, is_read) in [(MIN_RATE, true), (MIN_RATE / 2, false)] {
+            let bytes = usize::try_from(bytes_per_second).unwrap();
+            let mut now = Instant::now();
+            let mut pace = Pace::new(UNREAD);
+            pace.hand_over(1_000 * bytes, now);
+            for _ in 0..100 {
+                now += second;
+                pace.write(bytes, now);
+            }
+            assert_eq!(!pace.is_unread(now + second / 2), is_read, "{bytes}");
+        }
+    }
+}

@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::{
-    io::InspectReader,
+    io::{InspectReader, InspectWriter},
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
@@ -61,7 +61,6 @@ pub struct Http {
 pub struct Server<S> {
     pub http: Http,
     pub timeouts: Timeouts,
-    pub connections: Arc<Pool<IpAddr>>,
     /// For unsent responses, and for what the service takes of it.
     pub memory: Arc<Pool<IpAddr>>,
     pub service: S,
@@ -84,17 +83,18 @@ where
         self: &Arc<Self>,
         listener: TcpListener,
         tls: Option<Arc<tls::Server>>,
+        connections: Arc<Pool<IpAddr>>,
         stop: impl Future<Output = ()>,
     ) {
         let mut stop = std::pin::pin!(stop);
         loop {
             tokio::select! {
-                stream = accept(&listener) => self.admit(stream, tls.as_ref()),
+                stream = accept(&listener) => self.admit(stream, tls.as_ref(), &connections),
                 () = &mut stop => break,
             }
         }
         while let Ok(stream) = timeout(Duration::ZERO, accept(&listener)).await {
-            self.admit(stream, tls.as_ref());
+            self.admit(stream, tls.as_ref(), &connections);
         }
     }
 
@@ -109,15 +109,17 @@ where
         self.ended.clone().drop_guard()
     }
 
-    fn admit(self: &Arc<Self>, stream: TcpStream, tls: Option<&Arc<tls::Server>>) {
+    fn admit(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        tls: Option<&Arc<tls::Server>>,
+        connections: &Arc<Pool<IpAddr>>,
+    ) {
         // Fails only if the connection is closed already.
         let Ok(peer) = stream.peer_addr() else { return };
         let peer = peer.ip();
         let ended = self.ended.child_token();
-        let Some(permit) = self
-            .connections
-            .take(peer_key(peer), 1, Usage::New, ended.clone())
-        else {
+        let Some(permit) = connections.take(peer_key(peer), 1, Usage::New, ended.clone()) else {
             return;
         };
         // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
@@ -155,18 +157,20 @@ where
         connection: Arc<Connection>,
     ) {
         let builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
-        let stream = {
-            let connection = Arc::clone(&connection);
-            InspectReader::new(stream, move |bytes| connection.receive(bytes))
-        };
+        let [of_reader, of_writer, of_service] = [(); 3].map(|()| Arc::clone(&connection));
+        let stream = InspectReader::new(stream, move |bytes| of_reader.receive(bytes));
+        let stream = InspectWriter::new(stream, move |_| of_writer.write());
         let server = Arc::clone(&self);
-        let of_service = Arc::clone(&connection);
         let service = service_fn(move |mut request: Request<Incoming>| {
             let exchange = of_service.begin(request.version() == Version::HTTP_2);
             request.extensions_mut().insert(Peer(of_service.peer));
             // Boxed, so that an idle connection does not keep space for it.
             let response = Box::pin((server.service)(request));
-            async move { Ok::<_, Infallible>(Sliced::respond(exchange, response.await)) }
+            let connection = Arc::clone(&of_service);
+            async move {
+                connection.wait_for_write().await;
+                Ok::<_, Infallible>(Sliced::respond(exchange, response.await))
+            }
         });
         let served = builder.serve_connection(TokioIo::new(stream), service);
         let mut served = std::pin::pin!(served);
@@ -231,5 +235,122 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
             })),
             None => drop(tokio::spawn(stream)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use http_body_util::{BodyExt as _, Empty, Full};
+    use hyper::client::conn::http2;
+    use hyper_util::rt::TokioExecutor;
+    use process::metrics::Counters;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    const BODY: usize = 4 << 20;
+    const STREAMS: usize = 10;
+    const UNREAD: Duration = Duration::from_millis(200);
+    /// Far longer than a response takes.
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// A server of large responses: its address, and the bytes that are unsent.
+    async fn server() -> (SocketAddr, Arc<Pool<IpAddr>>, DropGuard) {
+        let pool = || Pool::new(1 << 30, 1 << 30, Counters::new("reason", &[]), "");
+        let listener = process::listen::listen(([127, 0, 0, 1], 0).into(), "").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (memory, stop) = (pool(), CancellationToken::new());
+        let server = Arc::new(Server {
+            http: Http {
+                http1: Some((100, 64 * 1024)),
+                max_header_list: 16 * 1024,
+                max_streams: 100,
+                ping_interval: LONG,
+            },
+            timeouts: Timeouts {
+                head: LONG,
+                idle: Some(LONG),
+                unread: UNREAD,
+            },
+            memory: Arc::clone(&memory),
+            service: async |_: Request<Incoming>| Response::new(Full::from(vec![7; BODY])),
+            closing: CancellationToken::new(),
+            ended: stop.clone(),
+            tasks: TaskTracker::new(),
+        });
+        let until = stop.clone().cancelled_owned();
+        tokio::spawn(async move { server.accept(listener, None, pool(), until).await });
+        (addr, memory, stop.drop_guard())
+    }
+
+    /// Waits for a state of the pool.
+    async fn until(memory: &Pool<IpAddr>, state: impl Fn(usize) -> bool) {
+        let reached = async {
+            while !state(memory.total()) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let reached = timeout(LONG, reached).await;
+        assert!(reached.is_ok(), "{} bytes are unsent", memory.total());
+    }
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    #[tokio::test]
+    async fn an_unread_response_over_http_1_ends_with_its_connection() {
+        let (addr, memory, _stop) = server().await;
+        let mut client = TcpStream::connect(addr).await.unwrap();
+        client.write_all(REQUEST).await.unwrap();
+
+        until(&memory, |unsent| unsent > BODY).await;
+        until(&memory, |unsent| unsent == 0).await;
+
+        let mut received = Vec::new();
+        let _ = client.read_to_end(&mut received).await;
+        assert!(received.len() < BODY, "{}", received.len());
+    }
+
+    #[tokio::test]
+    async fn unread_responses_over_http_2_end_without_their_connection() {
+        let (addr, memory, _stop) = server().await;
+        let stream = TcpStream::connect(addr).await.unwrap();
+        let (mut client, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(0)
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        let connection = tokio::spawn(connection);
+        let mut responses = Vec::new();
+        for _ in 0..STREAMS {
+            let request = Request::get("http://x/").body(Empty::<Bytes>::new());
+            responses.push(client.send_request(request.unwrap()).await.unwrap());
+        }
+
+        until(&memory, |unsent| unsent > STREAMS * BODY).await;
+        until(&memory, |unsent| unsent == 0).await;
+
+        for response in responses {
+            assert!(response.into_body().collect().await.is_err());
+        }
+        assert!(!connection.is_finished());
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_read_is_complete() {
+        let (addr, memory, _stop) = server().await;
+        let mut client = TcpStream::connect(addr).await.unwrap();
+        client.write_all(REQUEST).await.unwrap();
+
+        let mut received = Vec::new();
+        let head_end = |received: &[u8]| received.windows(4).position(|four| four == b"\r\n\r\n");
+        while head_end(&received).is_none_or(|end| received.len() < end + 4 + BODY) {
+            client.read_buf(&mut received).await.unwrap();
+        }
+
+        let body = &received[received.len() - BODY..];
+        assert!(body.iter().all(|byte| *byte == 7));
+        until(&memory, |unsent| unsent == 0).await;
     }
 }
