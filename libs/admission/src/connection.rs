@@ -42,7 +42,7 @@ pub struct Timeouts {
 
 pub(crate) struct Connection {
     pub(crate) peer: IpAddr,
-    memory: Arc<Pool<IpAddr>>,
+    pub(crate) memory: Arc<Pool<IpAddr>>,
     timeouts: Timeouts,
     /// Cancelled when it must end at once.
     pub(crate) ended: CancellationToken,
@@ -67,7 +67,7 @@ struct State {
 
 /// A request and its response. Dropped once the last byte is written.
 pub(crate) struct Exchange {
-    connection: Arc<Connection>,
+    pub(crate) connection: Arc<Connection>,
     id: u64,
     /// Cancelled when the exchange must end; over HTTP/1, this ends its connection.
     pub(crate) ended: CancellationToken,
@@ -218,16 +218,6 @@ impl Connection {
     fn interval(&self) -> Duration {
         let Timeouts { head, idle, unread } = self.timeouts;
         head.min(unread).min(idle.unwrap_or(head)) / 4
-    }
-}
-
-impl Exchange {
-    pub(crate) fn peer(&self) -> IpAddr {
-        self.connection.peer
-    }
-
-    pub(crate) fn memory(&self) -> &Arc<Pool<IpAddr>> {
-        &self.connection.memory
     }
 }
 

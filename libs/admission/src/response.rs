@@ -3,7 +3,6 @@
 //! the bytes written: what is asked for depends on other streams too.
 
 use std::{
-    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -90,6 +89,9 @@ impl Drop for Slice {
     fn drop(&mut self) {
         let mut pace = self.exchange.pace.lock();
         pace.write(self.bytes.len(), Instant::now());
+        if let Some(permit) = self.exchange.permit.get() {
+            permit.set_usage(Usage::Busy);
+        }
     }
 }
 
@@ -111,8 +113,11 @@ impl<B: Body> Sliced<B> {
         let peer = parts
             .extensions
             .get()
-            .map_or_else(|| peer_key(exchange.peer()), |Peer(peer)| *peer);
-        let is_permitted = exchange.permit(peer, RESPONSE_OVERHEAD.saturating_add(held));
+            .map_or_else(|| peer_key(exchange.connection.peer), |Peer(peer)| *peer);
+        let bytes = RESPONSE_OVERHEAD.saturating_add(held);
+        let memory = &exchange.connection.memory;
+        let permit = memory.take(peer, bytes, Usage::Busy, exchange.ended.clone());
+        let is_permitted = permit.is_some_and(|permit| exchange.permit.set(permit).is_ok());
         if !is_permitted {
             parts = Response::new(()).into_parts().0;
             parts.status = StatusCode::SERVICE_UNAVAILABLE;
@@ -127,14 +132,6 @@ impl<B: Body> Sliced<B> {
             exchange,
         };
         Response::from_parts(parts, body)
-    }
-}
-
-impl Exchange {
-    fn permit(&self, peer: IpAddr, bytes: usize) -> bool {
-        let ended = self.ended.clone();
-        let permit = self.memory().take(peer, bytes, Usage::Busy, ended);
-        permit.is_some_and(|permit| self.permit.set(permit).is_ok())
     }
 }
 
@@ -183,22 +180,15 @@ where
     }
 
     fn size_hint(&self) -> SizeHint {
-        let Some(body) = &self.body else {
-            return SizeHint::with_exact(0);
-        };
-        let (of_body, rest) = (body.size_hint(), self.rest.len() as u64);
-        let mut hint = SizeHint::new();
-        hint.set_lower(of_body.lower().saturating_add(rest));
-        if let Some(upper) = of_body.upper() {
-            hint.set_upper(upper.saturating_add(rest));
-        }
-        hint
+        // Asked for before the first frame.
+        let body = self.body.as_ref();
+        body.map_or(SizeHint::with_exact(0), Body::size_hint)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use http_body_util::{BodyExt as _, Full};
     use process::metrics::Counters;

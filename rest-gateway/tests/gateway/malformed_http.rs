@@ -271,18 +271,17 @@ async fn requests_before_a_malformed_one_get_their_responses() {
         let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
         for part in requests.as_bytes().chunks(written_at_once) {
-            stream.write_all(part).await.unwrap();
+            // The gateway closes the connection before it has read what follows the malformed one.
+            let _ = stream.write_all(part).await;
             tokio::task::yield_now().await;
         }
-        let mut response = String::new();
-        tokio::time::timeout(
-            Duration::from_secs(20),
-            stream.read_to_string(&mut response),
-        )
-        .await
-        .expect("the connection is closed")
-        .unwrap();
+        let mut response = Vec::new();
+        let received = stream.read_to_end(&mut response);
+        let _ = tokio::time::timeout(Duration::from_secs(20), received)
+            .await
+            .expect("the connection is closed");
 
+        let response = String::from_utf8(response).unwrap();
         let statuses: Vec<_> = response
             .match_indices("HTTP/1.1 ")
             .map(|(start, _)| &response[start + 9..start + 12])
