@@ -259,7 +259,7 @@ impl CoreService {
             });
             join_all(accepted).await;
             server.closing.cancel();
-            server.drained_within(DRAIN_TIMEOUT).await;
+            server.drained_within(Duration::MAX).await;
         };
         let drain = async {
             shutdown.cancelled().await;
@@ -283,7 +283,10 @@ impl CoreService {
             () = drain => {}
         }
 
-        drop(self.local_server);
+        // They use the storage.
+        server.ended.cancel();
+        server.drained_within(DRAIN_TIMEOUT).await;
+        drop((server, self.local_server));
         lifecycle.shutdown.cancel();
         lifecycle.task_tracker.close();
         lifecycle.task_tracker.wait().await;
