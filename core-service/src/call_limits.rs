@@ -4,15 +4,19 @@
 //! while the token is verified. Anonymous calls, such as token requests, have a limit of their
 //! own and count once their message is complete.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
-use http::{Request, Response};
+use admission::{Peer, Permit, Pool, Usage};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use process::metrics::Counters;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use rate_limits::peer_key;
+use tokio::{sync::Semaphore, time::timeout};
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, body::Body};
 use tower::{Service, ServiceExt as _};
 
@@ -21,7 +25,6 @@ use crate::{
         call_paths::{is_of_platform, is_public},
         rate_limits::RateLimits,
     },
-    connections::ConnectionInfo,
     error::{Error, Unauthenticated},
 };
 
@@ -32,12 +35,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// This call has no timeout, because the addresses of a country take minutes. Each of its messages
 /// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
-
-/// Calls whose responses have no end.
-const STREAMS: [&str; 2] = [
-    "/delivery.v1.Events/WatchEvents",
-    "/delivery.v1.Notifications/Receive",
-];
 
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 
@@ -53,6 +50,14 @@ const MAX_CALLS: usize = 2048;
 /// is the gateway where excess requests wait.
 const MAX_ANONYMOUS_CALLS: usize = 1024;
 
+/// Limits of the anonymous calls whose message is incomplete, in all and of a peer. The message of a
+/// gateway's token request arrives at once.
+const MAX_INCOMPLETE_CALLS: usize = 8 * 1024;
+const MAX_INCOMPLETE_CALLS_PER_PEER: usize = 1024;
+
+/// Limit of the health checks and reflection calls of a peer.
+const MAX_OTHER_CALLS_PER_PEER: usize = 256;
+
 /// Timeout for the message of an anonymous call.
 const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -65,6 +70,10 @@ const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
 pub(crate) struct CallLimits {
     calls: Arc<Semaphore>,
     anonymous_calls: Arc<Semaphore>,
+    /// Anonymous calls whose message is incomplete.
+    incomplete_calls: Arc<Pool<IpAddr>>,
+    /// Health checks and reflection.
+    other_calls: Arc<Pool<IpAddr>>,
     rate_limits: Arc<RateLimits>,
     timeout: Duration,
     /// Calls rejected because too many are in flight.
@@ -73,19 +82,23 @@ pub(crate) struct CallLimits {
 
 impl CallLimits {
     pub(crate) fn new(rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
-        Self {
-            shed,
-            ..Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits)
-        }
+        Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits, shed)
     }
 
-    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>) -> Self {
+    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(calls)),
             anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+            incomplete_calls: Pool::new(
+                MAX_INCOMPLETE_CALLS,
+                MAX_INCOMPLETE_CALLS_PER_PEER,
+                shed.clone(),
+                "peer",
+            ),
+            other_calls: Pool::new(usize::MAX, MAX_OTHER_CALLS_PER_PEER, shed.clone(), "peer"),
             rate_limits,
             timeout,
-            shed: Counters::new("reason", &[]),
+            shed,
         }
     }
 
@@ -98,18 +111,14 @@ impl CallLimits {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        let connection: Option<ConnectionInfo> = request.extensions_mut().remove();
-        let connection =
-            connection.unwrap_or_else(|| ConnectionInfo::new(Ipv4Addr::UNSPECIFIED.into()));
+        // Calls within the process have no peer.
+        let peer = request.extensions().get();
+        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer_key(*peer));
         let path = request.uri().path();
-        // Health checks and reflection are limited per connection.
         if !is_of_platform(path) {
-            return match connection.try_acquire() {
-                Ok(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
-                Err(status) => {
-                    self.shed.inc("connection");
-                    Ok(status.into_http())
-                }
+            return match self.other_calls.hold(peer) {
+                Some(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
+                None => Ok(too_many_of_peer().into_http()),
             };
         }
         let call_timeout = match path {
@@ -118,11 +127,11 @@ impl CallLimits {
             _ => self.timeout,
         };
         let is_anonymous = is_public(path);
-        if let Err(error) = self.rate_limits.check_peer(connection.peer, is_anonymous) {
+        if let Err(error) = self.rate_limits.check_peer(peer, is_anonymous) {
             return Ok(Status::from(error).into_http());
         }
         let semaphore = if is_anonymous {
-            request = match connection.receive(request).await {
+            request = match receive(&self.incomplete_calls, peer, request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
             };
@@ -139,39 +148,60 @@ impl CallLimits {
             self.shed.inc(reason);
             return Ok(reject(storage::Error::Overloaded));
         };
-        let is_stream = STREAMS.contains(&request.uri().path());
-        let response = timeout(call_timeout, inner.oneshot(request))
-            .await
-            .unwrap_or_else(|_| Ok(reject(storage::Error::Timeout)))?;
-        if is_stream {
-            return Ok(response);
-        }
-        Ok(hold(connection.unread_responses.add(), response))
+        let of_client =
+            grpc_timeout(request.headers()).filter(|of_client| *of_client < call_timeout);
+        let response = timeout(of_client.unwrap_or(call_timeout), inner.oneshot(request)).await;
+        response.unwrap_or_else(|_| {
+            Ok(match of_client {
+                Some(_) => Status::cancelled("the deadline has passed").into_http(),
+                None => reject(storage::Error::Timeout),
+            })
+        })
     }
 }
 
-impl ConnectionInfo {
-    fn try_acquire(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let semaphore = Arc::clone(&self.other_calls);
-        semaphore.try_acquire_owned().map_err(|_| {
-            Status::resource_exhausted("too many calls without a token on this connection")
-        })
-    }
+/// The timeout that the client of a call sets (gRPC over HTTP/2: at most eight digits and a unit).
+fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let count: u32 = digits.parse().ok().filter(|_| digits.len() <= 8)?;
+    let unit = match unit {
+        "H" => Duration::from_hours(1),
+        "M" => Duration::from_mins(1),
+        "S" => Duration::from_secs(1),
+        "m" => Duration::from_millis(1),
+        "u" => Duration::from_micros(1),
+        "n" => Duration::from_nanos(1),
+        _ => return None,
+    };
+    Some(unit * count)
+}
 
-    /// Receives the whole message of a call.
-    async fn receive(&self, request: Request<Body>) -> Result<Request<Body>, Status> {
-        let (parts, body) = request.into_parts();
-        let receive = async {
-            let _permit = self.anonymous_calls.acquire().await;
-            Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect().await
-        };
-        let message = timeout(ANONYMOUS_MESSAGE_TIMEOUT, receive)
-            .await
-            .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
-            .map_err(|error| message_error(&*error))?;
-        let body = Body::new(Full::new(message.to_bytes()));
-        Ok(Request::from_parts(parts, body))
-    }
+/// Receives the whole message of a call.
+async fn receive(
+    incomplete_calls: &Arc<Pool<IpAddr>>,
+    peer: IpAddr,
+    request: Request<Body>,
+) -> Result<Request<Body>, Status> {
+    let evicted = CancellationToken::new();
+    let permit = incomplete_calls.take(peer, 1, Usage::New, evicted.clone());
+    let _permit: Permit<IpAddr> = permit.ok_or_else(too_many_of_peer)?;
+    let (parts, body) = request.into_parts();
+    let message = Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect();
+    let message = timeout(
+        ANONYMOUS_MESSAGE_TIMEOUT,
+        evicted.run_until_cancelled(message),
+    )
+    .await
+    .map_err(|_| Status::deadline_exceeded("the message is incomplete"))?
+    .ok_or_else(too_many_of_peer)?
+    .map_err(|error| message_error(&*error))?;
+    let body = Body::new(Full::new(message.to_bytes()));
+    Ok(Request::from_parts(parts, body))
+}
+
+fn too_many_of_peer() -> Status {
+    Status::resource_exhausted("too many calls without a token of this peer")
 }
 
 fn message_error(error: &(dyn std::error::Error + 'static)) -> Status {
@@ -229,7 +259,7 @@ mod tests {
         timeout: Duration,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
     {
-        let limits = CallLimits::with(calls, timeout, Arc::new(unlimited()));
+        let limits = limits(calls, timeout, unlimited());
         ServiceBuilder::new()
             .layer(middleware(move |request, inner| {
                 limits.clone().limit(request, inner)
@@ -279,15 +309,21 @@ mod tests {
         RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
     }
 
-    /// The status of a call on a connection, unless it succeeds.
-    async fn call_on(
-        connection: &ConnectionInfo,
-        limits: &CallLimits,
-        path: &str,
-        body: Body,
-    ) -> Option<Code> {
+    fn limits(calls: usize, timeout: Duration, rate_limits: RateLimits) -> CallLimits {
+        CallLimits::with(
+            calls,
+            timeout,
+            Arc::new(rate_limits),
+            Counters::new("reason", &[]),
+        )
+    }
+
+    const PEER: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+    /// The status of a call of a peer, unless it succeeds.
+    async fn call_of(peer: Ipv4Addr, limits: &CallLimits, path: &str, body: Body) -> Option<Code> {
         let mut request = Request::get(path).body(body).unwrap();
-        request.extensions_mut().insert(connection.clone());
+        request.extensions_mut().insert(Peer(peer.into()));
         let service =
             service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
         let response = limits.clone().limit(request, service).await.unwrap();
@@ -298,22 +334,40 @@ mod tests {
     const HEALTH: &str = "/grpc.health.v1.Health/Watch";
 
     #[tokio::test]
-    async fn health_checks_and_token_requests_have_separate_limits() {
-        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
-        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
-        let watching = Arc::clone(&connection.other_calls);
-        let _watching = watching.try_acquire_many_owned(64).unwrap();
+    async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
+        let limits = limits(1, Duration::from_hours(1), unlimited());
+        let watch = || limits.other_calls.hold(PEER.into());
+        let _watching: Vec<_> = std::iter::from_fn(watch).collect();
 
-        let more = call_on(&connection, &limits, HEALTH, Body::empty()).await;
-        let token = call_on(&connection, &limits, ISSUE_TOKEN, Body::empty()).await;
+        let other = Ipv4Addr::new(192, 0, 2, 1);
+        for (peer, path, expected) in [
+            (PEER, HEALTH, Some(Code::ResourceExhausted)),
+            (PEER, ISSUE_TOKEN, None),
+            (other, HEALTH, None),
+        ] {
+            let code = call_of(peer, &limits, path, Body::empty()).await;
+            assert_eq!(code, expected, "{peer} {path}");
+        }
+    }
 
-        assert_eq!((more, token), (Some(Code::ResourceExhausted), None));
+    #[test]
+    fn the_timeout_of_a_client_is_read_from_its_header() {
+        let timeout = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().unwrap());
+            grpc_timeout(&headers)
+        };
+        assert_eq!(timeout("1H"), Some(Duration::from_hours(1)));
+        assert_eq!(timeout("20m"), Some(Duration::from_millis(20)));
+        assert!(timeout("99999999H").is_some());
+        for wrong in ["", "S", "1", "1s", "-1S", "999999999n"] {
+            assert_eq!(timeout(wrong), None, "{wrong}");
+        }
     }
 
     #[tokio::test]
     async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
-        let limits = CallLimits::with(1, Duration::from_hours(1), Arc::new(unlimited()));
-        let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
+        let limits = limits(1, Duration::from_hours(1), unlimited());
         let failing = |status: Status| {
             let frames = futures_util::stream::once(async { Err(status) });
             Body::new(StreamBody::new(frames))
@@ -324,7 +378,7 @@ mod tests {
             (failing(Status::data_loss("reset")), Code::DataLoss),
             (large, Code::Unauthenticated),
         ] {
-            let code = call_on(&connection, &limits, ISSUE_TOKEN, body).await;
+            let code = call_of(PEER, &limits, ISSUE_TOKEN, body).await;
             assert_eq!(code, Some(expected));
         }
     }
@@ -338,19 +392,19 @@ mod tests {
                 ..RateLimitConfig::off()
             };
             let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
-            CallLimits::with(9, Duration::from_hours(1), Arc::new(rate_limits))
+            limits(9, Duration::from_hours(1), rate_limits)
         };
         let get = "/delivery.v1.Tasks/GetTask";
-        let [first, second] = [1, 2].map(|last| ConnectionInfo::new([192, 0, 2, last].into()));
+        let [first, second] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
         for (limits, calls) in [
             (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
             (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
         ] {
             let mut codes = Vec::new();
             for path in calls {
-                codes.push(call_on(&first, &limits, path, Body::empty()).await);
+                codes.push(call_of(first, &limits, path, Body::empty()).await);
             }
-            codes.push(call_on(&second, &limits, ISSUE_TOKEN, Body::empty()).await);
+            codes.push(call_of(second, &limits, ISSUE_TOKEN, Body::empty()).await);
 
             assert_eq!(codes, [None, None, Some(Code::ResourceExhausted), None]);
         }

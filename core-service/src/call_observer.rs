@@ -16,7 +16,7 @@ use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
-use crate::{connections::CallsInFlight, metrics::CallMetrics};
+use crate::{calls_in_flight::CallsInFlight, metrics::CallMetrics};
 
 /// Identifies a request in the logs of all processes that it passes.
 const REQUEST_ID: &str = "x-request-id";

@@ -16,7 +16,7 @@ use process::{
 };
 use url::Url;
 
-pub use crate::connections::TlsConfig;
+pub use crate::tls_config::TlsConfig;
 pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification};
 
 use crate::{

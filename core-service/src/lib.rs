@@ -9,8 +9,8 @@ mod backup;
 mod bootstrap;
 mod call_limits;
 mod call_observer;
+mod calls_in_flight;
 mod config;
-mod connections;
 mod demo;
 pub mod doctor;
 mod error;
@@ -28,6 +28,7 @@ mod service;
 mod services;
 mod start_error;
 mod startup;
+mod tls_config;
 mod wiring;
 mod workers;
 

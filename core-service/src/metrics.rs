@@ -54,7 +54,10 @@ impl CallMetrics {
             durations: durations(),
             methods: contract_methods().chain(STANDARD_METHODS).collect(),
             rate_limited: Counters::new("limit", &["client", "peer", "token-client", "token-peer"]),
-            shed: Counters::new("reason", &["calls", "token_requests", "connection"]),
+            shed: Counters::new(
+                "reason",
+                &["calls", "token_requests", "peer", "connections", "memory"],
+            ),
         }
     }
 

@@ -1,15 +1,15 @@
 //! A core: gRPC services on its listeners, and in the all-in-one for its other services, with their
 //! background tasks.
 
-use std::{
-    convert::Infallible,
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::select_all};
-use http::{Request, Response};
+use admission::{Http, Pool, Server, Timeouts};
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
+use http::Request;
+use hyper::body::Incoming;
 use process::{
     clock::Clock,
     health::HealthListener,
@@ -20,24 +20,26 @@ use process::{
     tls,
 };
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 use tonic::{
     body::Body,
     service::{Routes, RoutesBuilder},
-    transport::Server,
 };
 use tonic_health::{
     ServingStatus,
     pb::health_server::{Health, HealthServer},
 };
-use tower::{Layer as _, Service, ServiceBuilder, ServiceExt as _};
+use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
 
 use crate::{
     auth::rate_limits::RateLimits,
     call_limits::CallLimits,
     call_observer::CallObserver,
+    calls_in_flight::CallsInFlight,
     config::Config,
-    connections::{self, CallsInFlight, ConnectionInfo},
     metrics::Metrics,
     platform_metrics::PlatformMetrics,
     readiness::CoreReadiness,
@@ -50,7 +52,7 @@ use crate::{
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval of HTTP/2 pings on idle connections.
-const KEEPALIVE: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Limit of calls in flight on one connection: more than the default limit of a gateway, 1024, all
 /// of whose calls use one connection.
@@ -58,6 +60,18 @@ const MAX_CALLS_PER_CONNECTION: u32 = 1280;
 
 /// Limit of the headers of a call, in bytes; an access token has about 500.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
+
+/// Limit of the open connections of a listener.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// Memory for unsent responses, in bytes. A peer has at most half of it.
+const MEMORY: usize = 256 << 20;
+
+const TIMEOUTS: Timeouts = Timeouts {
+    head: Duration::from_secs(10),
+    idle: None,
+    unread: Duration::from_secs(30),
+};
 
 /// A core, ready to run.
 pub struct CoreService {
@@ -181,9 +195,8 @@ impl CoreService {
             &mut routes,
         );
         let plaintext = self.plaintext_listener.map(|listener| (listener, None));
-        let listeners = [(self.listener, self.tls)].into_iter().chain(plaintext);
-        let incoming = listeners
-            .map(|(listener, tls)| connections::incoming(listener, tls, shutdown.clone()).boxed());
+        let tls = self.tls.map(Arc::new);
+        let listeners = [(self.listener, tls)].into_iter().chain(plaintext);
         let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
             let health = listener.with_metrics(self.exposition);
@@ -199,7 +212,8 @@ impl CoreService {
             metrics: Arc::clone(&self.metrics.calls),
             in_flight: in_flight.clone(),
         };
-        let limits = CallLimits::new(rate_limits, self.metrics.calls.shed.clone());
+        let shed = self.metrics.calls.shed.clone();
+        let limits = CallLimits::new(rate_limits, shed.clone());
         let layers = ServiceBuilder::new()
             .layer(middleware(move |call, inner| {
                 observer.clone().observe(call, inner)
@@ -211,19 +225,41 @@ impl CoreService {
                 authentication.clone().authenticate(call, inner)
             }))
             .into_inner();
-        let routes = routes.routes();
+        let calls = layers.layer(routes.routes().prepare());
         if let Some(server) = &self.local_server {
-            serve_locally(server, layers.layer(routes.clone().prepare()));
+            server.serve(calls.clone());
         }
-        let serve = Server::builder()
-            .http2_keepalive_interval(Some(KEEPALIVE))
-            .http2_keepalive_timeout(Some(KEEPALIVE / 2))
-            .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
-            .http2_max_header_list_size(MAX_HEADER_BYTES)
-            .layer(layers)
-            .add_routes(routes)
-            // `incoming` ends at shutdown, and then the server drains its connections.
-            .serve_with_incoming_shutdown(select_all(incoming), std::future::pending());
+        let server = Arc::new(Server {
+            http: Http {
+                http1: None,
+                max_header_list: MAX_HEADER_BYTES,
+                max_streams: MAX_CALLS_PER_CONNECTION,
+                ping_interval: PING_INTERVAL,
+            },
+            timeouts: TIMEOUTS,
+            memory: Pool::new(MEMORY, MEMORY / 2, shed.clone(), "memory"),
+            service: move |call: Request<Incoming>| {
+                let response = calls.clone().oneshot(call.map(Body::new));
+                async move {
+                    let Ok(response) = response.await;
+                    response
+                }
+            },
+            closing: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let _end_on_return = server.end_on_drop();
+        let serve = async {
+            let accepted = listeners.map(|(listener, tls)| {
+                let max = MAX_CONNECTIONS;
+                let connections = Pool::new(max, max, shed.clone(), "connections");
+                server.accept(listener, tls, connections, shutdown.cancelled())
+            });
+            join_all(accepted).await;
+            server.closing.cancel();
+            server.drained_within(Duration::MAX).await;
+        };
         let drain = async {
             shutdown.cancelled().await;
             // Otherwise a last report could replace the status below.
@@ -241,12 +277,15 @@ impl CoreService {
                 tracing::warn!("calls still in flight after {DRAIN_TIMEOUT:?}");
             }
         };
-        let result = tokio::select! {
-            served = serve => served.map_err(StartError::from),
-            () = drain => Ok(()),
-        };
+        tokio::select! {
+            () = serve => {}
+            () = drain => {}
+        }
 
-        drop(self.local_server);
+        // They use the storage.
+        server.ended.cancel();
+        server.drained_within(DRAIN_TIMEOUT).await;
+        drop((server, self.local_server));
         lifecycle.shutdown.cancel();
         lifecycle.task_tracker.close();
         lifecycle.task_tracker.wait().await;
@@ -256,7 +295,7 @@ impl CoreService {
         if let Some(storage) = Arc::into_inner(storage) {
             storage.close().await?;
         }
-        result
+        Ok(())
     }
 }
 
@@ -274,20 +313,6 @@ fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Expo
     platform.register(registry);
     exposition.refresh_with(move || platform.clone().refresh());
     exposition
-}
-
-/// Serves the other services of this process, whose calls share limits like those of one connection.
-fn serve_locally<S>(server: &LocalServer, service: S)
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send,
-{
-    let connection = ConnectionInfo::new(Ipv4Addr::LOCALHOST.into());
-    server.serve(service.map_request(move |mut call: Request<Body>| {
-        call.extensions_mut().insert(connection.clone());
-        call
-    }));
 }
 
 /// The gRPC services that every server has.

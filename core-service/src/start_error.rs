@@ -37,8 +37,6 @@ pub enum StartError {
     Router(#[source] anyhow::Error),
     #[error("cannot create the first API clients")]
     Bootstrap(#[source] Error),
-    #[error("cannot serve gRPC")]
-    Serve(#[from] tonic::transport::Error),
     #[error("cannot serve gRPC reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
 }

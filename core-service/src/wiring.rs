@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admission::Pool;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
@@ -20,7 +21,6 @@ use crate::{
     auth::{
         authentication::{Authentication, MAX_CALLS_PER_CLIENT},
         authenticator::Authenticator,
-        client_limit::ClientLimit,
         rate_limits::RateLimits,
     },
     config::Config,
@@ -170,7 +170,7 @@ pub(crate) fn wire(
     let authentication = Authentication {
         authenticator: Arc::clone(&authenticator),
         rate_limits: Arc::clone(rate_limits),
-        calls: ClientLimit::new(MAX_CALLS_PER_CLIENT),
+        calls: Pool::with_share(MAX_CALLS_PER_CLIENT),
     };
     let addresses = Addresses {
         storage: Arc::clone(&storage),
@@ -205,7 +205,7 @@ pub(crate) fn wire(
         authenticator: Arc::clone(&authenticator),
         storage: Arc::clone(&storage),
         feed,
-        stream_limit: ClientLimit::new(events::MAX_STREAMS),
+        streams: Pool::with_share(events::MAX_STREAMS),
         task_tracker: lifecycle.task_tracker.clone(),
     };
     let master_keys = MasterKeys {

@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// The targets by name; `fuzz/corpus` has a directory for each.
-pub(crate) const ALL: [(&str, fn(&[u8])); 12] = [
+pub(crate) const ALL: [(&str, fn(&[u8])); 11] = [
     ("accept", rest_gateway::fuzz::accept),
     (
         "address_file",
@@ -26,7 +26,6 @@ pub(crate) const ALL: [(&str, fn(&[u8])); 12] = [
     ("delivery_body", delivery_body),
     ("forwarded", rest_gateway::fuzz::forwarded),
     ("geo_json", |input| text(input, geo_json)),
-    ("http1", rest_gateway::fuzz::http1),
     ("iri", |input| text(input, resource_name)),
     ("price_list", |input| text(input, price_list)),
     ("time_slot_definition", |input| {

@@ -6,19 +6,17 @@
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
+use admission::{Permit, Pool, Usage};
 use bytes::Bytes;
 use core_client::causes;
 use http::{HeaderMap, header::EXPECT};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
-use crate::{
-    body_memory::{BodyMemory, Reservation},
-    error::Error,
-    representation::error_codes as codes,
-};
+use crate::{error::Error, representation::error_codes as codes};
 
 /// The body of every response.
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -37,34 +35,39 @@ pub(crate) struct Limits {
     pub(crate) size: usize,
     /// Of receiving one body.
     pub(crate) timeout: Duration,
-    /// Of all bodies together.
-    pub(crate) memory: Arc<BodyMemory>,
+    /// Of all bodies and unsent responses together.
+    pub(crate) memory: Arc<Pool<IpAddr>>,
 }
 
-/// Reads a peer's body. The reservation is for the memory it takes.
+/// Reads a peer's body. The permit is for the memory it takes.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Incoming,
     peer: IpAddr,
     limits: &Limits,
-) -> (Result<Bytes, Error>, Option<Reservation>) {
+) -> (Result<Bytes, Error>, Option<Permit<IpAddr>>) {
     if exceeds(body.size_hint().lower(), limits.size) {
         discard(headers, body, limits);
         return (Err(too_large(limits)), None);
     }
     let mut arriving = Arriving::new(body, limits);
-    let mut memory = limits.memory.reserve_for(peer);
-    let evicted = memory.evicted.clone();
-    let collected = tokio::select! {
-        collected = collect(&mut arriving, limits, &mut memory) => collected,
-        () = evicted.cancelled() => Err(Error::overloaded()),
+    let evicted = CancellationToken::new();
+    let memory = limits.memory.take(peer, 0, Usage::Busy, evicted.clone());
+    let collected = match &memory {
+        Some(memory) => {
+            let collected = evicted.run_until_cancelled(collect(&mut arriving, limits, memory));
+            collected.await.unwrap_or_else(|| Err(Error::overloaded()))
+        }
+        None => Err(Error::overloaded()),
     };
     if collected.is_err() {
         arriving.discard(limits);
         return (collected, None);
     }
-    memory.complete();
-    (collected, Some(memory))
+    (
+        collected,
+        memory.inspect(|memory| memory.set_usage(Usage::Kept)),
+    )
 }
 
 /// Reads and drops a body that is not needed, in the background.
@@ -78,7 +81,7 @@ pub(crate) fn discard(headers: &HeaderMap, body: Incoming, limits: &Limits) {
 async fn collect(
     arriving: &mut Arriving,
     limits: &Limits,
-    memory: &mut Reservation,
+    memory: &Permit<IpAddr>,
 ) -> Result<Bytes, Error> {
     let mut collected = Vec::new();
     while let Some(chunk) = arriving.next().await? {
@@ -88,7 +91,9 @@ async fn collect(
         }
         if size > collected.capacity() {
             let capacity = size.next_power_of_two().min(limits.size);
-            memory.grow_to(capacity)?;
+            if !memory.grow(capacity - collected.capacity()) {
+                return Err(Error::overloaded());
+            }
             collected.reserve_exact(capacity - collected.len());
         }
         collected.extend_from_slice(&chunk);

@@ -86,7 +86,7 @@ pub struct Config {
     )]
     pub read_timeout: Duration,
 
-    /// How long an idle connection stays open; over HTTP/1 at most `--read-timeout`. Example:
+    /// How long an idle connection stays open, and for half as long an unread response. Example:
     /// `30s`
     #[arg(
         long,
@@ -142,7 +142,8 @@ pub struct Config {
     )]
     pub max_requests: usize,
 
-    /// Maximum number of open connections; more wait to be accepted. Example: `1000`
+    /// Maximum number of open connections; more replace the idlest of the peer that has most.
+    /// Example: `1000`
     #[arg(
         long,
         env = "DELIVERY_REST_MAX_CONNECTIONS",

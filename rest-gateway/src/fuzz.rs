@@ -1,27 +1,16 @@
-//! Fuzz functions: what the readers of request heads must do with any bytes, and what a response says of
+//! Fuzz functions: what the readers of headers must do with any bytes, and what a response says of
 //! violations.
 
-use std::{
-    cell::Cell,
-    convert::Infallible,
-    net::IpAddr,
-    task::{Context, Poll, Waker},
-};
+use std::net::IpAddr;
 
-use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Response,
+    HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT, FORWARDED},
 };
-use http_body_util::{BodyExt as _, Empty};
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::io::{join, sink};
 
 use crate::{
     body_reader::ViolationCollector,
-    http1_guard::{self, MAX_HEAD, MAX_HEADERS},
     rate_limits::client_address,
     representation::{media_type::MediaType, problem::Problem},
 };
@@ -102,52 +91,4 @@ pub fn forwarded(input: &[u8]) {
     let list = HeaderValue::from_str(&elements.join(", ")).expect("printable");
     let same = HeaderMap::from_iter([(FORWARDED, list)]);
     assert_eq!(client_address::resolve(proxy, &same, &trusted), found);
-}
-
-/// HTTP/1: however the bytes arrive, the guard forwards the same, unchanged; and hyper finds no more
-/// requests in it than the guard did, and nothing to reject itself.
-pub fn http1(input: &[u8]) {
-    // Ends the last line: until then, how far a head is checked depends on how its bytes arrive.
-    let input = &[input, b"\n"].concat();
-    let whole = http1_guard::examine(input, input.len().max(1));
-    for part in [1, 7] {
-        assert_eq!(http1_guard::examine(input, part), whole);
-    }
-    let (mut forwarded, rejected, heads) = whole;
-    assert!(input.starts_with(&forwarded));
-    if forwarded.starts_with(b"PRI") {
-        return;
-    }
-    // hyper gets the substitute in place of a rejected request.
-    forwarded.extend(rejected.map_or_else(Vec::new, |rejected| rejected.substitute));
-    let (requests, is_malformed) = requests_found_by_hyper(&forwarded);
-    assert!(requests <= heads, "{requests} requests, {heads} heads");
-    assert!(!is_malformed, "hyper rejects what was forwarded");
-}
-
-fn requests_found_by_hyper(bytes: &[u8]) -> (usize, bool) {
-    let requests = Cell::new(0);
-    let service = service_fn(|request: Request<hyper::body::Incoming>| {
-        requests.set(requests.get() + 1);
-        async {
-            let _ = request.into_body().collect().await;
-            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
-        }
-    });
-    // The bytes arrive, and nothing after them.
-    let connection = TokioIo::new(join(bytes, sink()));
-    let connection = http1::Builder::new()
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(connection, service);
-    let mut connection = std::pin::pin!(connection);
-    let mut context = Context::from_waker(Waker::noop());
-    let served = loop {
-        // hyper is pending only when it yields: a read is always ready.
-        if let Poll::Ready(served) = connection.as_mut().poll(&mut context) {
-            break served;
-        }
-    };
-    let is_malformed = served.is_err_and(|error| error.is_parse());
-    (requests.get(), is_malformed)
 }

@@ -1,13 +1,9 @@
 //! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
-//! Path of a request: `service` → `connection` → `http1_guard` → `stack` → `pipeline` → `routes` →
-//! one file of `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`,
+//! Path of a request: `admission` → `service` → `stack` → `pipeline` → `routes` → one file of `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`,
 //! rendered by `problem`.
 
-mod activity;
 mod config;
-mod connection;
-mod http1_guard;
 mod metrics;
 mod observer;
 mod platform;
@@ -21,14 +17,13 @@ mod error_response;
 mod handlers;
 mod pipeline;
 mod rate_limits;
+mod request_head;
 mod request_id;
 mod routes;
 
 mod api_description;
 mod body;
-mod body_memory;
 mod body_reader;
-mod concurrency_limit;
 mod core_pool;
 mod error;
 #[cfg(fuzzing)]

@@ -43,7 +43,7 @@ impl Metrics {
         Self {
             requests: durations(),
             active: Gauge::default(),
-            shed: Counters::new("reason", &["concurrency", "body_memory"]),
+            shed: Counters::new("reason", &["concurrency", "connections", "memory"]),
         }
     }
 

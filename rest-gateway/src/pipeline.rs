@@ -1,8 +1,13 @@
 //! The steps of a request: rate limit, route, check `If-Match`, check for a token, read the body,
 //! concurrency limit, run the handler, add the `ETag`. `OPTIONS` is answered before them.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+    time::Duration,
+};
 
+use admission::{Held, Peer, Pool, Queue};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
@@ -18,30 +23,28 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     api_description::DOCUMENTATION,
     body::{self, Limits},
-    body_memory::BodyMemory,
-    concurrency_limit::ConcurrencyLimit,
     config::Config,
     cors,
     error::Error,
     gateway::Gateway,
-    http1_guard::Rejection,
     metrics::{Metrics, Series},
     query,
     representation::{error_codes as codes, etag, media_type::MediaType},
     request::{self, Request},
+    request_head::Rejection,
     routes::{Route, RouteTable},
 };
 
-/// Memory for the bodies of all requests in flight, authenticated or not, in bytes; more if it
-/// could not hold four of the largest.
-const BODY_MEMORY: usize = 64 << 20;
+/// Memory for the bodies of all requests in flight, authenticated or not, and for unsent responses, in
+/// bytes; more if it could not hold four of the largest bodies. A peer has at most half of it.
+const MEMORY: usize = 128 << 20;
 
 /// Runs requests.
 pub(crate) struct Pipeline {
     pub(crate) gateway: Arc<Gateway>,
     routes: RouteTable,
-    limits: Limits,
-    concurrency_limit: ConcurrencyLimit,
+    pub(crate) limits: Limits,
+    queue: Queue,
     request_timeout: Duration,
     pub(crate) metrics: Metrics,
     /// The link that Hydra clients look for.
@@ -52,6 +55,7 @@ impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
         let routes = RouteTable::new(gateway.demo_courier.is_some());
         let metrics = Metrics::new();
+        let memory = MEMORY.max(config.max_body.saturating_mul(4));
         let link = format!(
             "<{}{DOCUMENTATION}>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\"",
             gateway.public_url
@@ -62,9 +66,9 @@ impl Pipeline {
             limits: Limits {
                 size: config.max_body,
                 timeout: config.read_timeout,
-                memory: BodyMemory::new(BODY_MEMORY.max(config.max_body.saturating_mul(4))),
+                memory: Pool::new(memory, memory / 2, metrics.shed.clone(), "memory"),
             },
-            concurrency_limit: ConcurrencyLimit::new(config),
+            queue: Queue::new(config.max_requests, config.max_connections, config.max_wait),
             request_timeout: config.request_timeout,
             metrics,
             documentation_link: HeaderValue::from_str(&link).expect("a URL is ASCII"),
@@ -114,7 +118,10 @@ impl Pipeline {
             body::discard(&parts.headers, body, &self.limits);
             return self.respond_to_options(&parts);
         }
-        let peer = self.gateway.rate_limits.client_address(&parts);
+        let peer = parts
+            .extensions
+            .get()
+            .map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
         let (route, parameter, media_type) = match self.accept(&parts, &body, peer) {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -124,16 +131,16 @@ impl Pipeline {
         };
         let Route { operation, handler } = route;
         let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
-        if matches!(&body, Err(error) if *error.kind == codes::OVERLOADED) {
-            self.metrics.shed.inc("body_memory");
-        }
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.
         let _permit = if is_read && operation.returns.is_fixed() {
             None
         } else {
-            let permit = self.concurrency_limit.acquire().await;
-            Some(permit.inspect_err(|_| self.metrics.shed.inc("concurrency"))?)
+            let permit = self.queue.enter().await;
+            Some(permit.ok_or_else(|| {
+                self.metrics.shed.inc("concurrency");
+                Error::overloaded()
+            })?)
         };
 
         let conditional_headers = is_read.then(|| parts.headers.clone());
@@ -162,10 +169,13 @@ impl Pipeline {
         query_check?;
 
         let response = set_media_type(response, media_type);
-        let response = match conditional_headers {
+        let mut response = match conditional_headers {
             Some(headers) => etag::apply(&headers, response),
             None => response,
         };
+        // Compression hides it.
+        let held = Held(response.body().len());
+        response.extensions_mut().insert(held);
         Ok(response.map(Full::new))
     }
 

@@ -6,22 +6,36 @@ use std::{
     time::Duration,
 };
 
+use admission::{Http, Pool, Server, Timeouts};
 use anyhow::Context;
 use core_client::Cores;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     health::HealthListener,
-    listen::{accept_permitted, listen},
+    listen::listen,
     metrics::{Exposition, Registry},
     tls,
 };
-use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio::net::TcpListener;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
 use crate::{
-    config::Config, connection::ConnectionHandler, core_pool::CorePool, gateway::Gateway,
-    pipeline::Pipeline, rate_limits::RateLimits,
+    config::Config,
+    core_pool::CorePool,
+    gateway::Gateway,
+    pipeline::Pipeline,
+    rate_limits::RateLimits,
+    request_head::{MAX_HEAD, MAX_HEADERS},
+    stack,
 };
+
+/// Twice [`MAX_HEAD`], above which a request is rejected with an error body.
+const MAX_HEADER_LIST: u32 = 128 * 1024;
+const MAX_STREAMS: u32 = 200;
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A gateway that is bound to its address. [`RestGateway::run`] serves requests.
 pub struct RestGateway {
@@ -114,55 +128,47 @@ impl RestGateway {
         let certificates = certificates.into_iter().flatten().cloned().collect();
         let _certificates =
             AbortOnDropHandle::new(tokio::spawn(tls::warn_of_expiry_daily(certificates)));
-        let max = u32::try_from(self.config.max_connections).unwrap_or(u32::MAX);
-        let permits = Arc::new(Semaphore::new(max as usize));
-        let closing = CancellationToken::new();
-        let abort = CancellationToken::new();
-        let _abort_on_return = abort.clone().drop_guard();
+        let max = self.config.max_connections;
+        let shed = self.pipeline.metrics.shed.clone();
+        let pipeline = Arc::clone(&self.pipeline);
+        let server = Arc::new(Server {
+            http: Http {
+                http1: Some((MAX_HEADERS, MAX_HEAD)),
+                max_header_list: MAX_HEADER_LIST,
+                max_streams: MAX_STREAMS,
+                ping_interval: PING_INTERVAL,
+            },
+            timeouts: Timeouts {
+                head: self.config.read_timeout,
+                idle: Some(self.config.idle_timeout),
+                unread: self.config.idle_timeout / 2,
+            },
+            memory: Arc::clone(&self.pipeline.limits.memory),
+            service: move |request| stack::respond(Arc::clone(&pipeline), request),
+            closing: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let _end_on_return = server.end_on_drop();
         tracing::info!(addr = %self.addr, "serving the REST API");
 
-        let handler = ConnectionHandler {
-            tls: self.tls.clone(),
-            pipeline: Arc::clone(&self.pipeline),
-            read_timeout: self.config.read_timeout,
-            idle_timeout: self.config.idle_timeout,
-            closing: closing.clone(),
-        };
-        let serve = |(stream, permit)| {
-            let served = handler.clone().serve(stream, permit);
-            tokio::spawn(abort.clone().run_until_cancelled_owned(served));
-        };
-        let draining = &self.pipeline.gateway.draining;
+        let grace = self.config.drain_grace;
         // Responses ask clients to reconnect in the grace period: closing a connection fails a request
         // that its client is sending.
-        let mut grace_end = std::pin::pin!(async {
+        let grace_end = async {
             shutdown.cancelled().await;
-            draining.cancel();
-            tokio::time::sleep(self.config.drain_grace).await;
-        });
-        loop {
-            tokio::select! {
-                accepted = accept_permitted(&self.listener, &permits) => serve(accepted),
-                () = &mut grace_end => break,
-            }
-        }
-        // Connections in the kernel's backlog are still served.
-        while let Ok(accepted) =
-            timeout(Duration::ZERO, accept_permitted(&self.listener, &permits)).await
-        {
-            serve(accepted);
-        }
-        drop(self.listener);
+            self.pipeline.gateway.draining.cancel();
+            tokio::time::sleep(grace).await;
+        };
+        let connections = Pool::new(max, max, shed, "connections");
+        server
+            .accept(self.listener, self.tls, connections, grace_end)
+            .await;
         // Each connection ends with its next response; those still idle afterwards are closed.
-        let all_closed = permits.acquire_many(max);
-        let _ = timeout(self.config.drain_grace, all_closed).await;
+        server.drained_within(grace).await;
 
-        closing.cancel();
-        let all_closed = permits.acquire_many(max);
-        if timeout(self.config.drain_timeout, all_closed)
-            .await
-            .is_err()
-        {
+        server.closing.cancel();
+        if !server.drained_within(self.config.drain_timeout).await {
             tracing::warn!("requests were still in flight when the drain timeout expired");
         }
     }

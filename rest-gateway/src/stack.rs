@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use admission::Peer;
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version,
     header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, Entry, LINK},
@@ -18,6 +19,7 @@ use crate::{
     body::ResponseBody,
     compression, cors, error_response, observer,
     pipeline::Pipeline,
+    request_head,
     request_id::{self, REQUEST_ID},
 };
 
@@ -33,7 +35,15 @@ pub(crate) async fn respond(
         }
     }
     let request_id = request_id::of(request.headers_mut());
+    let peer = Peer(pipeline.gateway.rate_limits.client_address(&request));
+    request.extensions_mut().insert(peer);
+    let rejection = request_head::check(&request).err();
+    if let Some(rejection) = rejection {
+        request.extensions_mut().insert(rejection);
+    }
     let is_http1 = request.version() < Version::HTTP_2;
+    // What follows a rejected head may be part of its body.
+    let is_last = rejection.is_some() || pipeline.gateway.draining.is_cancelled();
 
     let respond = |request| respond_as_requested(Arc::clone(&pipeline), request);
     let mut response = observer::observe(&pipeline, request, respond).await;
@@ -42,10 +52,11 @@ pub(crate) async fn respond(
     // A client that knows any URL finds the documentation.
     headers.append(LINK, pipeline.documentation_link.clone());
     headers.insert(&REQUEST_ID, request_id);
-    if is_http1 && pipeline.gateway.draining.is_cancelled() {
+    if is_http1 && is_last {
         // Asks the client to reconnect.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    response.extensions_mut().insert(peer);
     response
 }
 

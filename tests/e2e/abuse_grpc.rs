@@ -14,8 +14,8 @@ use crate::{
         attacks::{
             DATA, END_HEADERS, END_STREAM, HEADERS, MAX_GROWTH_KIB, assert_served,
             begun_connections, continuation_flood, frame, http2_with, idle_connections,
-            idle_frame_flood, open_files, ping_flood, reset_streams, resident_kib, settings_flood,
-            stream_ids, wait_until_closed,
+            idle_connections_from, idle_frame_flood, open_files, ping_flood, reset_streams,
+            resident_kib, settings_flood, stream_ids, wait_until_closed,
         },
         grpc::{self, with_token},
     },
@@ -212,6 +212,9 @@ async fn connections_without_a_token_take_no_capacity_from_other_callers() {
     let begun = |addr: &str| begun_connections(addr, 2_000, b"PRI * HTTP/2.0\r\n");
     attacked.resists("half a preface", begun).await;
     attacked.resists("idle connections", idle_connections).await;
+    // More than core has open.
+    let many = |addr: &str| idle_connections_from([127, 0, 0, 2], addr, 4_500);
+    attacked.resists("all connections", many).await;
     attacked.resists("pings", ping_flood).await;
     attacked.resists("settings", settings_flood).await;
     attacked.resists("idle frames", idle_frame_flood).await;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::api_client::Scope;
+use admission::Pool;
+use domain::{api_client::Scope, id::ApiClientId};
 use http::{Request, Response};
 use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
-use super::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit};
+use super::{authenticator::Authenticator, caller::Caller};
 use crate::{
     auth::{call_paths::is_public, rate_limits::RateLimits},
     call_limits::hold,
@@ -24,7 +25,7 @@ pub(crate) struct Authentication {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
     /// Limited to [`MAX_CALLS_PER_CLIENT`].
-    pub(crate) calls: ClientLimit,
+    pub(crate) calls: Arc<Pool<ApiClientId>>,
 }
 
 impl Authentication {
@@ -56,7 +57,7 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let Some(permit) = self.calls.take(caller.id) else {
+        let Some(permit) = self.calls.hold(caller.id) else {
             let error = Error::from(storage::Error::Overloaded);
             return Ok(Status::from(error).into_http());
         };

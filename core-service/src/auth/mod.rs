@@ -5,5 +5,4 @@ pub(crate) mod authentication;
 pub(crate) mod authenticator;
 pub(crate) mod call_paths;
 pub(crate) mod caller;
-pub(crate) mod client_limit;
 pub(crate) mod rate_limits;

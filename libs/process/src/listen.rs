@@ -1,16 +1,16 @@
 //! Binds the addresses that flags name, and accepts connections.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
-use tokio::{
-    net::{TcpListener, TcpSocket, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Connections that wait to be accepted, if the system permits so many (`net.core.somaxconn`). With the
 /// 128 of [`TcpListener::bind`], a burst of clients would exceed it: the system of a client that is
 /// not answered tries again after a second.
 const QUEUE_LENGTH: u32 = 1024;
+
+/// What the system buffers of a response that is not read, in bytes. Otherwise this grows to megabytes.
+const SEND_BUFFER: u32 = 128 * 1024;
 
 /// Pause after a failed accept, usually caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -36,6 +36,8 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     };
     // A restarted program may listen although connections of the previous one are not forgotten yet.
     socket.set_reuseaddr(true)?;
+    // Accepted connections inherit it.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(addr)?;
     socket.listen(QUEUE_LENGTH)
 }
@@ -52,14 +54,4 @@ pub async fn accept(listener: &TcpListener) -> TcpStream {
             }
         }
     }
-}
-
-/// The next connection, once there is a permit for it.
-pub async fn accept_permitted(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> (TcpStream, OwnedSemaphorePermit) {
-    let permit = Arc::clone(permits).acquire_owned().await;
-    let permit = permit.expect("the semaphore is never closed");
-    (accept(listener).await, permit)
 }

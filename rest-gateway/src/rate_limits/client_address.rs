@@ -8,10 +8,6 @@ use http::{HeaderMap, HeaderName, header::FORWARDED};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address of the other end of a request's connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PeerAddr(pub(crate) IpAddr);
-
 /// The last hop that is not a trusted proxy: any client may have forged the hops before it. If
 /// the two headers yield different addresses, one may be forged, and both are ignored.
 pub(crate) fn resolve(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {

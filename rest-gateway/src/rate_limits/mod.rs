@@ -11,15 +11,14 @@ use std::{
     sync::Arc,
 };
 
+use admission::Peer;
 use egress::Network;
 use http::{header::AUTHORIZATION, request::Parts};
 use process::metrics::Counters;
 use rate_limits::{Limiter, Status, credentials_key, peer_key};
 
 pub use self::config::RateLimitConfig;
-pub(crate) use self::{
-    client_address::PeerAddr, headers::LimitStatuses, token_clients::TokenClients,
-};
+pub(crate) use self::{headers::LimitStatuses, token_clients::TokenClients};
 use crate::{
     error::{Details, Error},
     representation::error_codes as codes,
@@ -99,10 +98,10 @@ impl RateLimits {
 
     /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
     /// of IPv6 only the network.
-    pub(crate) fn client_address(&self, request: &Parts) -> IpAddr {
-        let peer = request.extensions.get::<PeerAddr>();
-        let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |peer| peer.0);
-        let address = client_address::resolve(peer, &request.headers, &self.trusted_proxies);
+    pub(crate) fn client_address<B>(&self, request: &http::Request<B>) -> IpAddr {
+        let peer = request.extensions().get();
+        let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
+        let address = client_address::resolve(peer, request.headers(), &self.trusted_proxies);
         peer_key(address)
     }
 

@@ -206,12 +206,6 @@ error_codes! {
         cause: "The body exceeds the limit that `detail` names.",
         solution: "Send a smaller body.",
     }
-    URI_TOO_LONG = "uri_too_long", URI_TOO_LONG, retryable: false, {
-        title: "Request target too long",
-        meaning: "The path and query of the request are too long. The request was not executed.",
-        cause: "The request target exceeds the limit that `detail` names.",
-        solution: "Use the IRIs that the API returned unchanged, and send data in the body.",
-    }
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, retryable: false, {
         title: "Media type not supported",
         meaning: "The API does not support the media type of the body. The request was not executed.",

@@ -1,16 +1,17 @@
-//! Requests that HTTP does not permit: the response is an error in the API's form, and the
-//! connection is closed.
+//! Requests that HTTP does not permit: the response is an error, of a head that HTTP can parse in the
+//! API's form, and the connection is closed.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, Request, Version};
+use proto::CreateDeliveryRequest;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
-use crate::harness::{Client, PUBLIC_URL, Platform};
+use crate::harness::{Client, PUBLIC_URL, Platform, samples::delivery};
 
 /// A second request; it must not get a response.
 const NEXT: &str = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -57,76 +58,29 @@ impl Rejection {
             self.headers["content-type"],
             "application/ld+json; charset=utf-8"
         );
-        // HTTP/1.0 closes the connection without saying so.
-        let is_1_0 = case.contains("HTTP/1.0");
-        assert!(is_1_0 || self.headers["connection"] == "close", "{case}");
+        assert_eq!(self.headers["connection"], "close", "{case}");
         let code = self.error["code"].as_str().unwrap();
         assert_eq!(self.error["type"], format!("{PUBLIC_URL}/errors/{code}"));
     }
 }
 
 #[tokio::test]
-async fn a_head_with_an_ambiguous_host_or_length_is_400() {
+async fn a_head_with_an_ambiguous_host_is_400() {
     let platform = Platform::start().await;
-    let chunked = "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    for (head, path, code) in [
-        ("GET /api HTTP/1.1\r\n\r\n", "Host", "required"),
+    for (head, code) in [
+        ("GET /api HTTP/1.1\r\n\r\n", "required"),
+        ("GET http://a/api HTTP/1.1\r\n\r\n", "required"),
         (
             "GET /api HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
-            "Host",
             "repeated",
         ),
         (
             "GET /api HTTP/1.1\r\nhost: a\r\nHOST: b\r\n\r\n",
-            "Host",
             "repeated",
         ),
-        (
-            "GET /api HTTP/1.1\r\nHost: a b\r\n\r\n",
-            "Host",
-            "malformed",
-        ),
-        (
-            "GET /api HTTP/1.1\r\nHost: a/b\r\n\r\n",
-            "Host",
-            "malformed",
-        ),
-        ("GET http://a/api HTTP/1.1\r\n\r\n", "Host", "required"),
-        (
-            &format!("POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n{chunked}"),
-            "Content-Length",
-            "conflict",
-        ),
-        (
-            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\
-             Content-Length: 5\r\n\r\n0\r\n\r\n",
-            "Content-Length",
-            "conflict",
-        ),
-        (
-            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\
-             Content-Length: 6\r\n\r\n12345",
-            "Content-Length",
-            "malformed",
-        ),
-        (
-            "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\n12345",
-            "Content-Length",
-            "malformed",
-        ),
-        (
-            &format!(
-                "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n12345",
-                u64::MAX
-            ),
-            "Content-Length",
-            "malformed",
-        ),
-        (
-            "POST /api/deliveries HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "Transfer-Encoding",
-            "unsupported",
-        ),
+        ("GET /api HTTP/1.1\r\nHost: a b\r\n\r\n", "malformed"),
+        ("GET /api HTTP/1.1\r\nHost: a/b\r\n\r\n", "malformed"),
+        ("GET /api HTTP/1.1\r\nHost: a@b\r\n\r\n", "malformed"),
     ] {
         let rejection = reject(&platform.client, head).await;
 
@@ -135,24 +89,17 @@ async fn a_head_with_an_ambiguous_host_or_length_is_400() {
         assert_eq!(rejection.error["code"], "validation_failed", "{head}");
         let violations = rejection.error["violations"].as_array().unwrap();
         assert_eq!(violations.len(), 1, "{head}");
-        assert_eq!(violations[0]["propertyPath"], path, "{head}");
+        assert_eq!(violations[0]["propertyPath"], "Host", "{head}");
         assert_eq!(violations[0]["code"], code, "{head}");
     }
-    assert!(!platform.core.has_unread_call());
 }
 
 #[tokio::test]
-async fn a_transfer_coding_other_than_chunked_is_400() {
+async fn a_repeated_transfer_coding_or_a_list_of_them_is_400() {
     let platform = Platform::start().await;
     for coding in [
         "gzip, chunked",
         "chunked, chunked",
-        "chunked, identity",
-        "identity",
-        "gzip",
-        "xchunked",
-        "chunked;a=b",
-        "",
         "chunked\r\nTransfer-Encoding: chunked",
         "gzip\r\nTransfer-Encoding: chunked",
     ] {
@@ -164,84 +111,114 @@ async fn a_transfer_coding_other_than_chunked_is_400() {
 
         assert_eq!(rejection.status, 400, "{coding}");
         rejection.assert_has_the_form_of_an_error(coding);
-        assert_eq!(
-            rejection.error["violations"][0]["propertyPath"],
-            "Transfer-Encoding"
+        let violation = &rejection.error["violations"][0];
+        assert_eq!(violation["propertyPath"], "Transfer-Encoding", "{coding}");
+        assert_eq!(violation["code"], "unsupported", "{coding}");
+    }
+}
+
+/// A proxy that uses `Content-Length` takes what follows the chunked body for the rest of the body.
+#[tokio::test]
+async fn a_request_with_two_lengths_is_chunked_and_the_last_of_its_connection() {
+    let platform = Platform::start().await;
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    for framing in [
+        format!("Content-Length: 5\r\n{chunked}"),
+        format!("{chunked}Content-Length: 5\r\n"),
+        format!("Content-Length: 5\r\n{chunked}Content-Length: 60\r\n"),
+    ] {
+        let head = "POST /api/deliveries HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                    Authorization: Bearer a\r\n";
+        let smuggled = "PUT /api/tasks/1/done HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\n\
+                        Content-Length: 0\r\n\r\n";
+        let request = format!("{head}{framing}\r\n2\r\n{{}}\r\n0\r\n\r\n{smuggled}");
+        platform.core.will_respond(delivery());
+
+        let response = platform.client.send_raw(request.as_bytes()).await;
+
+        assert!(
+            response.starts_with("HTTP/1.1 201 "),
+            "{framing}: {response}"
         );
+        assert_eq!(
+            response.matches("HTTP/1.1 ").count(),
+            1,
+            "{framing}: {response}"
+        );
+        platform.core.received::<CreateDeliveryRequest>();
+        assert!(!platform.core.has_unread_call(), "{framing}");
     }
 }
 
 #[tokio::test]
-async fn a_head_that_is_not_http_is_400() {
+async fn what_is_not_http_is_400_or_431_without_a_body() {
     let platform = Platform::start().await;
-    for head in [
-        "GET /errors/a b HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /errors/\0 HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET http:// HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /api HTTP/9.9\r\nHost: x\r\n\r\n",
-        "GET /api\r\nHost: x\r\n\r\n",
-        "G(T /api HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /api HTTP/1.1\r\n Host: x\r\n\r\n",
-        "GET /api HTTP/1.1\r\nHost : x\r\n\r\n",
-        "GET /api HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
-        "GET /api HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
-        "\u{16}\u{3}\u{1}hello",
-    ] {
-        let rejection = reject(&platform.client, head).await;
-
-        assert_eq!(rejection.status, 400, "{head:?}");
-        rejection.assert_has_the_form_of_an_error(head);
-        assert_eq!(
-            rejection.error["violations"][0]["propertyPath"], "",
-            "{head:?}"
-        );
-        assert_eq!(
-            rejection.error["violations"][0]["code"], "malformed",
-            "{head:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_head_that_is_too_large_is_431_or_414() {
-    let platform = Platform::start().await;
-    let long = "a".repeat(70_000);
-    for (head, status, code) in [
+    let post = |headers: &str| {
+        format!("POST /api/deliveries HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n12345")
+    };
+    let get = |rest: &str| format!("GET {rest}");
+    for (request, status) in [
+        (post("Content-Length: 5\r\nContent-Length: 6"), 400),
+        (post("Content-Length: 5, 6"), 400),
+        (post("Content-Length: +5"), 400),
+        (post(&format!("Content-Length: {}", u64::MAX)), 431),
+        (post("Transfer-Encoding: identity"), 400),
+        (post("Transfer-Encoding: chunked, identity"), 400),
+        (post("Transfer-Encoding: xchunked"), 400),
+        (post("Transfer-Encoding: chunked;a=b"), 400),
+        (post("Transfer-Encoding:"), 400),
+        (post("Transfer-Encoding : chunked"), 400),
         (
-            format!(
-                "GET /api HTTP/1.1\r\nHost: x\r\n{}\r\n",
-                "X: y\r\n".repeat(100)
-            ),
+            "POST /api HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+            400,
+        ),
+        (get("/errors/a b HTTP/1.1\r\nHost: x\r\n\r\n"), 400),
+        (get("/errors/\0 HTTP/1.1\r\nHost: x\r\n\r\n"), 400),
+        (get("http:// HTTP/1.1\r\nHost: x\r\n\r\n"), 400),
+        (get("/api HTTP/9.9\r\nHost: x\r\n\r\n"), 400),
+        (get("/api\r\nHost: x\r\n\r\n"), 400),
+        ("G(T /api HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 400),
+        (get("/api HTTP/1.1\r\n Host: x\r\n\r\n"), 400),
+        (get("/api HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n"), 400),
+        (get("/api HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n"), 400),
+        ("\u{16}\u{3}\u{1}hello".to_owned(), 400),
+        (
+            get(&format!("/api HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(101))),
             431,
-            "headers_too_large",
         ),
         (
-            format!("GET /api HTTP/1.1\r\nHost: x\r\nX: {long}\r\n\r\n"),
+            get(&format!(
+                "/api HTTP/1.1\r\nX: {}\r\n\r\n",
+                "a".repeat(70_000)
+            )),
             431,
-            "headers_too_large",
-        ),
-        // More than a socket's buffers hold.
-        (
-            format!(
-                "GET /api HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
-                long.repeat(20)
-            ),
-            431,
-            "headers_too_large",
         ),
         (
-            format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n"),
-            414,
-            "uri_too_long",
+            get(&format!("/{} HTTP/1.1\r\n\r\n", "a".repeat(70_000))),
+            431,
         ),
     ] {
-        let case = format!("{head:.60}");
-        let rejection = reject(&platform.client, &head).await;
+        let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        // The gateway may close the connection before it has read everything.
+        let _ = stream
+            .write_all(format!("{request}{NEXT}").as_bytes())
+            .await;
+        let mut response = Vec::new();
+        let received = stream.read_to_end(&mut response);
+        let _ = tokio::time::timeout(Duration::from_secs(20), received)
+            .await
+            .expect("the connection is closed");
 
-        assert_eq!(rejection.status, status, "{case}");
-        rejection.assert_has_the_form_of_an_error(&case);
-        assert_eq!(rejection.error["code"], code, "{case}");
+        let response = String::from_utf8(response).unwrap();
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(
+            response.starts_with(&expected),
+            "{request:.60?}: {response}"
+        );
+        assert!(response.ends_with("\r\n\r\n"), "{request:.60?}: {response}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
     }
+    assert!(!platform.core.has_unread_call());
     let most = "X: y\r\n".repeat(98);
     let accepted = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{most}Connection: close\r\n\r\n");
     let response = platform.client.send_raw(accepted.as_bytes()).await;
@@ -294,18 +271,17 @@ async fn requests_before_a_malformed_one_get_their_responses() {
         let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
         for part in requests.as_bytes().chunks(written_at_once) {
-            stream.write_all(part).await.unwrap();
+            // The gateway closes the connection before it has read what follows the malformed one.
+            let _ = stream.write_all(part).await;
             tokio::task::yield_now().await;
         }
-        let mut response = String::new();
-        tokio::time::timeout(
-            Duration::from_secs(20),
-            stream.read_to_string(&mut response),
-        )
-        .await
-        .expect("the connection is closed")
-        .unwrap();
+        let mut response = Vec::new();
+        let received = stream.read_to_end(&mut response);
+        let _ = tokio::time::timeout(Duration::from_secs(20), received)
+            .await
+            .expect("the connection is closed");
 
+        let response = String::from_utf8(response).unwrap();
         let statuses: Vec<_> = response
             .match_indices("HTTP/1.1 ")
             .map(|(start, _)| &response[start + 9..start + 12])

@@ -1,6 +1,6 @@
 //! The server: limits, timeouts, both versions of HTTP, draining.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -11,7 +11,7 @@ use proto::{GetTaskRequest, task};
 use rest_gateway::{Config, CoreConfig, RestGateway};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
 
 use crate::harness::{
@@ -147,18 +147,83 @@ async fn slow_senders_do_not_count_against_the_concurrency_limit() {
 #[tokio::test]
 async fn a_peer_that_never_reads_its_responses_loses_its_connection() {
     let platform = Platform::start_with(|config| {
-        config.max_connections = 1;
         config.idle_timeout = Duration::from_millis(100);
     })
     .await;
-    let mut silent = TcpStream::connect(platform.gateway.addr).await.unwrap();
-    // Their responses are far larger than the buffers of both sockets.
-    let requests = b"GET /api/docs.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1000);
-    silent.write_all(&requests).await.unwrap();
+    // The responses to the first are far larger than the buffers of both sockets, those to the second
+    // have no body.
+    for request in ["GET /api/docs.json", "OPTIONS /api/tasks/1"] {
+        let mut silent = TcpStream::connect(platform.gateway.addr).await.unwrap();
+        let requests = format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(1000);
 
-    let next = tokio::time::timeout(Duration::from_secs(30), platform.client.get("/healthz")).await;
+        // Fails once the connection is closed, although nothing was read.
+        let closed = async { while silent.write_all(requests.as_bytes()).await.is_ok() {} };
 
-    assert_eq!(next.expect("the silent connection is closed").status, 200);
+        let closed = tokio::time::timeout(Duration::from_secs(30), closed).await;
+        assert!(closed.is_ok(), "{request}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_has_all_connections_loses_its_idlest_to_another() {
+    let platform = Platform::start_with(|config| config.max_connections = 3).await;
+    let addr = platform.gateway.addr;
+    let connect = async |source: [u8; 4]| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        socket.connect(addr).await.unwrap()
+    };
+    let get = async |stream: &mut TcpStream| {
+        let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"ok\n") {
+            assert!(stream.read_buf(&mut received).await.unwrap() > 0, "closed");
+        }
+    };
+    let mut holding = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect([127, 0, 0, 2]).await;
+        get(&mut stream).await;
+        holding.push(stream);
+    }
+
+    let mut honest = Vec::new();
+    let mut rest = Vec::new();
+    for evicted in &mut holding[..2] {
+        let mut stream = connect([127, 0, 0, 1]).await;
+        get(&mut stream).await;
+        honest.push(stream);
+        assert_eq!(evicted.read_to_end(&mut rest).await.unwrap(), 0);
+    }
+    // Now it is the peer with most, and replaces its own.
+    let mut third = connect([127, 0, 0, 1]).await;
+    get(&mut third).await;
+    assert_eq!(honest[0].read_to_end(&mut rest).await.unwrap(), 0);
+    get(&mut holding[2]).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_outlives_the_timeout_of_heads() {
+    let platform = Platform::start_with(|config| {
+        config.read_timeout = Duration::from_millis(50);
+        config.idle_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+    let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let begun = Instant::now();
+
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).await.unwrap();
+
+    assert!(received.ends_with(b"ok\n"));
+    assert!(
+        begun.elapsed() >= Duration::from_millis(400),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]

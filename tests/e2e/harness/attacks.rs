@@ -3,9 +3,11 @@
 
 use std::{
     io::Write as _,
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
+
+use tokio::{net::TcpSocket, runtime::Handle};
 
 /// Generous upper bound for each operation.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -161,6 +163,28 @@ fn flood(addr: &str, repeated: &[u8]) -> Vec<TcpStream> {
 pub(crate) fn idle_connections(addr: &str) -> Vec<TcpStream> {
     process::file_descriptors::raise_limit();
     (0..3_000).map(|_| http2(addr)).collect()
+}
+
+/// Connections from another address of this machine that open no stream.
+pub(crate) fn idle_connections_from(source: [u8; 4], addr: &str, count: usize) -> Vec<TcpStream> {
+    process::file_descriptors::raise_limit();
+    let addr: SocketAddr = addr.parse().unwrap();
+    let connect = async || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((source, 0).into()).unwrap();
+        let stream = socket.connect(addr).await.unwrap().into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream
+    };
+    let connections = (0..count).map(|_| {
+        let mut connection = Handle::current().block_on(connect());
+        let settings = frame(SETTINGS, 0, 0, b"");
+        connection
+            .write_all(&[PREFACE, &settings].concat())
+            .unwrap();
+        connection
+    });
+    connections.collect()
 }
 
 /// Connections that send these bytes, and no more.

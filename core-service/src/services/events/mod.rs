@@ -6,6 +6,8 @@ mod watch;
 
 use std::{pin::Pin, sync::Arc};
 
+use admission::Pool;
+use domain::id::ApiClientId;
 use futures_util::Stream;
 use storage::Storage;
 use tokio::sync::mpsc;
@@ -15,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 pub(crate) use self::watch::EventFeed;
 use crate::{
-    auth::{authenticator::Authenticator, caller::Caller, client_limit::ClientLimit},
+    auth::{authenticator::Authenticator, caller::Caller},
     error::Error,
 };
 
@@ -30,7 +32,7 @@ pub(crate) struct Events {
     pub(crate) storage: Arc<Storage>,
     pub(crate) feed: Arc<EventFeed>,
     /// Limited to [`MAX_STREAMS`].
-    pub(crate) stream_limit: ClientLimit,
+    pub(crate) streams: Arc<Pool<ApiClientId>>,
     /// Tracks the streams, so that shutdown waits for them.
     pub(crate) task_tracker: TaskTracker,
 }
@@ -66,10 +68,7 @@ impl proto::events_server::Events for Events {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
-        let open_stream = self
-            .stream_limit
-            .take(caller.id)
-            .ok_or_else(too_many_streams)?;
+        let open_stream = self.streams.hold(caller.id).ok_or_else(too_many_streams)?;
 
         let after = request.into_inner().after_position;
         let subscription = self.feed.subscribe(after).await?;

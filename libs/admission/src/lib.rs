@@ -1,0 +1,18 @@
+//! Admits connections, requests and bytes within limits, and serves them over HTTP.
+//!
+//! A connection has a [`Permit`] of a [`Pool`] from its accept to its end, a request one from its
+//! response to the last byte that is written. Whatever a peer makes the process hold is counted, and a
+//! full pool takes from the peer that holds most. `serve` accepts, `connection` has the timeouts of a
+//! connection, `response` counts what is unsent.
+
+mod connection;
+mod pool;
+mod queue;
+mod response;
+mod serve;
+
+pub use connection::Timeouts;
+pub use pool::{Permit, Pool, Usage};
+pub use queue::Queue;
+pub use response::Held;
+pub use serve::{Http, Peer, Server};

@@ -1,0 +1,312 @@
+//! Responses as they are sent: in slices, each of which keeps its exchange until it is written. So a
+//! response counts as unsent as long as the HTTP library keeps any part of it, and its rate is that of
+//! the bytes written: what is asked for depends on other streams too.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
+use hyper::body::{Body, Frame, SizeHint};
+use rate_limits::peer_key;
+use tokio::time::Instant;
+use tower::BoxError;
+
+use crate::{connection::Exchange, pool::Usage, serve::Peer};
+
+/// The most that the HTTP library gets at a time.
+const SLICE: usize = 16 * 1024;
+
+/// What a response takes besides its body, in bytes: its head, its task and its stream.
+const RESPONSE_OVERHEAD: usize = 4 * 1024;
+
+/// The lowest rate at which a response is read, in bytes per second.
+const MIN_RATE: u32 = 16 * 1024;
+
+/// The bytes that a response holds, in its extensions, if its body does not say so.
+#[derive(Clone, Copy, Debug)]
+pub struct Held(pub usize);
+
+/// Whether a response is read fast enough. Only the time in which something is unsent counts.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// In bytes.
+    unsent: usize,
+    /// When the last of them was handed over, after none, or written.
+    since: Instant,
+    /// How much longer nothing may be written.
+    allowance: Duration,
+    max_allowance: Duration,
+}
+
+impl Pace {
+    pub(crate) fn new(max_allowance: Duration) -> Self {
+        Self {
+            unsent: 0,
+            since: Instant::now(),
+            allowance: max_allowance,
+            max_allowance,
+        }
+    }
+
+    fn hand_over(&mut self, bytes: usize, now: Instant) {
+        if self.unsent == 0 {
+            self.since = now;
+        }
+        self.unsent += bytes;
+    }
+
+    fn write(&mut self, bytes: usize, now: Instant) {
+        let earned = Duration::from_secs(bytes as u64) / MIN_RATE;
+        let left = (self.allowance + earned).saturating_sub(now - self.since);
+        self.allowance = left.min(self.max_allowance);
+        self.unsent -= bytes;
+        self.since = now;
+    }
+
+    pub(crate) fn is_unread(&self, now: Instant) -> bool {
+        self.unsent > 0 && now.saturating_duration_since(self.since) > self.allowance
+    }
+}
+
+/// Bytes that the HTTP library has not written yet.
+struct Slice {
+    bytes: Bytes,
+    exchange: Arc<Exchange>,
+}
+
+impl AsRef<[u8]> for Slice {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Slice {
+    fn drop(&mut self) {
+        let mut pace = self.exchange.pace.lock();
+        pace.write(self.bytes.len(), Instant::now());
+        if let Some(permit) = self.exchange.permit.get() {
+            permit.set_usage(Usage::Busy);
+        }
+    }
+}
+
+/// The body of a response, in slices. None if there was no memory for it.
+pub(crate) struct Sliced<B> {
+    body: Option<B>,
+    rest: Bytes,
+    /// The bytes for which the exchange has a permit.
+    permitted: usize,
+    exchange: Arc<Exchange>,
+}
+
+impl<B: Body> Sliced<B> {
+    /// Counts a response against its peer's share of the memory; 503 without a body if it exceeds that.
+    pub(crate) fn respond(exchange: Arc<Exchange>, response: Response<B>) -> Response<Self> {
+        let (mut parts, body) = response.into_parts();
+        let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let held = parts.extensions.get().map_or(length, |Held(bytes)| *bytes);
+        let peer = parts
+            .extensions
+            .get()
+            .map_or_else(|| peer_key(exchange.connection.peer), |Peer(peer)| *peer);
+        let bytes = RESPONSE_OVERHEAD.saturating_add(held);
+        let memory = &exchange.connection.memory;
+        let permit = memory.take(peer, bytes, Usage::Busy, exchange.ended.clone());
+        let is_permitted = permit.is_some_and(|permit| exchange.permit.set(permit).is_ok());
+        if !is_permitted {
+            parts = Response::new(()).into_parts().0;
+            parts.status = StatusCode::SERVICE_UNAVAILABLE;
+            parts
+                .headers
+                .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        let body = Self {
+            body: is_permitted.then_some(body),
+            rest: Bytes::new(),
+            permitted: held,
+            exchange,
+        };
+        Response::from_parts(parts, body)
+    }
+}
+
+impl<B> Body for Sliced<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if this.rest.is_empty() {
+            let Some(body) = &mut this.body else {
+                return Poll::Ready(None);
+            };
+            let frame = match ready!(Pin::new(body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame.into_data(),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                None => return Poll::Ready(None),
+            };
+            match frame {
+                Ok(data) => this.rest = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+            let more = this.rest.len().saturating_sub(this.permitted);
+            let permit = this.exchange.permit.get();
+            if more > 0 && !permit.is_some_and(|permit| permit.grow(more)) {
+                return Poll::Ready(Some(Err("no memory for the response".into())));
+            }
+            this.permitted += more;
+        }
+        let bytes = this.rest.split_to(this.rest.len().min(SLICE));
+        let exchange = Arc::clone(&this.exchange);
+        exchange.pace.lock().hand_over(bytes.len(), Instant::now());
+        let slice = Bytes::from_owner(Slice { bytes, exchange });
+        Poll::Ready(Some(Ok(Frame::data(slice))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // Asked for before the first frame.
+        let body = self.body.as_ref();
+        body.map_or(SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use http_body_util::{BodyExt as _, Full};
+    use process::metrics::Counters;
+    use tokio::time::advance;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        Pool, Timeouts,
+        connection::{Check, Connection},
+    };
+
+    const UNREAD: Duration = Duration::from_secs(30);
+    const MEMORY: usize = 1 << 20;
+
+    fn connection() -> (Arc<Connection>, Arc<Pool<IpAddr>>) {
+        let pool = |limit| Pool::new(limit, limit, Counters::new("reason", &[]), "");
+        let (peer, memory) = (Ipv4Addr::LOCALHOST.into(), pool(MEMORY));
+        let permit = pool(1).hold(peer).unwrap();
+        let timeouts = Timeouts {
+            head: UNREAD,
+            idle: None,
+            unread: UNREAD,
+        };
+        let ended = CancellationToken::new();
+        let connection = Connection::new(peer, permit, ended, Arc::clone(&memory), timeouts);
+        (connection, memory)
+    }
+
+    fn response(bytes: usize) -> Response<Full<Bytes>> {
+        Response::new(Full::new(Bytes::from(vec![7; bytes])))
+    }
+
+    async fn next(body: &mut Sliced<Full<Bytes>>) -> Option<Bytes> {
+        let frame = body.frame().await?;
+        Some(frame.unwrap().into_data().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_response_counts_until_its_last_byte_is_written() {
+        let (connection, memory) = connection();
+        let response = Sliced::respond(connection.begin(false), response(40_000));
+        let mut body = response.into_body();
+        assert_eq!(body.size_hint().exact(), Some(40_000));
+
+        let mut slices = Vec::new();
+        while let Some(slice) = next(&mut body).await {
+            slices.push(slice);
+        }
+        assert!(body.is_end_stream());
+        drop(body);
+
+        let lengths: Vec<_> = slices.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [SLICE, SLICE, 40_000 - 2 * SLICE]);
+        let last = slices.pop();
+        drop(slices);
+        assert_eq!(memory.total(), 40_000 + RESPONSE_OVERHEAD);
+        drop(last);
+        assert_eq!(memory.total(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_response_for_which_there_is_no_memory_is_503() {
+        let (connection, memory) = connection();
+        let refused = Sliced::respond(connection.begin(false), response(MEMORY));
+
+        assert_eq!(refused.status(), 503);
+        assert_eq!(refused.headers()["retry-after"], "1");
+        assert_eq!(next(&mut refused.into_body()).await, None);
+        let mut held = response(10);
+        held.extensions_mut().insert(Held(MEMORY));
+        let refused = Sliced::respond(connection.begin(false), held);
+        assert_eq!(refused.status(), 503);
+        assert_eq!(memory.total(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_not_read_ends_and_then_its_connection() {
+        let (connection, _) = connection();
+        let exchange = connection.begin(true);
+        let ended = exchange.ended.clone();
+        let mut body = Sliced::respond(exchange, response(100_000)).into_body();
+        advance(10 * UNREAD).await;
+        assert!(
+            matches!(connection.check(Instant::now()), Check::Again(_)),
+            "not asked for"
+        );
+        let slice = next(&mut body).await;
+
+        advance(UNREAD).await;
+        connection.check(Instant::now());
+        assert!(!ended.is_cancelled());
+        advance(UNREAD / 30).await;
+        assert!(matches!(connection.check(Instant::now()), Check::Again(_)));
+        assert!(ended.is_cancelled() && !connection.ended.is_cancelled());
+        drop(body);
+        assert_eq!(
+            connection.check(Instant::now()),
+            Check::Abort,
+            "a slice is left"
+        );
+        drop(slice);
+        assert!(matches!(connection.check(Instant::now()), Check::Again(_)));
+    }
+
+    #[test]
+    fn a_response_must_be_read_at_the_lowest_rate() {
+        let second = Duration::from_secs(1);
+        for (bytes_per_second, is_read) in [(MIN_RATE, true), (MIN_RATE / 2, false)] {
+            let bytes = usize::try_from(bytes_per_second).unwrap();
+            let mut now = Instant::now();
+            let mut pace = Pace::new(UNREAD);
+            pace.hand_over(1_000 * bytes, now);
+            for _ in 0..100 {
+                now += second;
+                pace.write(bytes, now);
+            }
+            assert_eq!(!pace.is_unread(now + second / 2), is_read, "{bytes}");
+        }
+    }
+}

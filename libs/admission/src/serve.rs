@@ -1,0 +1,356 @@
+//! Accepts connections and serves them over HTTP until they end.
+
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, Version};
+use hyper::{
+    body::{Body, Incoming},
+    rt::Executor,
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use process::{listen::accept, tls};
+use rate_limits::peer_key;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_util::{
+    io::{InspectReader, InspectWriter},
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tower::BoxError;
+
+use crate::{
+    connection::{Check, Connection, Timeouts},
+    pool::{Pool, Usage},
+    response::Sliced,
+};
+
+/// The most of a response that an HTTP/2 stream buffers beside its flow-control window.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// For a TLS handshake once connections close.
+const CLOSING_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The address of the peer of a request, in its extensions. In the extensions of a response, the key of
+/// the peer that it counts against.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// The limits of HTTP.
+#[derive(Clone, Copy, Debug)]
+pub struct Http {
+    /// Of HTTP/1: the number of headers and the bytes of a head. None if only HTTP/2 is served.
+    pub http1: Option<(usize, usize)>,
+    /// In bytes, above which HTTP/2 requests are answered without a body.
+    pub max_header_list: u32,
+    /// On an HTTP/2 connection.
+    pub max_streams: u32,
+    /// Of HTTP/2 pings; a peer has half of it to answer.
+    pub ping_interval: Duration,
+}
+
+/// Serves connections with a function.
+pub struct Server<S> {
+    pub http: Http,
+    pub timeouts: Timeouts,
+    /// For unsent responses, and for what the service takes of it.
+    pub memory: Arc<Pool<IpAddr>>,
+    pub service: S,
+    /// Once cancelled, connections close after the responses in flight.
+    pub closing: CancellationToken,
+    /// Once cancelled, connections end.
+    pub ended: CancellationToken,
+    pub tasks: TaskTracker,
+}
+
+impl<S, R, B> Server<S>
+where
+    S: Fn(Request<Incoming>) -> R + Send + Sync + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Accepts connections until `stop`, and then those in the kernel's backlog.
+    pub async fn accept(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        tls: Option<Arc<tls::Server>>,
+        connections: Arc<Pool<IpAddr>>,
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            tokio::select! {
+                stream = accept(&listener) => self.admit(stream, tls.as_ref(), &connections),
+                () = &mut stop => break,
+            }
+        }
+        while let Ok(stream) = timeout(Duration::ZERO, accept(&listener)).await {
+            self.admit(stream, tls.as_ref(), &connections);
+        }
+    }
+
+    /// Whether all connections end within a time. None may be accepted any more.
+    pub async fn drained_within(&self, time: Duration) -> bool {
+        self.tasks.close();
+        timeout(time, self.tasks.wait()).await.is_ok()
+    }
+
+    /// Ends all connections when it is dropped.
+    pub fn end_on_drop(&self) -> DropGuard {
+        self.ended.clone().drop_guard()
+    }
+
+    fn admit(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        tls: Option<&Arc<tls::Server>>,
+        connections: &Arc<Pool<IpAddr>>,
+    ) {
+        // Fails only if the connection is closed already.
+        let Ok(peer) = stream.peer_addr() else { return };
+        let peer = peer.ip();
+        let ended = self.ended.child_token();
+        let Some(permit) = connections.take(peer_key(peer), 1, Usage::New, ended.clone()) else {
+            return;
+        };
+        // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        let memory = Arc::clone(&self.memory);
+        let connection = Connection::new(peer, permit, ended.clone(), memory, self.timeouts);
+        let (server, tls) = (Arc::clone(self), tls.cloned());
+        let served = async move {
+            let Some(tls) = tls else {
+                return server.serve(stream, connection).await;
+            };
+            let handshake = timeout(server.timeouts.head, tls.acceptor().accept(stream));
+            let closing = async {
+                server.closing.cancelled().await;
+                sleep(CLOSING_HANDSHAKE_TIMEOUT).await;
+            };
+            let stream = tokio::select! {
+                stream = handshake => stream,
+                () = closing => return,
+            };
+            match stream {
+                Ok(Ok(stream)) => server.serve(stream, connection).await,
+                Ok(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
+                Err(_) => {}
+            }
+        };
+        self.tasks.spawn(ended.run_until_cancelled_owned(served));
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        connection: Arc<Connection>,
+    ) {
+        let builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
+        let [of_reader, of_writer, of_service] = [(); 3].map(|()| Arc::clone(&connection));
+        let stream = InspectReader::new(stream, move |bytes| of_reader.receive(bytes));
+        let stream = InspectWriter::new(stream, move |_| of_writer.write());
+        let server = Arc::clone(&self);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let exchange = of_service.begin(request.version() == Version::HTTP_2);
+            request.extensions_mut().insert(Peer(of_service.peer));
+            // Boxed, so that an idle connection does not keep space for it.
+            let response = Box::pin((server.service)(request));
+            let connection = Arc::clone(&of_service);
+            async move {
+                connection.wait_for_write().await;
+                Ok::<_, Infallible>(Sliced::respond(exchange, response.await))
+            }
+        });
+        let served = builder.serve_connection(TokioIo::new(stream), service);
+        let mut served = std::pin::pin!(served);
+        let mut is_closing = false;
+        let mut next_check = Instant::now();
+        let result = loop {
+            tokio::select! {
+                result = served.as_mut() => break result,
+                () = self.closing.cancelled(), if !is_closing => {}
+                () = sleep_until(next_check) => match connection.check(Instant::now()) {
+                    Check::Again(at) => {
+                        next_check = at;
+                        continue;
+                    }
+                    Check::Close => {}
+                    Check::Abort => return,
+                },
+            }
+            is_closing = true;
+            connection.set_closing();
+            served.as_mut().graceful_shutdown();
+        };
+        if let Err(error) = result {
+            tracing::debug!(error, "connection closed early");
+        }
+    }
+}
+
+fn builder(http: &Http, executor: StreamExecutor) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(executor);
+    if let Some((max_headers, max_head)) = http.http1 {
+        // The timeout of heads is the connection's: hyper's would end idle connections too.
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(None)
+            .max_headers(max_headers)
+            .max_buf_size(max_head);
+    } else {
+        builder = builder.http2_only();
+    }
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(http.max_header_list)
+        .max_concurrent_streams(http.max_streams)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(http.ping_interval)
+        .keep_alive_timeout(http.ping_interval / 2);
+    builder
+}
+
+/// Runs the streams of an HTTP/2 connection, each until its exchange must end.
+#[derive(Clone)]
+struct StreamExecutor(Arc<Connection>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
+    fn execute(&self, stream: F) {
+        match self.0.take_begun() {
+            Some(ended) => drop(tokio::spawn(async move {
+                ended.run_until_cancelled_owned(stream).await;
+            })),
+            None => drop(tokio::spawn(stream)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use http_body_util::{BodyExt as _, Empty, Full};
+    use hyper::client::conn::http2;
+    use hyper_util::rt::TokioExecutor;
+    use process::metrics::Counters;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    const BODY: usize = 4 << 20;
+    const STREAMS: usize = 10;
+    const UNREAD: Duration = Duration::from_millis(200);
+    /// Far longer than a response takes.
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// A server of large responses: its address, and the bytes that are unsent.
+    async fn server() -> (SocketAddr, Arc<Pool<IpAddr>>, DropGuard) {
+        let pool = || Pool::new(1 << 30, 1 << 30, Counters::new("reason", &[]), "");
+        let listener = process::listen::listen(([127, 0, 0, 1], 0).into(), "").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (memory, stop) = (pool(), CancellationToken::new());
+        let server = Arc::new(Server {
+            http: Http {
+                http1: Some((100, 64 * 1024)),
+                max_header_list: 16 * 1024,
+                max_streams: 100,
+                ping_interval: LONG,
+            },
+            timeouts: Timeouts {
+                head: LONG,
+                idle: Some(LONG),
+                unread: UNREAD,
+            },
+            memory: Arc::clone(&memory),
+            service: async |_: Request<Incoming>| Response::new(Full::from(vec![7; BODY])),
+            closing: CancellationToken::new(),
+            ended: stop.clone(),
+            tasks: TaskTracker::new(),
+        });
+        let until = stop.clone().cancelled_owned();
+        tokio::spawn(async move { server.accept(listener, None, pool(), until).await });
+        (addr, memory, stop.drop_guard())
+    }
+
+    /// Waits for a state of the pool.
+    async fn until(memory: &Pool<IpAddr>, state: impl Fn(usize) -> bool) {
+        let reached = async {
+            while !state(memory.total()) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let reached = timeout(LONG, reached).await;
+        assert!(reached.is_ok(), "{} bytes are unsent", memory.total());
+    }
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    #[tokio::test]
+    async fn an_unread_response_over_http_1_ends_with_its_connection() {
+        let (addr, memory, _stop) = server().await;
+        let mut client = TcpStream::connect(addr).await.unwrap();
+        client.write_all(REQUEST).await.unwrap();
+
+        until(&memory, |unsent| unsent > BODY).await;
+        until(&memory, |unsent| unsent == 0).await;
+
+        let mut received = Vec::new();
+        let _ = client.read_to_end(&mut received).await;
+        assert!(received.len() < BODY, "{}", received.len());
+    }
+
+    #[tokio::test]
+    async fn unread_responses_over_http_2_end_without_their_connection() {
+        let (addr, memory, _stop) = server().await;
+        let stream = TcpStream::connect(addr).await.unwrap();
+        let (mut client, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(0)
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        let connection = tokio::spawn(connection);
+        let mut responses = Vec::new();
+        for _ in 0..STREAMS {
+            let request = Request::get("http://x/").body(Empty::<Bytes>::new());
+            responses.push(client.send_request(request.unwrap()).await.unwrap());
+        }
+
+        until(&memory, |unsent| unsent > STREAMS * BODY).await;
+        until(&memory, |unsent| unsent == 0).await;
+
+        for response in responses {
+            assert!(response.into_body().collect().await.is_err());
+        }
+        assert!(!connection.is_finished());
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_read_is_complete() {
+        let (addr, memory, _stop) = server().await;
+        let mut client = TcpStream::connect(addr).await.unwrap();
+        client.write_all(REQUEST).await.unwrap();
+
+        let mut received = Vec::new();
+        let head_end = |received: &[u8]| received.windows(4).position(|four| four == b"\r\n\r\n");
+        while head_end(&received).is_none_or(|end| received.len() < end + 4 + BODY) {
+            client.read_buf(&mut received).await.unwrap();
+        }
+
+        let body = &received[received.len() - BODY..];
+        assert!(body.iter().all(|byte| *byte == 7));
+        until(&memory, |unsent| unsent == 0).await;
+    }
+}
