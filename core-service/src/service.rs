@@ -1,7 +1,11 @@
 //! A core: gRPC services on its listeners, and in the all-in-one for its other services, with their
 //! background tasks.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use admission::{Http, Pool, Server, Timeouts};
 use futures_util::{
@@ -15,7 +19,7 @@ use process::{
     health::HealthListener,
     listen::{ListenError, listen},
     local_calls::LocalServer,
-    metrics::{Exposition, Registry},
+    metrics::{Counters, Exposition, Registry},
     middleware::middleware,
     tls,
 };
@@ -31,6 +35,7 @@ use tonic::{
 use tonic_health::{
     ServingStatus,
     pb::health_server::{Health, HealthServer},
+    server::HealthReporter,
 };
 use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
 
@@ -195,8 +200,8 @@ impl CoreService {
             &mut routes,
         );
         let plaintext = self.plaintext_listener.map(|listener| (listener, None));
-        let tls = self.tls.map(Arc::new);
-        let listeners = [(self.listener, tls)].into_iter().chain(plaintext);
+        let encrypted = (self.listener, self.tls.map(Arc::new));
+        let listeners = [encrypted].into_iter().chain(plaintext);
         let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
             let health = listener.with_metrics(self.exposition);
@@ -229,53 +234,28 @@ impl CoreService {
         if let Some(server) = &self.local_server {
             server.serve(calls.clone());
         }
-        let server = Arc::new(Server {
-            http: Http {
-                http1: None,
-                max_header_list: MAX_HEADER_BYTES,
-                max_streams: MAX_CALLS_PER_CONNECTION,
-                ping_interval: PING_INTERVAL,
-            },
-            timeouts: TIMEOUTS,
-            memory: Pool::new(MEMORY, MEMORY / 2, shed.clone(), "memory"),
-            service: move |call: Request<Incoming>| {
-                let response = calls.clone().oneshot(call.map(Body::new));
-                async move {
-                    let Ok(response) = response.await;
-                    response
-                }
-            },
-            closing: CancellationToken::new(),
-            ended: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        });
+        let service = move |call: Request<Incoming>| {
+            let response = calls.clone().oneshot(call.map(Body::new));
+            async move {
+                let Ok(response) = response.await;
+                response
+            }
+        };
+        let server = http_server(service, &shed);
         let _end_on_return = server.end_on_drop();
         let serve = async {
-            let accepted = listeners.map(|(listener, tls)| {
-                let max = MAX_CONNECTIONS;
-                let connections = Pool::new(max, max, shed.clone(), "connections");
-                server.accept(listener, tls, connections, shutdown.cancelled())
-            });
-            join_all(accepted).await;
+            join_all(listeners.map(|(listener, tls)| {
+                server.accept(listener, tls, connections(&shed), shutdown.cancelled())
+            }))
+            .await;
             server.closing.cancel();
             server.drained_within(Duration::MAX).await;
         };
         let drain = async {
             shutdown.cancelled().await;
-            // Otherwise a last report could replace the status below.
+            // Otherwise a last report could replace the status.
             let _ = report.await;
-            health
-                .set_service_status("", ServingStatus::NotServing)
-                .await;
-            // Dispatcher streams have no end; dispatchers reconnect to another core.
-            lifecycle.shutdown.cancel();
-            // Idle connections do not delay shutdown.
-            if tokio::time::timeout(DRAIN_TIMEOUT, in_flight.drained())
-                .await
-                .is_err()
-            {
-                tracing::warn!("calls still in flight after {DRAIN_TIMEOUT:?}");
-            }
+            drain_calls(&health, &lifecycle, &in_flight).await;
         };
         tokio::select! {
             () = serve => {}
@@ -297,6 +277,47 @@ impl CoreService {
         }
         Ok(())
     }
+}
+
+/// Waits for the calls in flight; idle connections do not delay shutdown.
+async fn drain_calls(health: &HealthReporter, lifecycle: &Lifecycle, in_flight: &CallsInFlight) {
+    health
+        .set_service_status("", ServingStatus::NotServing)
+        .await;
+    // Dispatcher streams have no end; dispatchers reconnect to another core.
+    lifecycle.shutdown.cancel();
+    let drained = tokio::time::timeout(DRAIN_TIMEOUT, in_flight.drained());
+    if drained.await.is_err() {
+        tracing::warn!("calls still in flight after {DRAIN_TIMEOUT:?}");
+    }
+}
+
+/// Serves calls with a function.
+fn http_server<S>(service: S, shed: &Counters) -> Arc<Server<S>> {
+    Arc::new(Server {
+        http: Http {
+            http1: None,
+            max_header_list: MAX_HEADER_BYTES,
+            max_streams: MAX_CALLS_PER_CONNECTION,
+            ping_interval: PING_INTERVAL,
+        },
+        timeouts: TIMEOUTS,
+        memory: Pool::new(MEMORY, MEMORY / 2, shed.clone(), "memory"),
+        service,
+        closing: CancellationToken::new(),
+        ended: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+    })
+}
+
+/// Limits the connections of a listener.
+fn connections(shed: &Counters) -> Arc<Pool<IpAddr>> {
+    Pool::new(
+        MAX_CONNECTIONS,
+        MAX_CONNECTIONS,
+        shed.clone(),
+        "connections",
+    )
 }
 
 /// The metrics of a core, of what it uses, and of the platform.

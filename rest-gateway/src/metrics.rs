@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use process::metrics::{Counters, Durations, Gauge, Labels, Registry, Unit, durations};
+use process::metrics::{Counters, Durations, Gauge, Histogram, Labels, Registry, Unit, durations};
 
 /// Stands for paths without a route and for unusual methods.
 const OTHER: &str = "_OTHER";
@@ -40,23 +40,29 @@ impl Series {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        Self {
+        let metrics = Self {
             requests: durations(),
             active: Gauge::default(),
             shed: Counters::new("reason", &["concurrency", "connections", "memory"]),
-        }
+        };
+        // A family without series is not in the exposition.
+        metrics.durations(Series::new(&Method::GET, Some("/healthz")), StatusCode::OK);
+        metrics
     }
 
     /// Records a response.
     pub(crate) fn record(&self, series: Series, status: StatusCode, duration: Duration) {
+        self.durations(series, status)
+            .observe(duration.as_secs_f64());
+    }
+
+    fn durations(&self, series: Series, status: StatusCode) -> Histogram {
         let route = [
             ("http_request_method", series.method),
             ("http_route", series.route),
         ];
         let status = [("http_response_status_code", status.as_u16())];
-        self.requests
-            .get_or_create(&(route, status))
-            .observe(duration.as_secs_f64());
+        self.requests.get_or_create_owned(&(route, status))
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

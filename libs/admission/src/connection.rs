@@ -244,7 +244,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(10),
-        idle: Some(Duration::from_secs(60)),
+        idle: Some(Duration::from_mins(1)),
         unread: Duration::from_secs(30),
     };
 
@@ -255,9 +255,9 @@ mod tests {
         Connection::new(peer, permit, CancellationToken::new(), pool(), TIMEOUTS)
     }
 
-    /// What is to be done after this time, and nothing before.
-    async fn due(connection: &Connection, time: Duration) -> Check {
-        advance(time - SECOND).await;
+    /// What is to be done after this time, and not a second before.
+    async fn due(connection: &Connection, seconds: u32) -> Check {
+        advance(SECOND * (seconds - 1)).await;
         let before = connection.check(Instant::now());
         assert!(matches!(before, Check::Again(_)), "{before:?}");
         advance(SECOND).await;
@@ -270,9 +270,9 @@ mod tests {
             let connection = connection();
             drop(connection.begin(is_http2));
 
-            assert_eq!(due(&connection, 60 * SECOND).await, Check::Close);
+            assert_eq!(due(&connection, 60).await, Check::Close);
             connection.set_closing();
-            assert_eq!(due(&connection, 60 * SECOND).await, Check::Abort);
+            assert_eq!(due(&connection, 60).await, Check::Abort);
         }
     }
 
@@ -285,13 +285,13 @@ mod tests {
         assert!(matches!(check, Check::Again(_)), "{check:?}");
 
         drop(exchange);
-        assert_eq!(due(&connection, 60 * SECOND).await, Check::Close);
+        assert_eq!(due(&connection, 60).await, Check::Close);
     }
 
     #[tokio::test(start_paused = true)]
     async fn every_head_and_the_preface_must_be_complete_in_time() {
         let silent = connection();
-        assert_eq!(due(&silent, 10 * SECOND).await, Check::Abort);
+        assert_eq!(due(&silent, 10).await, Check::Abort);
 
         let http1 = connection();
         http1.receive(b"GET / HTTP/1.1");
@@ -299,16 +299,16 @@ mod tests {
         advance(30 * SECOND).await;
         http1.receive(b"G");
         http1.receive(b"E");
-        assert_eq!(due(&http1, 10 * SECOND).await, Check::Abort);
+        assert_eq!(due(&http1, 10).await, Check::Abort);
 
         let half = connection();
         half.receive(&PREFACE[..20]);
-        assert_eq!(due(&half, 10 * SECOND).await, Check::Abort);
+        assert_eq!(due(&half, 10).await, Check::Abort);
 
         let http2 = connection();
         for bytes in [&PREFACE[..20], &PREFACE[20..], b"settings"] {
             http2.receive(bytes);
         }
-        assert_eq!(due(&http2, 60 * SECOND).await, Check::Close);
+        assert_eq!(due(&http2, 60).await, Check::Close);
     }
 }

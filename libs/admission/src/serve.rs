@@ -1,6 +1,6 @@
 //! Accepts connections and serves them over HTTP until they end.
 
-use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
@@ -20,6 +20,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep, sleep_until, timeout},
 };
+use tokio_rustls::server::TlsStream;
 use tokio_util::{
     io::{InspectReader, InspectWriter},
     sync::{CancellationToken, DropGuard},
@@ -129,26 +130,35 @@ where
         let memory = Arc::clone(&self.memory);
         let connection = Connection::new(peer, permit, ended.clone(), memory, self.timeouts);
         let (server, tls) = (Arc::clone(self), tls.cloned());
-        let served = async move {
+        let lifetime = async move {
             let Some(tls) = tls else {
                 return server.serve(stream, connection).await;
             };
-            let handshake = timeout(server.timeouts.head, tls.acceptor().accept(stream));
-            let closing = async {
-                server.closing.cancelled().await;
-                sleep(CLOSING_HANDSHAKE_TIMEOUT).await;
-            };
-            let stream = tokio::select! {
-                stream = handshake => stream,
-                () = closing => return,
-            };
-            match stream {
-                Ok(Ok(stream)) => server.serve(stream, connection).await,
-                Ok(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
-                Err(_) => {}
+            // Boxed, like the rest: else a connection would keep space for it, and for its copies.
+            match Box::pin(server.handshake(stream, &tls)).await {
+                Some(Ok(stream)) => server.serve(stream, connection).await,
+                Some(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
+                None => {}
             }
         };
-        self.tasks.spawn(ended.run_until_cancelled_owned(served));
+        self.tasks
+            .spawn(ended.run_until_cancelled_owned(Box::pin(lifetime)));
+    }
+
+    /// The encrypted stream, in time.
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        tls: &tls::Server,
+    ) -> Option<io::Result<TlsStream<TcpStream>>> {
+        let closing = async {
+            self.closing.cancelled().await;
+            sleep(CLOSING_HANDSHAKE_TIMEOUT).await;
+        };
+        tokio::select! {
+            stream = timeout(self.timeouts.head, tls.acceptor().accept(stream)) => stream.ok(),
+            () = closing => None,
+        }
     }
 
     async fn serve(
@@ -172,13 +182,12 @@ where
                 Ok::<_, Infallible>(Sliced::respond(exchange, response.await))
             }
         });
-        let served = builder.serve_connection(TokioIo::new(stream), service);
-        let mut served = std::pin::pin!(served);
+        let mut running = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut is_closing = false;
         let mut next_check = Instant::now();
         let result = loop {
             tokio::select! {
-                result = served.as_mut() => break result,
+                result = running.as_mut() => break result,
                 () = self.closing.cancelled(), if !is_closing => {}
                 () = sleep_until(next_check) => match connection.check(Instant::now()) {
                     Check::Again(at) => {
@@ -191,7 +200,7 @@ where
             }
             is_closing = true;
             connection.set_closing();
-            served.as_mut().graceful_shutdown();
+            running.as_mut().graceful_shutdown();
         };
         if let Err(error) = result {
             tracing::debug!(error, "connection closed early");
@@ -257,7 +266,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     /// A server of large responses: its address, and the bytes that are unsent.
-    async fn server() -> (SocketAddr, Arc<Pool<IpAddr>>, DropGuard) {
+    fn server() -> (SocketAddr, Arc<Pool<IpAddr>>, DropGuard) {
         let pool = || Pool::new(1 << 30, 1 << 30, Counters::new("reason", &[]), "");
         let listener = process::listen::listen(([127, 0, 0, 1], 0).into(), "").unwrap();
         let addr = listener.local_addr().unwrap();
@@ -300,7 +309,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unread_response_over_http_1_ends_with_its_connection() {
-        let (addr, memory, _stop) = server().await;
+        let (addr, memory, _stop) = server();
         let mut client = TcpStream::connect(addr).await.unwrap();
         client.write_all(REQUEST).await.unwrap();
 
@@ -314,7 +323,7 @@ mod tests {
 
     #[tokio::test]
     async fn unread_responses_over_http_2_end_without_their_connection() {
-        let (addr, memory, _stop) = server().await;
+        let (addr, memory, _stop) = server();
         let stream = TcpStream::connect(addr).await.unwrap();
         let (mut client, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(0)
@@ -339,7 +348,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_that_is_read_is_complete() {
-        let (addr, memory, _stop) = server().await;
+        let (addr, memory, _stop) = server();
         let mut client = TcpStream::connect(addr).await.unwrap();
         client.write_all(REQUEST).await.unwrap();
 

@@ -26,7 +26,7 @@ on_both_databases! {
             ),
             (
                 definition(r#"["Mo-Su 12:00-14:00; PH off"]"#, "2 days", ""),
-                "2:18: opening_hours: no public holidays (PH) are known for the store's country: list them under closed",
+                "2:19: no public holidays (PH) are known for the store's country: list them under closed",
             ),
         ];
 

@@ -11,8 +11,8 @@ pub(super) fn check_working_days(time_slot: &TimeSlot) -> Result<(), &'static st
     }
     if !time_slot.calendar.has_holidays() {
         return Err(
-            "working_days_only: no public holidays are known for the store's country; list them under closed, \
-             and write weekdays in opening_hours",
+            "working_days_only: no public holidays are known for the store's country; list them \
+             under closed, and write weekdays in opening_hours",
         );
     }
     if time_slot.regular_week().is_empty() {
