@@ -236,10 +236,7 @@ impl CoreService {
         }
         let service = move |call: Request<Incoming>| {
             let response = calls.clone().oneshot(call.map(Body::new));
-            async move {
-                let Ok(response) = response.await;
-                response
-            }
+            response.map(|Ok(response)| response)
         };
         let server = http_server(service, &shed);
         let _end_on_return = server.end_on_drop();

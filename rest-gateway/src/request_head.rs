@@ -7,7 +7,7 @@ use http::{
     uri::Authority,
 };
 
-use crate::{error::Error, error_codes as codes};
+use crate::{error::Error, representation::error_codes as codes};
 
 /// The maximum number of headers, and of bytes in them. hyper applies both to HTTP/1.
 pub(crate) const MAX_HEADERS: usize = 100;
