@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use core_client::{Channel, CoreAddr};
 use proto::{
-    Outcome, ReportOutcomesRequest, ReportOutcomesResponse,
-    notifications_client::NotificationsClient,
+    ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
 };
 use tokio::{
     sync::watch,
@@ -38,12 +37,12 @@ pub(crate) struct Token {
 impl Connection {
     pub(crate) async fn report(
         &self,
-        outcomes: Vec<Outcome>,
+        request: ReportOutcomesRequest,
     ) -> Result<ReportOutcomesResponse, Status> {
         let mut client = NotificationsClient::new(self.channel.clone());
         let response = timeout(
             REPORT_TIMEOUT,
-            client.report_outcomes(self.authorized(ReportOutcomesRequest { outcomes })),
+            client.report_outcomes(self.authorized(request)),
         );
         match response.await {
             Ok(response) => response.map(tonic::Response::into_inner),
@@ -79,11 +78,6 @@ impl Connections {
     pub(crate) fn remove(&self, core: &CoreAddr) {
         self.0
             .send_modify(|connections| connections.retain(|open| open.core != *core));
-    }
-
-    pub(crate) fn to(&self, core: &CoreAddr) -> Option<Connection> {
-        let connections = self.0.borrow();
-        connections.iter().find(|open| open.core == *core).cloned()
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Vec<Connection>> {

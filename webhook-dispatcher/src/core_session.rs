@@ -6,7 +6,7 @@ use std::{pin::pin, sync::Arc};
 use core_client::CoreAddr;
 use proto::{Notification, ReceiveRequest, ReceiveResponse};
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::{Duration, Instant, sleep, timeout},
 };
@@ -77,6 +77,8 @@ impl CoreSession {
             core: opener.addr().clone(),
             connections,
             in_flight: in_flight.clone(),
+            token_rejected: Notify::new(),
+            shutdown: shutdown.clone(),
         });
         let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {
@@ -139,7 +141,7 @@ impl CoreSession {
         tracing::info!("stream from core is open");
         let mut renewed = pin!(self.opener.renewed_at(connection.token.renew_at));
         self.reporter.connections.insert(connection);
-        let in_flight = self.in_flight.clone();
+        let (in_flight, reporter) = (self.in_flight.clone(), Arc::clone(&self.reporter));
         let ended = loop {
             let grantable = self.grantable();
             tokio::select! {
@@ -159,6 +161,11 @@ impl CoreSession {
                 () = in_flight.ended() => {}
                 Ok(()) = self.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(()),
+                // Core ends the stream too, but later.
+                () = reporter.token_rejected.notified() => {
+                    self.opener.discard_token();
+                    break Ok(());
+                }
                 opener = &mut renewed => {
                     tracing::info!("stream from core is reopened: its access token expires soon");
                     self.opener = opener;
@@ -198,22 +205,22 @@ impl CoreSession {
         let lease_expires_at = lease
             .and_then(Result::ok)
             .and_then(|lease| Instant::now().checked_add(lease));
-        // A test send needs no capacity.
-        let guard = (!notification.test).then(|| self.in_flight.add());
+        let is_test = notification.test;
+        let guard = (!is_test).then(|| self.in_flight.add());
         let sender = Arc::clone(&self.sender);
-        // Without an outcome to report, the sender still delays the end of the session.
         let (reporter, outcomes) = (Arc::clone(&self.reporter), self.outcomes.clone());
         self.sends.spawn(async move {
-            let outcome = sender.send(notification).await;
-            let Some(guard) = guard else {
-                return reporter.report_test(outcome).await;
-            };
-            // Fails only after the session was aborted.
-            let _ = outcomes.send(Completed {
-                outcome,
+            let completed = Completed {
+                outcome: sender.send(notification).await,
                 lease_expires_at,
                 guard,
-            });
+            };
+            if is_test {
+                reporter.report_test(completed).await;
+            } else {
+                // Fails only after the session was aborted.
+                let _ = outcomes.send(completed);
+            }
         });
     }
 

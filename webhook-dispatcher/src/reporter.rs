@@ -1,15 +1,17 @@
 //! Reports the outcomes of one session in batches, one at a time: to its core or, if that fails, to
-//! any other, until one has recorded them. The outcome of a test send is reported once, to the
-//! session's core.
+//! any other, until one has recorded them. The outcome of a test send is reported alone and to the
+//! session's core only.
 
 use std::sync::Arc;
 
 use core_client::CoreAddr;
-use proto::Outcome;
+use proto::{Outcome, ReportOutcomesRequest};
 use tokio::{
-    sync::mpsc::UnboundedReceiver,
+    sync::{Notify, mpsc::UnboundedReceiver},
     time::{Duration, Instant, sleep, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
 
 use crate::{
     backoff::Backoff,
@@ -33,9 +35,14 @@ pub(crate) struct Completed {
     pub outcome: Outcome,
     /// Core ignores the outcome after this instant. `None` if it is unknown.
     pub lease_expires_at: Option<Instant>,
+    /// `None` for a test send, which uses no capacity.
     #[expect(dead_code, reason = "dropped to free the capacity")]
-    pub guard: InFlightGuard,
+    pub guard: Option<InFlightGuard>,
 }
+
+/// How many times a new connection or token ends the wait before a report is repeated. Limited, so
+/// that a core that rejects every token is not asked for many tokens.
+const MAX_RENEWALS: u32 = 8;
 
 /// Reports the outcomes of one session.
 pub(crate) struct Reporter {
@@ -43,6 +50,11 @@ pub(crate) struct Reporter {
     pub core: CoreAddr,
     pub connections: Connections,
     pub in_flight: InFlight,
+    /// Signalled when the session's core rejects its access token.
+    pub token_rejected: Notify,
+    /// Once cancelled, the report of a test send is not repeated: if the core is not reachable, the
+    /// client that waits there for the test send has got an error.
+    pub shutdown: CancellationToken,
 }
 
 impl Reporter {
@@ -56,22 +68,13 @@ impl Reporter {
                 BATCH_WINDOW
             };
             let batch = self.batch(first, &mut outcomes, window).await;
-            more_due = self.report(batch).await;
+            more_due = self.report(batch, false).await;
         }
     }
 
     /// Reports the outcome of a test send to the core that asked for it, where a client waits.
-    pub(crate) async fn report_test(&self, outcome: Outcome) {
-        let Some(connection) = self.connections.to(&self.core) else {
-            return;
-        };
-        if let Err(status) = connection.report(vec![outcome]).await {
-            tracing::warn!(
-                error = &status as &dyn std::error::Error,
-                core = %self.core,
-                "the outcome of a test send could not be reported"
-            );
-        }
+    pub(crate) async fn report_test(&self, completed: Completed) {
+        self.report(vec![completed], true).await;
     }
 
     /// Waits for more outcomes until the batch is full, nothing is in flight that could be added,
@@ -97,30 +100,48 @@ impl Reporter {
         batch
     }
 
-    /// Reports until a core has recorded the outcomes or their leases have expired. Returns whether
-    /// more is due.
-    async fn report(&self, mut batch: Vec<Completed>) -> bool {
+    /// Reports until a core, or only the session's own, has recorded the outcomes or their leases
+    /// have expired. Returns whether more is due.
+    async fn report(&self, mut batch: Vec<Completed>, only_own: bool) -> bool {
         let mut connections = self.connections.subscribe();
         let mut backoff = Backoff::default();
+        let mut renewals = 0;
         while remove_expired(&mut batch) {
             let mut open = connections.borrow_and_update().clone();
+            open.retain(|connection| !only_own || connection.core == self.core);
             open.sort_by_key(|connection| connection.core != self.core);
             for connection in open {
                 let outcomes = batch.iter().map(|completed| completed.outcome.clone());
-                match connection.report(outcomes.collect()).await {
+                let request = ReportOutcomesRequest {
+                    outcomes: outcomes.collect(),
+                };
+                match connection.report(request).await {
                     Ok(response) => return response.more_due,
-                    Err(status) => tracing::warn!(
-                        error = &status as &dyn std::error::Error,
-                        core = %connection.core,
-                        count = batch.len(),
-                        "outcomes could not be reported, retrying"
-                    ),
+                    Err(status) => {
+                        tracing::warn!(
+                            error = &status as &dyn std::error::Error,
+                            core = %connection.core,
+                            count = batch.len(),
+                            "outcomes could not be reported, retrying"
+                        );
+                        let is_own = connection.core == self.core;
+                        if is_own && status.code() == Code::Unauthenticated {
+                            self.token_rejected.notify_one();
+                        }
+                    }
                 }
             }
             tokio::select! {
                 biased;
+                () = self.shutdown.cancelled(), if only_own => {
+                    tracing::warn!(core = %self.core, "the outcome of a test send is not reported");
+                    return false;
+                }
                 () = sleep(backoff.next()) => {}
-                Ok(()) = connections.changed() => backoff.reset(),
+                Ok(()) = connections.changed(), if renewals < MAX_RENEWALS => {
+                    renewals += 1;
+                    backoff.reset();
+                }
             }
         }
         false
@@ -150,12 +171,14 @@ mod tests {
             core: cores.addresses().await.unwrap().remove(0),
             connections: Connections::default(),
             in_flight: InFlight::default(),
+            token_rejected: Notify::new(),
+            shutdown: CancellationToken::new(),
         };
         let _others: Vec<_> = (0..others).map(|_| reporter.in_flight.add()).collect();
         let outcome = || Completed {
             outcome: Outcome::default(),
             lease_expires_at: None,
-            guard: reporter.in_flight.add(),
+            guard: Some(reporter.in_flight.add()),
         };
         let (sender, mut outcomes) = mpsc::unbounded_channel();
         for _ in 1..completed {
@@ -190,7 +213,7 @@ mod tests {
                 ..Outcome::default()
             },
             lease_expires_at,
-            guard: in_flight.add(),
+            guard: Some(in_flight.add()),
         };
         let mut batch = vec![
             completed("expired", Some(now)),

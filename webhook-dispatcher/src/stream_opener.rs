@@ -116,8 +116,12 @@ impl StreamOpener {
     /// Discards the token if core rejected it before its expiry.
     pub(crate) fn discard_rejected_token(&mut self, status: &Status) {
         if status.code() == Code::Unauthenticated {
-            self.token = None;
+            self.discard_token();
         }
+    }
+
+    pub(crate) fn discard_token(&mut self) {
+        self.token = None;
     }
 
     /// Connects, and gets a token if there is none or if it expires soon.
