@@ -143,7 +143,7 @@ fn requests_allocate_no_more_often_than_they_did() {
         ("a task", get(task), 155),
         ("a calculation of a price", calculate, 230),
         ("choices of time slots", get("/api/time_slots/choices"), 239),
-        ("the creation of a delivery", create, 423),
+        ("the creation of a delivery", create, 500),
         ("a list of 30 deliveries", get("/api/deliveries"), 2757),
     ] {
         let allocations = connection.allocations(&request);

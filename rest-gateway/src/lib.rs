@@ -1,7 +1,8 @@
 //! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
-//! Path of a request: `admission` → `service` → `stack` → `pipeline` → `routes` → one file of `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`,
-//! rendered by `problem`.
+//! Path of a request: `admission` → `service` → `stack` → `pipeline` → `routes` → one file of
+//! `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`, rendered by
+//! `representation::problem`.
 
 mod config;
 mod metrics;

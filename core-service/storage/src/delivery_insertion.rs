@@ -9,7 +9,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use domain::delivery::Delivery;
 use process::traces::TraceSpan;
@@ -31,6 +34,10 @@ use crate::prelude::*;
 /// The numbers of deliveries that one statement of `PostgreSQL` can insert. They are few, because each of
 /// its connections plans each of the statements.
 const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// The statements for them.
+static INSERT_IF_CURRENT: LazyLock<[String; BATCH_SIZES.len()]> =
+    LazyLock::new(|| BATCH_SIZES.map(insert_if_current));
 
 /// How many statements run at the same time. With more, fewer deliveries share one.
 const MAX_STATEMENTS: usize = 2;
@@ -113,8 +120,9 @@ async fn insert_together(
     });
     let task_rows = deliveries.iter().flat_map(|new| task_rows(&new.delivery));
     let values = rows.chain(task_rows.flat_map(values_of));
-    let sql = insert_if_current(deliveries.len());
-    Ok(rows::execute(connection, &sql, values).await? > 0)
+    // The sizes are powers of two.
+    let sql = &INSERT_IF_CURRENT[deliveries.len().ilog2() as usize];
+    Ok(rows::execute(connection, sql, values).await? > 0)
 }
 
 /// The statement that inserts a number of deliveries. Its parameters: for each delivery its definitions
