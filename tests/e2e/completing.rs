@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use delivery::Settings;
 use proto::task::Status as TaskStatus;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -10,7 +11,7 @@ use tonic::Code;
 use crate::harness::{
     ApiClient, Database, Platform, UNKNOWN_ID, WebhookReceiver,
     assertions::{assert_error, json_ld},
-    deliver, draft, iri, raw, reserve_addr, statements,
+    draft, iri, raw, reserve_addr,
 };
 
 /// How many deliveries have both tasks completed concurrently.
@@ -206,45 +207,29 @@ async fn tasks_completed_concurrently_on_two_cores_complete_a_delivery_once() {
     Platform::stop_both(platforms).await;
 }
 
-/// Over PostgreSQL, in no transaction of several statements. The metrics count each task once, although it
-/// is completed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_of_which_no_webhook_is_notified_is_completed_by_one_statement() {
-    let Some(database) = Database::postgres() else {
-        return;
-    };
-    let (addr, url) = (reserve_addr(), database.url.clone().unwrap());
-    let platform = Platform::start_with(database, |settings| settings.health_listen = Some(addr));
-    let platform = platform.await;
-    let (client, courier) = (platform.client().await, platform.courier().await);
-    let delivery = client.create_delivery(draft()).await;
+async fn the_metrics_count_each_task_once_although_it_is_completed_twice() {
+    for database in Database::each() {
+        let addr = reserve_addr();
+        let with_metrics = |settings: &mut Settings| settings.health_listen = Some(addr);
+        let platform = Platform::start_with(database, with_metrics).await;
+        let (client, courier) = (platform.client().await, platform.courier().await);
+        let delivery = client.create_delivery(draft()).await;
 
-    for task in ["pickup", "pickup", "dropoff", "dropoff"] {
-        courier.complete(iri(&delivery[task])).await;
+        for task in ["pickup", "pickup", "dropoff", "dropoff"] {
+            courier.complete(iri(&delivery[task])).await;
+        }
+
+        let metrics = raw::metrics(addr).await;
+        for line in [
+            "delivery_deliveries_completed_total 1",
+            r#"delivery_tasks_completed_total{type="pickup"} 1"#,
+            r#"delivery_tasks_completed_total{type="dropoff"} 1"#,
+        ] {
+            assert!(metrics.lines().any(|found| found == line), "{line}");
+        }
+        platform.stop().await;
     }
-
-    let metrics = raw::metrics(addr).await;
-    for line in [
-        "delivery_deliveries_completed_total 1",
-        r#"delivery_tasks_completed_total{type="pickup"} 1"#,
-        r#"delivery_tasks_completed_total{type="dropoff"} 1"#,
-    ] {
-        assert!(metrics.lines().any(|found| found == line), "{line}");
-    }
-    let locked = statements::calls(&url, "%FROM \"deliveries\"%FOR UPDATE").await;
-    let completed = statements::calls(&url, "WITH unchanged AS %").await;
-    assert_eq!((locked, completed), (0, 2));
-
-    // Of the pickup, a webhook is notified.
-    let receiver = WebhookReceiver::start().await;
-    client
-        .create_webhook("delivery.picked", receiver.url())
-        .await;
-    deliver(&client, &courier).await;
-    let locked = statements::calls(&url, "%FROM \"deliveries\"%FOR UPDATE").await;
-    let completed = statements::calls(&url, "WITH unchanged AS %").await;
-    assert_eq!((locked, completed), (1, 3));
-    platform.stop().await;
 }
 
 async fn create(client: &ApiClient, count: usize) -> Vec<Value> {

@@ -222,17 +222,6 @@ pub(crate) async fn check(database_url: &str) {
     );
 }
 
-/// How often statements like a pattern of SQL were executed in a database.
-pub(crate) async fn calls(database_url: &str, pattern: &str) -> usize {
-    let (url, name) = recorder(database_url);
-    let select = format!(
-        "SELECT COALESCE(SUM(calls), 0) FROM pg_stat_statements
-            WHERE dbid = (SELECT oid FROM pg_database WHERE datname = '{name}')
-                AND query LIKE '{pattern}'"
-    );
-    run_sql(&url, &select).await.trim().parse().unwrap()
-}
-
 /// The URL of the database that has the extension `pg_stat_statements`, and the name of this one.
 fn recorder(database_url: &str) -> (String, &str) {
     let (server, name) = database_url.split_once("localhost/").unwrap();

@@ -243,7 +243,9 @@ fn a_newer_schema_is_a_failure_and_one_to_be_migrated_a_warning() {
         let flags = as_strs(&flags);
         create(data_dir, &flags);
 
-        let insert = "INSERT INTO seaql_migrations (version, applied_at) VALUES ('m9999_later', 0)";
+        let insert = "INSERT INTO _sqlx_migrations
+            (version, description, success, checksum, execution_time)
+            VALUES (9999, 'later', true, '', 0)";
         execute(&database, data_dir, insert);
         let report = Report::of(data_dir, &flags);
         report.assert(
@@ -252,9 +254,9 @@ fn a_newer_schema_is_a_failure_and_one_to_be_migrated_a_warning() {
             "the schema is newer than this program",
         );
 
-        execute(&database, data_dir, "DELETE FROM seaql_migrations");
+        execute(&database, data_dir, "DELETE FROM _sqlx_migrations");
         let report = Report::of(data_dir, &flags);
-        let pending = "not applied yet: m0001_initial_schema";
+        let pending = "not applied yet: 0001_initial_schema";
         report.assert("migrations", "warning", pending);
     }
 }
