@@ -23,7 +23,6 @@ use process::{
     middleware::middleware,
     tls,
 };
-use storage::Storage;
 use tokio::net::TcpListener;
 use tokio_util::{
     sync::CancellationToken,
@@ -53,10 +52,6 @@ use crate::{
     startup::{self, Resources},
     wiring::{self, Lifecycle},
 };
-
-/// How long the storage may still be used when all calls have been answered, and how often that is checked.
-const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
-const CLOSING_PAUSE: Duration = Duration::from_millis(10);
 
 /// Timeout for the calls in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -224,7 +219,8 @@ impl CoreService {
         };
         let shed = self.metrics.calls.shed.clone();
         let limits = CallLimits::new(rate_limits, shed.clone());
-        let layers = ServiceBuilder::new()
+        // Not kept apart: the layers use the storage, which is closed once nothing uses it.
+        let calls = ServiceBuilder::new()
             .layer(middleware(move |call, inner| {
                 observer.clone().observe(call, inner)
             }))
@@ -234,8 +230,8 @@ impl CoreService {
             .layer(middleware(move |call, inner| {
                 authentication.clone().authenticate(call, inner)
             }))
-            .into_inner();
-        let calls = layers.layer(routes.routes().prepare());
+            .into_inner()
+            .layer(routes.routes().prepare());
         if let Some(server) = &self.local_server {
             server.serve(calls.clone());
         }
@@ -273,7 +269,10 @@ impl CoreService {
         lifecycle.task_tracker.wait().await;
         lifecycle.streams_closed.cancel();
         let _ = release_leases.await;
-        close(storage).await?;
+        // Calls that outlast the drain still use the storage.
+        if let Some(storage) = Arc::into_inner(storage) {
+            storage.close().await?;
+        }
         Ok(())
     }
 }
@@ -288,21 +287,6 @@ async fn drain_calls(health: &HealthReporter, lifecycle: &Lifecycle, in_flight: 
     let drained = tokio::time::timeout(DRAIN_TIMEOUT, in_flight.drained());
     if drained.await.is_err() {
         tracing::warn!("calls still in flight after {DRAIN_TIMEOUT:?}");
-    }
-}
-
-/// Closes the storage, unless calls that outlast the drain still use it.
-async fn close(storage: Arc<Storage>) -> Result<(), StartError> {
-    let is_unused = async {
-        // Calls within this process are just ending.
-        while Arc::strong_count(&storage) > 1 {
-            tokio::time::sleep(CLOSING_PAUSE).await;
-        }
-    };
-    let _ = tokio::time::timeout(CLOSING_TIMEOUT, is_unused).await;
-    match Arc::into_inner(storage) {
-        Some(storage) => Ok(storage.close().await?),
-        None => Ok(()),
     }
 }
 
