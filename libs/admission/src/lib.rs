@@ -1,7 +1,7 @@
 //! Admits connections, requests and bytes within limits, and serves them over HTTP.
 //!
 //! A connection has a [`Permit`] of a [`Pool`] from its accept to its end, a request one from its
-//! response to the last byte that is written. Whatever a peer makes the process hold is counted, and a
+//! response to the last byte that is written. All that the process holds for a peer is counted, and a
 //! full pool takes from the peer that holds most. `serve` accepts, `connection` has the timeouts of a
 //! connection, `response` counts what is unsent.
 
