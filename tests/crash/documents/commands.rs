@@ -29,7 +29,7 @@ const NOT_RUN: &[NotRun] = &[
     not_run(
         "README.md",
         "cargo run --release",
-        "it compiles: `.ci/run` runs it",
+        "it compiles: `.ci/run` runs it; `cargo_commands` asserts that it is not ambiguous",
     ),
     not_run(
         "README.md",
@@ -174,7 +174,7 @@ fn blocks(text: &str) -> Vec<Block> {
     fenced.map(block).collect()
 }
 
-fn read(page: &str) -> String {
+pub(super) fn read(page: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     std::fs::read_to_string(path).unwrap()
 }

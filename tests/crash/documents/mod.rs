@@ -1,5 +1,6 @@
 //! The commands in the documentation, run as pasted.
 
+mod cargo_commands;
 mod commands;
 
 use std::{
