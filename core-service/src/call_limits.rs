@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use admission::{Peer, Permit, Pool, Usage};
+use admission::{Concurrency, Peer, Permit, Pool, Usage};
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use process::metrics::Counters;
@@ -73,7 +73,7 @@ pub(crate) struct CallLimits {
     /// Anonymous calls whose message is incomplete.
     incomplete_calls: Arc<Pool<IpAddr>>,
     /// Health checks and reflection.
-    other_calls: Arc<Pool<IpAddr>>,
+    other_calls: Arc<Concurrency<IpAddr>>,
     rate_limits: Arc<RateLimits>,
     timeout: Duration,
     /// Calls rejected because too many are in flight.
@@ -95,7 +95,7 @@ impl CallLimits {
                 shed.clone(),
                 "peer",
             ),
-            other_calls: Pool::new(usize::MAX, MAX_OTHER_CALLS_PER_PEER, shed.clone(), "peer"),
+            other_calls: Concurrency::new(),
             rate_limits,
             timeout,
             shed,
@@ -116,10 +116,11 @@ impl CallLimits {
         let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer_key(*peer));
         let path = request.uri().path();
         if !is_of_platform(path) {
-            return match self.other_calls.hold(peer) {
-                Some(permit) => Ok(hold(permit, inner.oneshot(request).await?)),
-                None => Ok(too_many_of_peer().into_http()),
+            let Some(call) = self.other_calls.enter(peer, MAX_OTHER_CALLS_PER_PEER) else {
+                self.shed.inc("peer");
+                return Ok(too_many_of_peer().into_http());
             };
+            return Ok(hold(call, inner.oneshot(request).await?));
         }
         let call_timeout = match path {
             TEST_WEBHOOK => TEST_WEBHOOK_TIMEOUT,
@@ -336,7 +337,10 @@ mod tests {
     #[tokio::test]
     async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
         let limits = limits(1, Duration::from_hours(1), unlimited());
-        let watch = || limits.other_calls.hold(PEER.into());
+        let watch = || {
+            let calls = &limits.other_calls;
+            calls.enter(PEER.into(), MAX_OTHER_CALLS_PER_PEER)
+        };
         let _watching: Vec<_> = std::iter::from_fn(watch).collect();
 
         let other = Ipv4Addr::new(192, 0, 2, 1);

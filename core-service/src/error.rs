@@ -75,6 +75,8 @@ pub enum Error {
         window: Duration,
         retry_after: Duration,
     },
+    #[error("the client has {limit} requests in flight: wait for their responses")]
+    TooManyCalls { limit: usize },
     #[error("the store has created {quota} in 24 hours, which is its quota")]
     DeliveryQuota {
         quota: String,
@@ -178,7 +180,9 @@ impl From<Error> for Status {
             Error::Expired(reason, _) => (Code::OutOfRange, *reason),
             Error::Quota(reason, _) => (Code::ResourceExhausted, *reason),
             Error::DeliveryQuota { .. } => (Code::ResourceExhausted, "TOO_MANY_DELIVERIES"),
-            Error::RateLimited { .. } => (Code::ResourceExhausted, "TOO_MANY_REQUESTS"),
+            Error::RateLimited { .. } | Error::TooManyCalls { .. } => {
+                (Code::ResourceExhausted, "TOO_MANY_REQUESTS")
+            }
             Error::Storage(storage::Error::Overloaded) => (Code::ResourceExhausted, "OVERLOADED"),
             // Nothing has been written.
             Error::Storage(error) if error.is_read_only() => {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admission::Pool;
+use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     deliveries_server::DeliveriesServer, events_server::EventsServer,
@@ -18,11 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::service::RoutesBuilder;
 
 use crate::{
-    auth::{
-        authentication::{Authentication, MAX_CALLS_PER_CLIENT},
-        authenticator::Authenticator,
-        rate_limits::RateLimits,
-    },
+    auth::{authentication::Authentication, authenticator::Authenticator, rate_limits::RateLimits},
     config::Config,
     idempotency::Idempotency,
     metrics::Metrics,
@@ -35,7 +31,7 @@ use crate::{
         addresses::Addresses,
         api_clients::ApiClients,
         deliveries::{Deliveries, creation::DeliveryCreator},
-        events::{self, EventFeed, Events},
+        events::{EventFeed, Events},
         master_keys::MasterKeys,
         notifications::Notifications,
         personal_data::PersonalData,
@@ -170,7 +166,7 @@ pub(crate) fn wire(
     let authentication = Authentication {
         authenticator: Arc::clone(&authenticator),
         rate_limits: Arc::clone(rate_limits),
-        calls: Pool::with_share(MAX_CALLS_PER_CLIENT),
+        calls: Concurrency::new(),
     };
     let addresses = Addresses {
         storage: Arc::clone(&storage),
@@ -205,7 +201,7 @@ pub(crate) fn wire(
         authenticator: Arc::clone(&authenticator),
         storage: Arc::clone(&storage),
         feed,
-        streams: Pool::with_share(events::MAX_STREAMS),
+        streams: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
     };
     let master_keys = MasterKeys {

@@ -269,6 +269,43 @@ async fn a_client_with_a_token_takes_no_capacity_from_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shops_client_has_a_limit_of_calls_in_flight() {
+    let attacked = Attacked::start().await;
+    let shop = attacked.other_client().await;
+    let rest = attacked.rest.with_token(&shop);
+    rest.get("/api/me").await.expect(200);
+    let list = call("/delivery.v1.Deliveries/ListDeliveries", &shop);
+
+    let unread = calls(
+        &attacked.addr,
+        NO_WINDOW,
+        &list,
+        (END_STREAM, EMPTY_MESSAGE),
+    );
+
+    // Core reads them after they were sent.
+    let until_status = async |expected: u16| loop {
+        let response = rest.get("/api/me").await;
+        if response.status == expected {
+            return response;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let rejected = tokio::time::timeout(Duration::from_secs(30), until_status(429));
+    let rejected = rejected.await.unwrap();
+    assert_eq!(rejected.header("retry-after"), "1");
+    assert_eq!(
+        rejected.json["detail"],
+        "the client has 128 requests in flight: wait for their responses"
+    );
+    attacked.rest.get("/api/me").await.expect(200);
+    drop(unread);
+    let served = tokio::time::timeout(Duration::from_secs(30), until_status(200));
+    served.await.unwrap();
+    assert!(attacked.platform.stop("-TERM").success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unfinished_tls_handshake_takes_no_capacity() {
     let directory = tempfile::tempdir().unwrap();
     let Identity { certificate, key } = Identity::create(directory.path(), "grpc");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admission::Pool;
+use admission::Concurrency;
 use domain::{api_client::Scope, id::ApiClientId};
 use http::{Request, Response};
 use tonic::{Status, body::Body, metadata::MetadataMap};
@@ -15,17 +15,21 @@ use crate::{
     error::Error,
 };
 
-/// Limit of the calls of a client in flight, until the end of their responses: half of all that a
-/// core serves, and as many as a gateway sends.
-pub(crate) const MAX_CALLS_PER_CLIENT: usize = 1024;
+/// Limit of the calls of a platform's client in flight, until the end of their responses: half of all that
+/// a core serves.
+const MAX_CALLS_PER_CLIENT: usize = 1024;
+
+/// Limit of those of a shop's client. All wait for the same few connections to the database: so many reads
+/// end within a second on a busy machine, far below the timeout of others that wait behind them.
+const MAX_CALLS_PER_SHOP_CLIENT: usize = 128;
 
 /// Authenticates calls.
 #[derive(Clone)]
 pub(crate) struct Authentication {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
-    /// Limited to [`MAX_CALLS_PER_CLIENT`].
-    pub(crate) calls: Arc<Pool<ApiClientId>>,
+    /// In flight.
+    pub(crate) calls: Arc<Concurrency<ApiClientId>>,
 }
 
 impl Authentication {
@@ -57,14 +61,17 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let Some(permit) = self.calls.hold(caller.id) else {
-            let error = Error::from(storage::Error::Overloaded);
-            return Ok(Status::from(error).into_http());
+        let limit = match caller.store {
+            Some(_) => MAX_CALLS_PER_SHOP_CLIENT,
+            None => MAX_CALLS_PER_CLIENT,
+        };
+        let Some(call) = self.calls.enter(caller.id, limit) else {
+            return Ok(Status::from(Error::TooManyCalls { limit }).into_http());
         };
         let client = tracing::field::display(caller.id);
         tracing::Span::current().record("client.id", client);
         request.extensions_mut().insert(caller);
         *request.headers_mut() = metadata.into_headers();
-        Ok(hold(permit, inner.oneshot(request).await?))
+        Ok(hold(call, inner.oneshot(request).await?))
     }
 }

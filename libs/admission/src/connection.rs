@@ -251,7 +251,9 @@ mod tests {
     fn connection() -> Arc<Connection> {
         let pool = || Pool::new(100, 100, Counters::new("reason", &[]), "");
         let peer = Ipv4Addr::LOCALHOST.into();
-        let permit = pool().hold(peer).unwrap();
+        let permit = pool()
+            .take(peer, 1, Usage::New, CancellationToken::new())
+            .unwrap();
         Connection::new(peer, permit, CancellationToken::new(), pool(), TIMEOUTS)
     }
 

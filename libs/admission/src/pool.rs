@@ -90,16 +90,6 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         })
     }
 
-    /// Limits only what each holder has.
-    pub fn with_share(share: usize) -> Arc<Self> {
-        Self::new(usize::MAX, share, Counters::new("reason", &[]), "")
-    }
-
-    /// Takes one for a holder, if it may have one more, never to be evicted.
-    pub fn hold(self: &Arc<Self>, holder: H) -> Option<Permit<H>> {
-        self.take(holder, 1, Usage::Kept, CancellationToken::new())
-    }
-
     /// Takes an amount for a holder, if it may have as much. The token is cancelled if the permit is
     /// evicted: then its owner must let go of what the permit is for.
     pub fn take(
@@ -120,18 +110,65 @@ impl<H: Eq + Hash + Clone> Pool<H> {
             slot: Arc::clone(&slot),
         };
         state.entries.insert(id, entry);
+        if !self.grow(&mut state, id, amount) {
+            state.remove(id);
+            return None;
+        }
         drop(state);
-        let permit = Permit {
+        Some(Permit {
             pool: Arc::clone(self),
             id,
             slot,
-        };
-        permit.grow(amount).then_some(permit)
+        })
     }
 
     /// The sum of all permits.
     pub fn total(&self) -> usize {
         self.state.lock().total
+    }
+
+    fn grow(&self, state: &mut State<H>, id: u64, more: usize) -> bool {
+        let has_grown = self.try_grow(state, id, more);
+        if !has_grown {
+            self.shed.inc(self.reason);
+        }
+        has_grown
+    }
+
+    fn try_grow(&self, state: &mut State<H>, id: u64, more: usize) -> bool {
+        let Some(entry) = state.entries.get(&id) else {
+            return false;
+        };
+        let holder = entry.holder.clone();
+        loop {
+            let held = state.held_by(&holder) + more;
+            let is_above_share = held > self.share;
+            if !is_above_share && state.total + more <= self.limit {
+                break;
+            }
+            let candidate = state.candidate(|candidate, entry, of_other| {
+                let rank = entry.slot.rank();
+                let is_idle = rank < first_rank(Usage::Busy);
+                if entry.holder == holder {
+                    candidate != id && is_idle
+                } else if is_idle {
+                    !is_above_share && of_other >= held
+                } else {
+                    !is_above_share && rank < first_rank(Usage::Kept) && of_other > held
+                }
+            });
+            let Some(evicted) = candidate.and_then(|candidate| state.remove(candidate)) else {
+                return false;
+            };
+            evicted.slot.evicted.cancel();
+            self.shed.inc(self.reason);
+        }
+        state.total += more;
+        *state.held.entry(holder).or_default() += more;
+        if let Some(entry) = state.entries.get_mut(&id) {
+            entry.amount += more;
+        }
+        true
     }
 
     fn next_rank(&self, usage: Usage) -> u64 {
@@ -147,49 +184,8 @@ impl<H: Eq + Hash + Clone> Permit<H> {
 
     /// Adds to the permit; false if its holder may not have as much, or if it was evicted.
     pub fn grow(&self, more: usize) -> bool {
-        let has_grown = self.try_grow(more);
-        if !has_grown {
-            self.pool.shed.inc(self.pool.reason);
-        }
-        has_grown
-    }
-
-    fn try_grow(&self, more: usize) -> bool {
-        let pool = &*self.pool;
-        let mut state = pool.state.lock();
-        let Some(entry) = state.entries.get(&self.id) else {
-            return false;
-        };
-        let holder = entry.holder.clone();
-        loop {
-            let held = state.held_by(&holder) + more;
-            let is_above_share = held > pool.share;
-            if !is_above_share && state.total + more <= pool.limit {
-                break;
-            }
-            let candidate = state.candidate(|id, entry, of_other| {
-                let rank = entry.slot.rank();
-                let is_idle = rank < first_rank(Usage::Busy);
-                if entry.holder == holder {
-                    id != self.id && is_idle
-                } else if is_idle {
-                    !is_above_share && of_other >= held
-                } else {
-                    !is_above_share && rank < first_rank(Usage::Kept) && of_other > held
-                }
-            });
-            let Some(evicted) = candidate.and_then(|id| state.remove(id)) else {
-                return false;
-            };
-            evicted.slot.evicted.cancel();
-            pool.shed.inc(pool.reason);
-        }
-        state.total += more;
-        *state.held.entry(holder).or_default() += more;
-        if let Some(entry) = state.entries.get_mut(&self.id) {
-            entry.amount += more;
-        }
-        true
+        let mut state = self.pool.state.lock();
+        self.pool.grow(&mut state, self.id, more)
     }
 }
 
@@ -274,7 +270,6 @@ mod tests {
         let second = take_all(&pool, 1);
 
         assert_eq!((first.2, second.2), (500, 0));
-        assert!(Pool::with_share(1).hold(1).is_some());
     }
 
     #[test]

@@ -207,7 +207,9 @@ mod tests {
     fn connection() -> (Arc<Connection>, Arc<Pool<IpAddr>>) {
         let pool = |limit| Pool::new(limit, limit, Counters::new("reason", &[]), "");
         let (peer, memory) = (Ipv4Addr::LOCALHOST.into(), pool(MEMORY));
-        let permit = pool(1).hold(peer).unwrap();
+        let permit = pool(1)
+            .take(peer, 1, Usage::New, CancellationToken::new())
+            .unwrap();
         let timeouts = Timeouts {
             head: UNREAD,
             idle: None,

@@ -6,7 +6,7 @@ mod watch;
 
 use std::{pin::Pin, sync::Arc};
 
-use admission::Pool;
+use admission::Concurrency;
 use domain::id::ApiClientId;
 use futures_util::Stream;
 use storage::Storage;
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Limit of the event streams of a client at one core.
-pub(crate) const MAX_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 32;
 
 type ResponseStream =
     Pin<Box<dyn Stream<Item = Result<proto::WatchEventsResponse, Status>> + Send + 'static>>;
@@ -31,8 +31,8 @@ pub(crate) struct Events {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) storage: Arc<Storage>,
     pub(crate) feed: Arc<EventFeed>,
-    /// Limited to [`MAX_STREAMS`].
-    pub(crate) streams: Arc<Pool<ApiClientId>>,
+    /// Up to [`MAX_STREAMS`] of each client.
+    pub(crate) streams: Arc<Concurrency<ApiClientId>>,
     /// Tracks the streams, so that shutdown waits for them.
     pub(crate) task_tracker: TaskTracker,
 }
@@ -68,7 +68,8 @@ impl proto::events_server::Events for Events {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
-        let open_stream = self.streams.hold(caller.id).ok_or_else(too_many_streams)?;
+        let open_stream = self.streams.enter(caller.id, MAX_STREAMS);
+        let open_stream = open_stream.ok_or_else(too_many_streams)?;
 
         let after = request.into_inner().after_position;
         let subscription = self.feed.subscribe(after).await?;
