@@ -1,0 +1,180 @@
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http_body_util::StreamBody;
+use process::middleware::middleware;
+use tonic::Code;
+use tower::{ServiceBuilder, service_fn};
+
+use super::*;
+use crate::auth::rate_limits::RateLimitConfig;
+
+async fn call<S>(service: S, path: &str) -> Option<Status>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    let request = Request::get(path).body(Body::empty()).unwrap();
+    let response = service.oneshot(request).await.unwrap();
+    Status::from_header_map(response.headers())
+}
+
+/// A service that never responds to `Hanging`.
+fn hanging_service(
+    calls: usize,
+    timeout: Duration,
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
+{
+    let limits = limits(calls, timeout, unlimited());
+    ServiceBuilder::new()
+        .layer(middleware(move |request, inner| {
+            limits.clone().limit(request, inner)
+        }))
+        .service(service_fn(|request: Request<Body>| async move {
+            if request.uri().path().ends_with("Hanging") {
+                std::future::pending::<()>().await;
+            }
+            // Longer than the timeout of a test.
+            if [IMPORT_ADDRESSES, TEST_WEBHOOK].contains(&request.uri().path()) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(Response::new(Body::empty()))
+        }))
+}
+
+#[tokio::test]
+async fn a_call_without_a_response_in_time_is_unavailable() {
+    let service = hanging_service(1, Duration::from_millis(1));
+
+    let status = call(service.clone(), "/delivery.v1.Tasks/Hanging").await;
+
+    assert_eq!(status.map(|status| status.code()), Some(Code::Unavailable));
+    let next = call(service.clone(), "/delivery.v1.Tasks/GetTask").await;
+    assert!(next.is_none());
+    for longer in [IMPORT_ADDRESSES, TEST_WEBHOOK] {
+        assert!(call(service.clone(), longer).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn calls_beyond_the_limit_are_rejected_but_not_health_checks() {
+    let service = hanging_service(1, Duration::from_hours(1));
+    let mut waiting = std::pin::pin!(call(service.clone(), "/delivery.v1.Tasks/Hanging"));
+    assert!(waiting.as_mut().now_or_never().is_none());
+
+    let more = call(service.clone(), "/delivery.v1.Tasks/GetTask").await;
+    let health = call(service, "/grpc.health.v1.Health/Check").await;
+
+    let code = more.map(|status| status.code());
+    assert_eq!(code, Some(Code::ResourceExhausted));
+    assert!(health.is_none());
+    assert!(waiting.now_or_never().is_none());
+}
+
+fn unlimited() -> RateLimits {
+    RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
+}
+
+fn limits(calls: usize, timeout: Duration, rate_limits: RateLimits) -> CallLimits {
+    CallLimits::with(
+        calls,
+        timeout,
+        Arc::new(rate_limits),
+        Counters::new("reason", &[]),
+    )
+}
+
+const PEER: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// The status of a call of a peer, unless it succeeds.
+async fn call_of(peer: Ipv4Addr, limits: &CallLimits, path: &str, body: Body) -> Option<Code> {
+    let mut request = Request::get(path).body(body).unwrap();
+    request.extensions_mut().insert(Peer(peer.into()));
+    let service =
+        service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+    let response = limits.clone().limit(request, service).await.unwrap();
+    Status::from_header_map(response.headers()).map(|status| status.code())
+}
+
+const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+const HEALTH: &str = "/grpc.health.v1.Health/Watch";
+
+#[tokio::test]
+async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
+    let limits = limits(1, Duration::from_hours(1), unlimited());
+    let watch = || {
+        let calls = &limits.other_calls;
+        calls.enter(PEER.into(), MAX_OTHER_CALLS_PER_PEER)
+    };
+    let _watching: Vec<_> = std::iter::from_fn(watch).collect();
+
+    let other = Ipv4Addr::new(192, 0, 2, 1);
+    for (peer, path, expected) in [
+        (PEER, HEALTH, Some(Code::ResourceExhausted)),
+        (PEER, ISSUE_TOKEN, None),
+        (other, HEALTH, None),
+    ] {
+        let code = call_of(peer, &limits, path, Body::empty()).await;
+        assert_eq!(code, expected, "{peer} {path}");
+    }
+}
+
+#[test]
+fn the_timeout_of_a_client_is_read_from_its_header() {
+    let timeout = |text: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-timeout", text.parse().unwrap());
+        grpc_timeout(&headers)
+    };
+    assert_eq!(timeout("1H"), Some(Duration::from_hours(1)));
+    assert_eq!(timeout("20m"), Some(Duration::from_millis(20)));
+    assert!(timeout("99999999H").is_some());
+    for wrong in ["", "S", "1", "1s", "-1S", "999999999n"] {
+        assert_eq!(timeout(wrong), None, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
+    let limits = limits(1, Duration::from_hours(1), unlimited());
+    let failing = |status: Status| {
+        let frames = futures_util::stream::once(async { Err(status) });
+        Body::new(StreamBody::new(frames))
+    };
+    let large = Body::new(Full::new(Bytes::from(vec![0; 4097])));
+
+    for (body, expected) in [
+        (failing(Status::data_loss("reset")), Code::DataLoss),
+        (large, Code::Unauthenticated),
+    ] {
+        let code = call_of(PEER, &limits, ISSUE_TOKEN, body).await;
+        assert_eq!(code, Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn calls_and_token_requests_are_counted_per_peer() {
+    let limit = |peer: &str, token_peer: &str| {
+        let config = RateLimitConfig {
+            peer: peer.parse().unwrap(),
+            token_peer: token_peer.parse().unwrap(),
+            ..RateLimitConfig::off()
+        };
+        let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
+        limits(9, Duration::from_hours(1), rate_limits)
+    };
+    let get = "/delivery.v1.Tasks/GetTask";
+    let [first, second] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
+    for (limits, calls) in [
+        (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
+        (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
+    ] {
+        let mut codes = Vec::new();
+        for path in calls {
+            codes.push(call_of(first, &limits, path, Body::empty()).await);
+        }
+        codes.push(call_of(second, &limits, ISSUE_TOKEN, Body::empty()).await);
+
+        assert_eq!(codes, [None, None, Some(Code::ResourceExhausted), None]);
+    }
+}
