@@ -224,7 +224,8 @@ impl<'v> Object<'v> {
     /// Like `text`, but falls back to the member's old name if the new one is absent or blank.
     pub(crate) fn renamed_text(
         &self,
-        (member, old): (&str, &'static str),
+        member: &str,
+        old: &'static str,
         violations: &mut ViolationCollector,
     ) -> Option<String> {
         let is_given = match self.get(member) {

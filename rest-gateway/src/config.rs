@@ -1,15 +1,17 @@
 //! All settings of the gateway: flags, environment variables, defaults and help.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::Parser;
+use clap::{Args, Parser};
 use core_client::{CoreConfig, CoreUrl};
+use egress::Network;
 use process::{
-    command_line, duration, logs::LogConfig, number, redacted::Redacted, traces::TraceConfig,
+    command_line, duration, logs::LogConfig, number, redacted::Redacted, tls, traces::TraceConfig,
 };
+use rate_limits::RateLimit;
 use url::Url;
 
-use crate::{platform::PlatformConfig, rate_limits::RateLimitConfig, tls_config::TlsConfig};
+use crate::platform::PlatformConfig;
 
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
@@ -33,12 +35,8 @@ pub struct Config {
 
     /// URLs of the cores; may be repeated or separated by commas. A host name is resolved
     /// periodically, and each of its addresses is a core. Example: `https://core.internal:50051`
-    #[arg(
-        long,
-        env = "DELIVERY_CORE_URL",
-        value_delimiter = ',',
-        default_value = "http://127.0.0.1:50051"
-    )]
+    #[arg(long, env = "DELIVERY_CORE_URL", value_delimiter = ',')]
+    #[arg(default_value = "http://127.0.0.1:50051")]
     pub core_url: Vec<CoreUrl>,
 
     #[command(flatten)]
@@ -66,57 +64,32 @@ pub struct Config {
     pub traces: TraceConfig,
 
     /// Timeout of a request, from the end of its headers to its response. Example: `1m`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_REQUEST_TIMEOUT",
-        default_value = "30s",
-        value_parser = duration_up_to_a_day,
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_REQUEST_TIMEOUT", default_value = "30s")]
+    #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub request_timeout: Duration,
 
     /// Timeout for receiving a request's headers, and for receiving its body, of which 1 KiB must
     /// arrive in every 3 s. Example: `5s`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_READ_TIMEOUT",
-        default_value = "10s",
-        value_parser = duration_up_to_a_day,
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_READ_TIMEOUT", default_value = "10s")]
+    #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub read_timeout: Duration,
 
     /// How long an idle connection stays open, and for half as long an unread response. Example:
     /// `30s`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_IDLE_TIMEOUT",
-        default_value = "1m",
-        value_parser = duration_up_to_a_day,
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_IDLE_TIMEOUT", default_value = "1m")]
+    #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub idle_timeout: Duration,
 
     /// How long the gateway accepts requests after it was asked to shut down, while it asks
     /// clients to reconnect: long enough for a load balancer to notice that `/readyz` fails.
     /// Example: `10s`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_DRAIN_GRACE",
-        default_value = "1s",
-        value_parser = duration_up_to_a_day,
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_DRAIN_GRACE", default_value = "1s")]
+    #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub drain_grace: Duration,
 
     /// How long requests in flight may take after the grace period of a shutdown. Example: `1m`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_DRAIN_TIMEOUT",
-        default_value = "30s",
-        value_parser = duration_up_to_a_day,
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_DRAIN_TIMEOUT", default_value = "30s")]
+    #[arg(value_parser = duration_up_to_a_day, hide_short_help = true)]
     pub drain_timeout: Duration,
 
     /// Maximum size of a request body, in bytes. Example: `65536`
@@ -132,26 +105,16 @@ pub struct Config {
 
     /// Maximum number of requests in flight; others wait up to 1 s, and are then rejected with 503.
     /// Example: `256`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_MAX_REQUESTS",
-        value_name = "NUMBER",
-        default_value_t = 1024,
-        value_parser = number::at_least(1_usize, 1024),
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_MAX_REQUESTS", value_name = "NUMBER")]
+    #[arg(default_value_t = 1024, value_parser = number::at_least(1_usize, 1024))]
+    #[arg(hide_short_help = true)]
     pub max_requests: usize,
 
     /// Maximum number of open connections; more replace the idlest of the peer that has most.
     /// Example: `1000`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_MAX_CONNECTIONS",
-        value_name = "NUMBER",
-        default_value_t = 8192,
-        value_parser = number::at_least(1_usize, 8192),
-        hide_short_help = true
-    )]
+    #[arg(long, env = "DELIVERY_REST_MAX_CONNECTIONS", value_name = "NUMBER")]
+    #[arg(default_value_t = 8192, value_parser = number::at_least(1_usize, 8192))]
+    #[arg(hide_short_help = true)]
     pub max_connections: usize,
 
     /// How long a request waits while `max_requests` are in flight. No flag sets it.
@@ -177,6 +140,96 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         command_line::settings(&[])
+    }
+}
+
+/// The REST API's certificate. Both files are PEM and are reloaded when they change.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// Certificate chain of the REST API (PEM). Enables TLS. Changed TLS files are reloaded for new
+    /// connections. Default: none. Example: `/etc/delivery/rest.pem`
+    #[arg(long, env = "DELIVERY_REST_TLS_CERTIFICATE", value_name = "FILE")]
+    #[arg(requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+
+    /// Private key of the certificate (PEM), readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/rest.key`
+    #[arg(long, env = "DELIVERY_REST_TLS_KEY", value_name = "FILE")]
+    #[arg(requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+}
+
+impl TlsConfig {
+    /// `https` with a certificate, otherwise `http`.
+    pub fn scheme(&self) -> &'static str {
+        match self.tls_certificate {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
+    /// `None` if TLS is not configured.
+    pub fn files(&self) -> Option<tls::ServerFiles> {
+        Some(tls::ServerFiles {
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
+            client_ca: None,
+        })
+    }
+
+    /// `None` if TLS is not configured.
+    pub(crate) fn open(&self) -> Result<Option<tls::Server>, tls::Error> {
+        let server = self
+            .files()
+            .map(|files| tls::Server::open(files, &["h2", "http/1.1"]));
+        server.transpose()
+    }
+}
+
+/// Rate limits and trusted proxies.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct RateLimitConfig {
+    /// Requests per API client, such as `6000/1m`, or `off`; each gateway counts separately.
+    /// Example: `off`
+    #[arg(long = "rate-limit-client", env = "DELIVERY_RATE_LIMIT_CLIENT")]
+    #[arg(value_name = "LIMIT", default_value = "6000/1m")]
+    #[arg(hide_short_help = true)]
+    pub client: RateLimit,
+
+    /// Access token requests per IP address of a client. Example: `100/1m`
+    #[arg(long = "rate-limit-token-address")]
+    #[arg(env = "DELIVERY_RATE_LIMIT_TOKEN_ADDRESS", value_name = "LIMIT")]
+    #[arg(default_value = "600/1m", hide_short_help = true)]
+    pub token_address: RateLimit,
+
+    /// Access token requests per pair of client key and secret. Example: `10/1m`
+    #[arg(long = "rate-limit-token-client")]
+    #[arg(env = "DELIVERY_RATE_LIMIT_TOKEN_CLIENT", value_name = "LIMIT")]
+    #[arg(default_value = "60/1m", hide_short_help = true)]
+    pub token_client: RateLimit,
+
+    /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
+    /// may be repeated or separated by commas. Default: none. Example: `10.0.0.0/8`
+    #[arg(long = "trusted-proxies", env = "DELIVERY_TRUSTED_PROXIES")]
+    #[arg(value_name = "NETWORK", value_delimiter = ',', hide_short_help = true)]
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for RateLimitConfig {
+    fn default() -> Self {
+        command_line::settings(&[])
+    }
+}
+
+impl RateLimitConfig {
+    /// No limits.
+    pub fn off() -> Self {
+        Self {
+            client: RateLimit::Off,
+            token_address: RateLimit::Off,
+            token_client: RateLimit::Off,
+            trusted_proxies: Vec::new(),
+        }
     }
 }
 

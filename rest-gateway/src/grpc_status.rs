@@ -42,8 +42,8 @@ impl From<Status> for Error {
             return Self::internal(status);
         }
         let retry_after = retry_after(&details);
-        let code = details.error_info().map_or("", |info| &info.reason);
-        let code = code.to_ascii_lowercase();
+        let reason = details.error_info().map_or("", |info| &info.reason);
+        let code = reason.to_ascii_lowercase();
         let error = |default| Self::from_core(default, code.clone(), status.message());
 
         match (status.code(), code.as_str()) {

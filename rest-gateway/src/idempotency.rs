@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue, request::Parts, uri::PathAndQuery};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{body_reader::ViolationCollector, gateway::HandlerResult};
+use crate::{body_reader::ViolationCollector, request::HandlerResult};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -51,8 +51,8 @@ fn parse(value: &HeaderValue) -> Result<String, String> {
 
 /// Hashes method, URL and body. Neither method nor URL can contain the line breaks that separate them.
 fn hash(request: &Parts, body: &[u8]) -> Vec<u8> {
-    let url = request.uri.path_and_query();
-    let url = url.map_or("", PathAndQuery::as_str);
+    let target = request.uri.path_and_query();
+    let url = target.map_or("", PathAndQuery::as_str);
     Sha256::new()
         .chain_update(request.method.as_str())
         .chain_update("\n")

@@ -1,25 +1,18 @@
 //! Translates the REST API into gRPC calls to core. Stateless: core decides and stores.
 //!
 //! Path of a request: `admission` → `service` → `stack` → `pipeline` → `routes` → one file of
-//! `resources`, named in `handlers` → `core_pool`. Every failure is an `error::Error`, rendered by
+//! `resources` → `core_pool`. Every failure is an `error::Error`, rendered by
 //! `representation::problem`.
 
 mod config;
-mod metrics;
 mod observer;
 mod platform;
 mod service;
 mod stack;
-mod tls_config;
 
-mod compression;
-mod cors;
-mod error_response;
-mod handlers;
 mod pipeline;
 mod rate_limits;
 mod request_head;
-mod request_id;
 mod routes;
 
 mod api_description;
@@ -29,21 +22,17 @@ mod core_pool;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzz;
-mod gateway;
 mod grpc_status;
 mod idempotency;
-mod query;
 mod representation;
 mod request;
 mod resources;
 
 pub use ::rate_limits::RateLimit;
 pub use body_reader::ViolationCollector;
-pub use config::{Config, DemoCourier};
+pub use config::{Config, DemoCourier, RateLimitConfig, TlsConfig};
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use platform::{PlatformConfig, map_center};
-pub use rate_limits::RateLimitConfig;
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;
-pub use tls_config::TlsConfig;

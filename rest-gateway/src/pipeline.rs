@@ -11,7 +11,7 @@ use admission::{Held, Peer, Pool, Queue};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, VARY},
+    header::{ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use http_body_util::Full;
@@ -24,15 +24,13 @@ use crate::{
     api_description::DOCUMENTATION,
     body::{self, Limits},
     config::Config,
-    cors,
     error::Error,
-    gateway::Gateway,
-    metrics::{Metrics, Series},
-    query,
+    observer::{Metrics, Series},
     representation::{error_codes as codes, etag, media_type::MediaType},
-    request::{self, Request},
+    request::{self, Gateway, Request},
     request_head::Rejection,
     routes::{Route, RouteTable},
+    stack,
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, and for unsent responses, in
@@ -147,7 +145,7 @@ impl Pipeline {
         let is_iri = parameter.starts_with("/api/");
         let mut request = Request {
             gateway: Arc::clone(&self.gateway),
-            violations: query::unknown_parameters(operation, &parts.uri),
+            violations: request::unknown_parameters(operation, &parts.uri),
             parts,
             operation,
             body,
@@ -217,8 +215,8 @@ impl Pipeline {
         let mut response = Response::new(Full::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
-        if cors::is_preflight(&request.headers) {
-            cors::add_preflight_headers(path, &allow, headers);
+        if request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+            stack::add_preflight_headers(path, &allow, headers);
         }
         headers.insert(ALLOW, allow);
         Ok(response)

@@ -8,52 +8,29 @@ use jiff::tz::TimeZone;
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct PlatformConfig {
     /// The platform's time zone (IANA). Example: `Europe/Brussels`
-    #[arg(
-        long,
-        env = "DELIVERY_TIMEZONE",
-        value_name = "ZONE",
-        value_parser = time_zone,
-        default_value = "Europe/Paris"
-    )]
+    #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE")]
+    #[arg(value_parser = time_zone, default_value = "Europe/Paris")]
     pub timezone: String,
 
     /// The platform's language (BCP 47). Example: `fr-BE`
-    #[arg(
-        long,
-        env = "DELIVERY_LOCALE",
-        value_parser = locale,
-        default_value = "en"
-    )]
+    #[arg(long, env = "DELIVERY_LOCALE", value_parser = locale)]
+    #[arg(default_value = "en")]
     pub locale: String,
 
     /// The platform's country (ISO 3166-1 alpha-2). Example: `BE`
-    #[arg(
-        long,
-        env = "DELIVERY_COUNTRY",
-        value_name = "CODE",
-        value_parser = country,
-        default_value = "FR"
-    )]
+    #[arg(long, env = "DELIVERY_COUNTRY", value_name = "CODE")]
+    #[arg(value_parser = country, default_value = "FR")]
     pub country: String,
 
     /// The platform's currency (ISO 4217). Example: `CHF`
-    #[arg(
-        long,
-        env = "DELIVERY_CURRENCY",
-        value_name = "CODE",
-        default_value = "EUR"
-    )]
+    #[arg(long, env = "DELIVERY_CURRENCY", value_name = "CODE")]
+    #[arg(default_value = "EUR")]
     pub currency: Currency,
 
     /// The initial center of the platform's maps. Example: `50.8503,4.3517`
-    #[arg(
-        long,
-        env = "DELIVERY_MAP_CENTER",
-        value_name = "LAT,LNG",
-        allow_hyphen_values = true,
-        value_parser = map_center,
-        default_value = "48.8566,2.3522"
-    )]
+    #[arg(long, env = "DELIVERY_MAP_CENTER", value_name = "LAT,LNG")]
+    #[arg(allow_hyphen_values = true, value_parser = map_center)]
+    #[arg(default_value = "48.8566,2.3522")]
     pub map_center: String,
 }
 

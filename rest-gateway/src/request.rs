@@ -1,14 +1,25 @@
-//! A request with its route's parameter and its body, as handlers receive it.
+//! What handlers receive and return: a request with its route's parameter and its body, the state
+//! that all requests share, and the result.
 
-use std::{collections::HashSet, mem, sync::Arc};
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
-use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use http::{
+    HeaderMap, HeaderValue, Response, Uri,
+    header::{AUTHORIZATION, CONTENT_TYPE},
+    request::Parts,
+};
+use process::health::Readiness;
 use proto::{Idempotency, iri};
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tonic::{
-    Response, Status,
+    Status,
     metadata::{Ascii, MetadataValue},
 };
 use url::form_urlencoded;
@@ -18,18 +29,61 @@ use crate::{
         Shape,
         operations::{Expects, Operation},
     },
-    body_reader::ViolationCollector,
-    core_pool::{CallOptions, CoreChannel},
+    body_reader::{MAX_VIOLATIONS, ViolationCollector},
+    config::DemoCourier,
+    core_pool::{CallOptions, CoreChannel, CorePool},
     error::Error,
-    gateway::Gateway,
     idempotency,
+    platform::PlatformConfig,
+    rate_limits::RateLimits,
     representation::media_type,
-    request_id::REQUEST_ID,
+    stack::REQUEST_ID,
 };
 
 /// In bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
 
+/// A handler's response or error.
+pub(crate) type HandlerResult = Result<Response<Bytes>, Error>;
+
+/// A 200 response with a body of this media type.
+pub(crate) fn response(media_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// State shared by all handlers.
+pub(crate) struct Gateway {
+    pub(crate) core: CorePool,
+    /// Without a trailing slash.
+    pub(crate) public_url: String,
+    pub(crate) platform_name: String,
+    pub(crate) platform: PlatformConfig,
+    pub(crate) rate_limits: RateLimits,
+    /// Only in the demo.
+    pub(crate) demo_courier: Option<DemoCourier>,
+    /// Cancelled when the gateway starts to drain.
+    pub(crate) draining: CancellationToken,
+    /// The document at `/api/docs.json`, made at its first request: that takes milliseconds and
+    /// megabytes, which an idle gateway does not need.
+    pub(crate) openapi: OnceLock<Bytes>,
+}
+
+impl Readiness for Gateway {
+    async fn check(&self) -> Result<(), String> {
+        if self.draining.is_cancelled() {
+            Err("this gateway is shutting down".to_owned())
+        } else if self.core.is_any_up() {
+            Ok(())
+        } else {
+            Err("no core is ready: the cores' /readyz and logs say why".to_owned())
+        }
+    }
+}
+
+/// A request whose route is known and whose body is read.
 pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) parts: Parts,
@@ -79,27 +133,36 @@ impl Request {
     pub(crate) async fn call<M: Clone, R>(
         &self,
         message: M,
-        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<tonic::Response<R>, Status>,
     ) -> Result<R, Error> {
-        let response = self.write(message, true, rpc).await?;
+        let response = self.send(message, true, rpc).await?;
         Ok(response.into_inner())
+    }
+
+    /// Calls an rpc that is idempotent only with an idempotency key.
+    pub(crate) async fn write<M: Clone, R>(
+        &self,
+        message: M,
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<tonic::Response<R>, Status>,
+    ) -> Result<tonic::Response<R>, Error> {
+        self.send(message, self.idempotency.is_some(), rpc).await
     }
 
     /// Calls an rpc with this request's access token. Only an idempotent call is retried after its
     /// response was lost. Violations in an error have the client's names.
-    pub(crate) async fn write<M: Clone, R>(
+    pub(crate) async fn send<M: Clone, R>(
         &self,
         message: M,
         is_idempotent: bool,
-        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
-    ) -> Result<Response<R>, Error> {
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<tonic::Response<R>, Status>,
+    ) -> Result<tonic::Response<R>, Error> {
         let options = CallOptions {
             authorization: authorization(self.headers())?,
             is_idempotent,
             ..self.anonymous_call_options()
         };
-        let response = self.gateway.core.call(options, message, rpc).await;
-        let response = response.map_err(|error| self.violations.translate(error))?;
+        let called = self.gateway.core.call(options, message, rpc).await;
+        let response = called.map_err(|error| self.violations.translate(error))?;
         if let Some(authorization) = self.headers().get(AUTHORIZATION) {
             // Later requests with this token count against its client's rate limit.
             let token_clients = &self.gateway.rate_limits.token_clients;
@@ -112,7 +175,7 @@ impl Request {
     pub(crate) async fn call_without_token<M: Clone, R>(
         &self,
         message: M,
-        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<tonic::Response<R>, Status>,
     ) -> Result<R, Error> {
         let options = self.anonymous_call_options();
         let response = self.gateway.core.call(options, message, rpc).await?;
@@ -173,4 +236,31 @@ pub(crate) fn authorization(headers: &HeaderMap) -> Result<Option<MetadataValue<
         .filter(|text| text.len() <= MAX_AUTHORIZATION)
         .and_then(|text| MetadataValue::try_from(text).ok());
     token.map(Some).ok_or_else(Error::malformed_token)
+}
+
+/// A violation for each unknown parameter of a query, once: a mistyped filter would match everything,
+/// and a mistyped option would not apply. Documents and health checks ignore them, and so does the token
+/// endpoint (RFC 6749 §3.2).
+pub(crate) fn unknown_parameters(operation: &Operation, uri: &Uri) -> ViolationCollector {
+    let query = match uri.query() {
+        Some(query) if !operation.returns.is_fixed() => query,
+        _ => return ViolationCollector::default(),
+    };
+    let known = operation.query_parameters();
+    let description = match &known[..] {
+        [] => "is unknown; there are no parameters".to_owned(),
+        known => format!("is unknown; the parameters are {}", known.join(", ")),
+    };
+    let mut violations = ViolationCollector::default();
+    let mut names = Vec::new();
+    for (name, _) in form_urlencoded::parse(query.as_bytes()) {
+        if names.len() == MAX_VIOLATIONS {
+            break;
+        }
+        if !known.contains(&&*name) && !names.contains(&name) {
+            violations.add_verbatim(&name, "UNKNOWN_PARAMETER", &description);
+            names.push(name);
+        }
+    }
+    violations
 }

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+};
 use http::{Method, request::Parts};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
@@ -9,8 +13,79 @@ use percent_encoding::percent_decode_str;
 use crate::{
     api_description::operations::{self, Operation},
     error::{Details, Error},
-    handlers::{self, Handler},
     representation::error_codes as codes,
+    request::{HandlerResult, Request},
+    resources::{
+        deliveries, demo, docs_page, error_pages, events, health, me, retail_prices,
+        self_description, stores, tasks, time_slots, tokens,
+        webhooks::{self, notifications},
+    },
+};
+
+pub(crate) type Handler = fn(Request) -> BoxFuture<'static, HandlerResult>;
+
+/// The handler of an operation.
+fn find_handler(operation_id: &str) -> Handler {
+    let mut handlers = HANDLERS.iter();
+    let found = handlers.find(|(id, _)| *id == operation_id);
+    let (_, handler) = found.expect("a test finds exactly one handler for each operation");
+    *handler
+}
+
+/// Keeps a row on one line.
+macro_rules! handlers {
+    ($($operation_id:literal => $handler:expr,)*) => {
+        &[$(($operation_id, $handler)),*]
+    };
+}
+
+/// In the order of the operations.
+static HANDLERS: &[(&str, Handler)] = handlers! {
+    "issueToken" => |request| tokens::issue(request).boxed(),
+    "getAuthorizationServerMetadata" => |request| ready(tokens::get_metadata(&request)).boxed(),
+    "listPublicKeys" => |request| tokens::public_keys(request).boxed(),
+    "createDelivery" => |request| deliveries::create(request).boxed(),
+    "listDeliveries" => |request| deliveries::list(request).boxed(),
+    "assertDelivery" => |request| deliveries::assert(request).boxed(),
+    "getDelivery" => |request| deliveries::get(request).boxed(),
+    "cancelDelivery" => |request| deliveries::cancel(request).boxed(),
+    "getTask" => |request| tasks::get(request).boxed(),
+    "completeTask" => |request| tasks::complete(request).boxed(),
+    "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
+    "getRetailPrice" => |request| retail_prices::get(request).boxed(),
+    "listDefaultTimeSlotChoices" => |request| time_slots::list_default_choices(request).boxed(),
+    "listTimeSlotChoices" => |request| time_slots::list_choices(request).boxed(),
+    "getTimeSlot" => |request| time_slots::get(request).boxed(),
+    "createWebhook" => |request| webhooks::create(request).boxed(),
+    "listWebhooks" => |request| webhooks::list(request).boxed(),
+    "getWebhook" => |request| webhooks::get(request).boxed(),
+    "deleteWebhook" => |request| webhooks::delete(request).boxed(),
+    "enableWebhook" => |request| webhooks::enable(request).boxed(),
+    "disableWebhook" => |request| webhooks::disable(request).boxed(),
+    "rotateWebhookSecret" => |request| webhooks::rotate_secret(request).boxed(),
+    "confirmWebhookSecret" => |request| webhooks::confirm_secret(request).boxed(),
+    "listNotifications" => |request| notifications::list(request).boxed(),
+    "recoverWebhook" => |request| notifications::recover(request).boxed(),
+    "testWebhook" => |request| webhooks::test(request).boxed(),
+    "getNotification" => |request| notifications::get(request).boxed(),
+    "resendNotification" => |request| notifications::resend(request).boxed(),
+    "listEvents" => |request| events::list(request).boxed(),
+    "getEvent" => |request| events::get(request).boxed(),
+    "getMe" => |request| me::get(request).boxed(),
+    "getApiApp" => |request| me::get_by_id(request).boxed(),
+    "getStore" => |request| stores::get(request).boxed(),
+    "getSettings" => |request| ready(self_description::get_settings(&request)).boxed(),
+    "getEntrypoint" => |_| ready(self_description::get_entrypoint()).boxed(),
+    "getContext" => |request| ready(self_description::get_context(&request)).boxed(),
+    "getHydraDocumentation" => |request| ready(self_description::get_hydra(&request)).boxed(),
+    "getOpenApi" => |request| ready(Ok(self_description::get_openapi(&request))).boxed(),
+    "getDocsPage" => |request| ready(Ok(docs_page::get(&request))).boxed(),
+    "getDocsPageFile" => |request| ready(docs_page::get_file(&request)).boxed(),
+    "listErrors" => |request| ready(Ok(error_pages::list(&request))).boxed(),
+    "explainError" => |request| ready(error_pages::get(&request)).boxed(),
+    "isLive" => |_| ready(Ok(health::live())).boxed(),
+    "isReady" => |request| health::ready(request).boxed(),
+    "completeDemoDelivery" => |request| demo::complete(request).boxed(),
 };
 
 /// An operation and its handler.
@@ -22,11 +97,11 @@ pub(crate) struct Route {
 
 /// Finds the route of a request.
 pub(crate) struct RouteTable {
-    router: Router<Path>,
+    router: Router<PathRoutes>,
 }
 
 /// A path with its routes, one per method.
-struct Path {
+struct PathRoutes {
     template: &'static str,
     routes: Vec<Route>,
 }
@@ -36,7 +111,7 @@ impl RouteTable {
         let demo = is_demo.then(|| &*operations::DEMO);
         let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for operation in operations::all().chain(demo) {
-            let handler = handlers::find(&operation.operation_id);
+            let handler = find_handler(&operation.operation_id);
             let route = Route { operation, handler };
             by_path
                 .entry(operation.path.as_str())
@@ -47,7 +122,7 @@ impl RouteTable {
         for (template, mut routes) in by_path {
             // `Allow` lists `GET` first.
             routes.sort_by_key(|route| route.operation.method != "GET");
-            let path = Path { template, routes };
+            let path = PathRoutes { template, routes };
             router
                 .insert(template, path)
                 .expect("the table is constant, and a test inserts every path");
@@ -105,22 +180,32 @@ fn decode(raw: &str) -> Option<String> {
 
 /// The value of `Allow` for a path with these routes.
 fn allow_header(routes: &[Route]) -> String {
-    let methods = routes
-        .iter()
-        .map(|route| match route.operation.method.as_str() {
-            "GET" => "GET, HEAD",
-            other => other,
-        });
-    let methods: Vec<_> = methods.chain(["OPTIONS"]).collect();
-    methods.join(", ")
+    let methods = routes.iter().map(|route| &*route.operation.method);
+    let all: Vec<_> = methods.chain(["OPTIONS"]).collect();
+    all.join(", ").replace("GET", "GET, HEAD")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use percent_encoding::NON_ALPHANUMERIC;
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn every_operation_has_exactly_one_handler() {
+        let operations = operations::all().chain([&*operations::DEMO]);
+        let ids: Vec<_> = operations
+            .map(|operation| operation.operation_id.as_str())
+            .collect();
+        let handled: Vec<_> = HANDLERS.iter().map(|(id, _)| *id).collect();
+
+        assert_eq!(handled, ids);
+        let distinct: BTreeSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+    }
 
     #[test]
     fn every_operation_is_found_by_its_method_and_path() {

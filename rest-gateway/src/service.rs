@@ -25,9 +25,9 @@ use tokio_util::{
 use crate::{
     config::Config,
     core_pool::CorePool,
-    gateway::Gateway,
     pipeline::Pipeline,
     rate_limits::RateLimits,
+    request::Gateway,
     request_head::{MAX_HEAD, MAX_HEADERS},
     stack,
 };

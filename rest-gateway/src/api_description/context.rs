@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    DAYS, HYDRA, SCHEMA_ORG, XSD,
-    classes::{self, Cardinality, Class, Field, Range, TypeName, expand},
+    HYDRA, SCHEMA_ORG, XSD,
+    classes::{self, Cardinality, Class, DAYS, Field, Range, TypeName, expand},
 };
 
 /// How the filters of lists are written.

@@ -4,19 +4,15 @@
 mod classes;
 mod context;
 mod documentation;
-mod enumerations;
 mod openapi;
 pub(crate) mod operations;
-mod shape;
 
 use serde::de::DeserializeOwned;
 
-pub(crate) use classes::{Class, find as class};
+pub(crate) use classes::{Class, DAYS, Shape, find as class};
 pub(crate) use context::context;
 pub(crate) use documentation::api_documentation;
-pub(crate) use enumerations::DAYS;
 pub(crate) use openapi::{SCOPES, error_example, openapi, violation_example};
-pub(crate) use shape::Shape;
 
 const SCHEMA_ORG: &str = "http://schema.org/";
 const HYDRA: &str = "http://www.w3.org/ns/hydra/core#";

@@ -1,4 +1,4 @@
-//! One core of the pool: its channel and its health.
+//! One core of the pool: its health, and its channel, which passes the current trace on.
 
 use std::{
     mem,
@@ -7,19 +7,20 @@ use std::{
 };
 
 use core_client::{Channel, ConnectError, CoreAddr, Cores, causes};
+use process::traces::{self, KeyValue, TraceSpan};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
-use tonic::Status;
+use tonic::{
+    Code, GrpcMethod, Request, Response, Status,
+    service::{Interceptor, interceptor::InterceptedService},
+};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use super::{
-    tracing_channel::{CoreChannel, TraceHeaders},
-    transport_failure::TransportFailure,
-};
+use super::transport_failure::TransportFailure;
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -162,6 +163,54 @@ async fn check_periodically(member: Weak<Member>) {
         drop(member);
         sleep(CHECK_INTERVAL).await;
     }
+}
+
+/// A channel to a core that passes the current trace on.
+pub(crate) type CoreChannel = InterceptedService<Channel, TraceHeaders>;
+
+/// Adds the headers of the current span, and names it by the method.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraceHeaders;
+
+impl Interceptor for TraceHeaders {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(span) = TraceSpan::current() {
+            if let Some(method) = request.extensions().get::<GrpcMethod<'_>>() {
+                let name = format!("{}/{}", method.service(), method.method());
+                span.rename(format_args!("{name}"));
+                span.set(|| [KeyValue::new("rpc.method", name)]);
+            }
+            traces::inject(request.metadata_mut().as_mut());
+        }
+        Ok(request)
+    }
+}
+
+/// The span of a call that begins now; the channel names it.
+pub(super) fn trace_span() -> Option<TraceSpan> {
+    let span = TraceSpan::of_call(format_args!("call"))?;
+    span.set(|| [KeyValue::new("rpc.system.name", "grpc")]);
+    Some(span)
+}
+
+/// Ends a span with the result of its call; `None` if it was abandoned because the core went down.
+pub(super) fn end_span<T>(span: TraceSpan, result: Option<&Result<Response<T>, Status>>) {
+    let code = match result {
+        Some(Ok(_)) => Code::Ok,
+        Some(Err(status)) => status.code(),
+        None => Code::Unavailable,
+    };
+    let name = proto::CODE_NAMES.get(code as usize);
+    span.set(|| {
+        [KeyValue::new(
+            "rpc.response.status_code",
+            *name.unwrap_or(&"UNKNOWN"),
+        )]
+    });
+    if code != Code::Ok {
+        span.set_failed();
+    }
+    span.end();
 }
 
 #[cfg(test)]

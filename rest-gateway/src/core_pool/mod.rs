@@ -1,9 +1,6 @@
 //! Calls the cores: round robin over all of them, with failover.
 
-mod call_options;
 mod member;
-mod rpc;
-mod tracing_channel;
 mod transport_failure;
 
 use std::sync::{
@@ -13,16 +10,62 @@ use std::sync::{
 
 use core_client::{CoreAddr, Cores, Discovery};
 use process::{metrics::Sample, traces};
-use tokio::{sync::watch, time::timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 use tokio_util::task::AbortOnDropHandle;
-use tonic::{Response, Status};
+use tonic::{
+    Response, Status,
+    metadata::{Ascii, MetadataValue},
+};
 
-pub(crate) use self::{call_options::CallOptions, rpc::rpc, tracing_channel::CoreChannel};
+pub(crate) use self::member::CoreChannel;
 use self::{
     member::{Member, Members, State},
     transport_failure::TransportFailure,
 };
 use crate::error::Error;
+
+/// A method of a generated client as a function: `rpc!(TasksClient.get_task)` takes a channel and
+/// a message.
+macro_rules! rpc {
+    ($client:ident.$method:ident) => {
+        |core, message| async { $client::new(core).$method(message).await }
+    };
+}
+
+pub(crate) use rpc;
+
+/// The metadata and the deadline of a call.
+#[derive(Clone)]
+pub(crate) struct CallOptions {
+    pub(crate) authorization: Option<MetadataValue<Ascii>>,
+    pub(crate) request_id: Option<MetadataValue<Ascii>>,
+    pub(crate) deadline: Instant,
+    /// Whether two executions have the same effect as one: the call may be retried on another core
+    /// after its response was lost. Others are retried only if core certainly did not process them.
+    pub(crate) is_idempotent: bool,
+}
+
+impl CallOptions {
+    /// A request with these options. Core gets the remaining time as its timeout,
+    /// unless it is called within this process.
+    pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
+        let mut request = tonic::Request::new(message);
+        request.set_timeout(self.deadline.saturating_duration_since(Instant::now()));
+        let metadata = request.metadata_mut();
+        if let Some(authorization) = &self.authorization {
+            let mut authorization = authorization.clone();
+            authorization.set_sensitive(true);
+            metadata.insert("authorization", authorization);
+        }
+        if let Some(request_id) = &self.request_id {
+            metadata.insert("x-request-id", request_id.clone());
+        }
+        request
+    }
+}
 
 /// The cores that discovery finds.
 pub(crate) struct CorePool {
@@ -80,7 +123,7 @@ impl CorePool {
         let mut last_status = None;
         let mut candidates = self.candidates(&options).await.into_iter().peekable();
         while let Some(member) = candidates.next() {
-            let span = tracing_channel::trace_span();
+            let span = member::trace_span();
             // Boxed to keep the futures of handlers small.
             let response = Box::pin(traces::within(
                 span.as_ref(),
@@ -95,7 +138,7 @@ impl CorePool {
                 Some(response.await)
             };
             if let Some(span) = span {
-                tracing_channel::end(span, result.as_ref());
+                member::end_span(span, result.as_ref());
             }
             match result {
                 None => {}
@@ -124,13 +167,12 @@ impl CorePool {
     /// All cores in the order to try them. Waits until the deadline if no address is known yet.
     async fn candidates(&self, options: &CallOptions) -> Vec<Arc<Member>> {
         let mut members = self.members.clone();
-        let known = members.wait_for(|members| !members.is_empty());
-        let members = match timeout_at(options.deadline, known).await {
-            Ok(Ok(members)) => members.clone(),
-            Ok(Err(_)) | Err(_) => return Vec::new(),
+        let found = members.wait_for(|members| !members.is_empty());
+        let Ok(Ok(known)) = timeout_at(options.deadline, found).await else {
+            return Vec::new();
         };
         let start = self.next.fetch_add(1, Ordering::Relaxed);
-        round_robin(&members, start, |member| member.is_up())
+        round_robin(&known, start, |member| member.is_up())
     }
 }
 

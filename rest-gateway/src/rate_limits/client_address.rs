@@ -63,18 +63,19 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
 
 /// Parses an address, optionally in quotes or brackets, optionally with a port.
 fn node(text: &str) -> Option<IpAddr> {
-    let text = text.trim();
-    let text = text
-        .strip_prefix('"')
-        .and_then(|text| text.strip_suffix('"'))
-        .unwrap_or(text);
-    let bare = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'))
-        .unwrap_or(text);
-    let with_port = || text.parse().map(|addr: SocketAddr| addr.ip());
+    let unquoted = within(text.trim(), '"', '"');
+    let bare = within(unquoted, '[', ']');
+    let with_port = || unquoted.parse().map(|addr: SocketAddr| addr.ip());
     let address: IpAddr = bare.parse().or_else(|_| with_port()).ok()?;
     Some(address.to_canonical())
+}
+
+/// The text between two characters, or the unchanged text if it is not between them.
+fn within(text: &str, open: char, close: char) -> &str {
+    let inner = text
+        .strip_prefix(open)
+        .and_then(|rest| rest.strip_suffix(close));
+    inner.unwrap_or(text)
 }
 
 /// Splits a text at separators outside of quotes.

@@ -2,24 +2,26 @@
 //! gateway counts separately: behind a load balancer, limits multiply by the number of gateways.
 
 pub(crate) mod client_address;
-mod config;
-mod headers;
-mod token_clients;
 
 use std::{
+    fmt::Write as _,
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
+    time::Duration,
 };
 
 use admission::Peer;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use egress::Network;
-use http::{header::AUTHORIZATION, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION, request::Parts};
+use parking_lot::Mutex;
 use process::metrics::Counters;
 use rate_limits::{Limiter, Status, credentials_key, peer_key};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
-pub use self::config::RateLimitConfig;
-pub(crate) use self::{headers::LimitStatuses, token_clients::TokenClients};
 use crate::{
+    config::RateLimitConfig,
     error::{Details, Error},
     representation::error_codes as codes,
 };
@@ -28,6 +30,13 @@ use crate::{
 const CLIENT: &str = "client";
 const TOKEN_ADDRESS: &str = "token-address";
 const TOKEN_CLIENT: &str = "token-client";
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// How many tokens, and for how long (about their lifetime), their clients are cached.
+const MAX_TOKENS: u64 = 100_000;
+const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 
 /// All limiters, and the cached clients of access tokens.
 pub(crate) struct RateLimits {
@@ -82,7 +91,8 @@ impl RateLimits {
     pub(crate) fn check_credentials(
         &self,
         request: &Parts,
-        (api_key, api_secret): (&str, &str),
+        api_key: &str,
+        api_secret: &str,
     ) -> Result<(), Error> {
         let key = credentials_key(api_key, api_secret);
         self.enforce(self.token_credentials.check(&key), request)
@@ -99,8 +109,8 @@ impl RateLimits {
     /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
     /// of IPv6 only the network.
     pub(crate) fn client_address<B>(&self, request: &http::Request<B>) -> IpAddr {
-        let peer = request.extensions().get();
-        let peer = peer.map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
+        let connected = request.extensions().get();
+        let peer = connected.map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
         let address = client_address::resolve(peer, request.headers(), &self.trusted_proxies);
         peer_key(address)
     }
@@ -120,5 +130,120 @@ impl RateLimits {
         let (quota, window) = (status.quota, status.window);
         let message = format!("more than {quota} requests in {window} s");
         Err(Error::new(&codes::TOO_MANY_REQUESTS, message).with(Details::RetryAfter(status.reset)))
+    }
+}
+
+/// The statuses of all limits that count a request, for the response headers `RateLimit-Policy` and
+/// `RateLimit` (draft-ietf-httpapi-ratelimit-headers, version 09 and later). Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LimitStatuses(Arc<Mutex<Vec<Status>>>);
+
+impl LimitStatuses {
+    fn add(&self, status: Status) {
+        self.0.lock().push(status);
+    }
+
+    /// Adds the headers, if a limit counts the request.
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
+        let statuses = self.0.lock();
+        if statuses.is_empty() {
+            return;
+        }
+        let (mut policies, mut limits) = (String::new(), String::new());
+        for status in statuses.iter() {
+            let Status {
+                policy,
+                quota,
+                window,
+                remaining,
+                reset,
+                ..
+            } = status;
+            let comma = if policies.is_empty() { "" } else { ", " };
+            // Writing to a `String` cannot fail.
+            let _ = write!(policies, "{comma}\"{policy}\";q={quota};w={window}");
+            let _ = write!(limits, "{comma}\"{policy}\";r={remaining};t={reset}");
+        }
+        for (name, value) in [(POLICY, policies), (LIMIT, limits)] {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
+    }
+}
+
+/// The API keys of the clients of accepted tokens, by the SHA-256 of the `Authorization` header. The gateway
+/// cannot verify tokens, and trusting an unverified one would let any sender use up another client's
+/// quota. So a token's client is cached only after core has accepted the token.
+#[derive(Debug)]
+pub(crate) struct TokenClients(moka::sync::Cache<[u8; 32], Arc<str>>);
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+}
+
+impl TokenClients {
+    fn new() -> Self {
+        Self(
+            moka::sync::Cache::builder()
+                .max_capacity(MAX_TOKENS)
+                .time_to_live(TIME_TO_LIVE)
+                .build(),
+        )
+    }
+
+    fn find(&self, authorization: &[u8]) -> Option<Arc<str>> {
+        self.0.get(&key(authorization))
+    }
+
+    /// Caches the client of a token that core has accepted.
+    pub(crate) fn record_accepted(&self, authorization: &[u8]) {
+        let key = key(authorization);
+        if !self.0.contains_key(&key)
+            && let Some(client) = client(authorization)
+        {
+            tracing::Span::current().record("client.key", &*client);
+            self.0.insert(key, client);
+        }
+    }
+}
+
+fn key(authorization: &[u8]) -> [u8; 32] {
+    Sha256::digest(authorization).into()
+}
+
+/// The subject of a JWT: the key of its API client.
+fn client(authorization: &[u8]) -> Option<Arc<str>> {
+    let text = str::from_utf8(authorization).ok()?;
+    let mut parts = text.rsplit(' ').next()?.split('.');
+    let payload = BASE64_URL_SAFE_NO_PAD.decode(parts.nth(1)?).ok()?;
+    let claims: Claims = serde_json::from_slice(&payload).ok()?;
+    Some(claims.sub.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bearer(claims: &str) -> Vec<u8> {
+        let payload = BASE64_URL_SAFE_NO_PAD.encode(claims);
+        format!("Bearer e30.{payload}.c2lnbmF0dXJl").into_bytes()
+    }
+
+    #[test]
+    fn a_tokens_client_is_known_once_core_has_accepted_it() {
+        let token_clients = TokenClients::new();
+        let (first, second) = (bearer(r#"{"sub":"a"}"#), bearer(r#"{"sub":"a","jti":"2"}"#));
+
+        assert_eq!(token_clients.find(&first), None);
+        token_clients.record_accepted(&first);
+        token_clients.record_accepted(b"Bearer opaque");
+        token_clients.record_accepted(&bearer("{}"));
+
+        assert_eq!(token_clients.find(&first).as_deref(), Some("a"));
+        assert_eq!(token_clients.find(&second), None);
+        assert_eq!(token_clients.find(b"Bearer opaque"), None);
+        assert_eq!(token_clients.find(&bearer("{}")), None);
     }
 }

@@ -150,36 +150,34 @@ fn page_iri(iri: &str, pagination: &Pagination, cursor: &str) -> String {
 /// Reads the page size from `itemsPerPage`. `page` and `order[id]` must be possible: API Platform's
 /// Admin sends them with each list request, but a list has cursors and one order.
 pub(crate) fn read_page_size(request: &mut Request) -> Option<u32> {
-    if read_single(request, (PAGE, PAGE)).is_some_and(|page| page != "1") {
+    if read_single(request, PAGE, PAGE).is_some_and(|page| page != "1") {
         let description = "must be 1: the other pages are links in hydra:view";
         request.violations.add(PAGE, "OUT_OF_RANGE", description);
     }
-    let order = read_single(request, ("order", ORDER));
+    let order = read_single(request, "order", ORDER);
     if order.is_some_and(|order| !["ASC", "DESC"].contains(&order.as_str())) {
         request
             .violations
             .add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
     }
     let requirement = "must be a whole number from 1 to 100";
-    read_parsed(
-        request,
-        ("page_size", "itemsPerPage"),
-        requirement,
-        |text| text.parse().ok(),
-    )
+    read_parsed(request, "page_size", "itemsPerPage", requirement, |text| {
+        text.parse().ok()
+    })
 }
 
 /// Reads a query parameter that may occur once, as the value of a field. It is invalid if `parse`
 /// returns none.
 pub(crate) fn read_parsed<T>(
     request: &mut Request,
-    names: (&str, &'static str),
+    field: &str,
+    parameter: &'static str,
     requirement: &str,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Option<T> {
-    let parsed = parse(&read_single(request, names)?);
+    let parsed = parse(&read_single(request, field, parameter)?);
     if parsed.is_none() {
-        request.violations.add(names.0, "WRONG_TYPE", requirement);
+        request.violations.add(field, "WRONG_TYPE", requirement);
     }
     parsed
 }
@@ -187,7 +185,8 @@ pub(crate) fn read_parsed<T>(
 /// Reads a query parameter that may occur once, as the value of a field.
 pub(crate) fn read_single(
     request: &mut Request,
-    (field, parameter): (&str, &'static str),
+    field: &str,
+    parameter: &'static str,
 ) -> Option<String> {
     let mut values = request.query(parameter);
     let violations = &mut request.violations;

@@ -77,9 +77,8 @@ fn tag_of(response: &Response<Bytes>) -> String {
     }
     digest.update([0]);
     digest.update(response.body());
-    let digest = digest.finalize();
-    let (tag, _) = digest.split_at(TAG_BYTES);
-    format!("\"{}\"", URL_SAFE_NO_PAD.encode(tag))
+    let tag = URL_SAFE_NO_PAD.encode(&digest.finalize()[..TAG_BYTES]);
+    format!("\"{tag}\"")
 }
 
 /// The weak comparison (RFC 9110 §8.8.3.2).

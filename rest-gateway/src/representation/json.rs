@@ -139,7 +139,7 @@ impl Reader {
     /// Arrays in arrays are never read: only whether they are empty is kept.
     fn read_array(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
         let elements: Vec<&RawValue> = serde_json::from_str(raw.get())?;
-        let elements = elements.into_iter().enumerate().map(|(index, element)| {
+        let read = elements.into_iter().enumerate().map(|(index, element)| {
             if element.get().starts_with('[') {
                 let inner: Vec<IgnoredAny> = serde_json::from_str(element.get())?;
                 return Ok(Value::Array(vec![Value::Null; inner.len().min(1)]));
@@ -148,7 +148,7 @@ impl Reader {
                 reader.read(element, shape)
             })
         });
-        elements.collect::<Result<_, _>>().map(Value::Array)
+        read.collect::<Result<_, _>>().map(Value::Array)
     }
 
     /// Runs `work` with the path extended by `step`.

@@ -10,11 +10,11 @@ use jiff::{
 use proto::iri::{self, Collection};
 use serde::Serialize;
 
-use crate::{error::Error, gateway::HandlerResult};
+use crate::{error::Error, request::HandlerResult};
 
 /// A resource as a whole response: with its context.
 #[derive(Serialize)]
-struct Root<'r, R> {
+struct WithContext<'r, R> {
     #[serde(rename = "@context")]
     context: &'static str,
     #[serde(flatten)]
@@ -23,7 +23,7 @@ struct Root<'r, R> {
 
 /// A 200 response with a resource.
 pub(crate) fn ok(context: &'static str, resource: &impl Serialize) -> HandlerResult {
-    document(&Root { context, resource })
+    document(&WithContext { context, resource })
 }
 
 /// A 200 response with a document.

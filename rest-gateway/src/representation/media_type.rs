@@ -92,14 +92,14 @@ pub(crate) fn may_be_form(headers: &HeaderMap) -> bool {
 }
 
 /// A media range of an `Accept` header.
-struct Range<'h> {
+struct MediaRange<'h> {
     main: &'h str,
     subtype: &'h str,
     /// In thousandths.
     quality: u16,
 }
 
-impl Range<'_> {
+impl MediaRange<'_> {
     /// How specifically the range matches a type; none if it does not match.
     fn specificity(&self, media_type: MediaType) -> Option<u8> {
         if self.main == "*" {
@@ -117,7 +117,7 @@ impl Range<'_> {
 }
 
 /// The well-formed ranges; malformed ones are ignored. An empty list accepts every type.
-fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
+fn ranges(headers: &HeaderMap) -> Vec<MediaRange<'_>> {
     headers
         .get_all(ACCEPT)
         .iter()
@@ -128,7 +128,7 @@ fn ranges(headers: &HeaderMap) -> Vec<Range<'_>> {
 }
 
 /// Parses a range (RFC 9110 §12.5.1); none if it or its quality is malformed.
-fn parse_range(text: &str) -> Option<Range<'_>> {
+fn parse_range(text: &str) -> Option<MediaRange<'_>> {
     let mut parts = text.split(';').map(str::trim);
     let (main, subtype) = match parts.next()? {
         // Sent by some old clients for `*/*`.
@@ -142,7 +142,7 @@ fn parse_range(text: &str) -> Option<Range<'_>> {
         .filter_map(|parameter| parameter.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
         .map_or(Some(1000), |(_, value)| thousandths(value.trim()))?;
-    Some(Range {
+    Some(MediaRange {
         main,
         subtype,
         quality,
@@ -173,7 +173,7 @@ fn thousandths(text: &str) -> Option<u16> {
 }
 
 /// The best accepted type: by quality, then by specificity, then in the order offered.
-fn best(ranges: &[Range<'_>], offered: &[MediaType]) -> Option<MediaType> {
+fn best(ranges: &[MediaRange<'_>], offered: &[MediaType]) -> Option<MediaType> {
     if ranges.is_empty() {
         return offered.first().copied();
     }

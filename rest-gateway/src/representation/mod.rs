@@ -8,4 +8,3 @@ pub(crate) mod json;
 pub(crate) mod json_ld;
 pub(crate) mod media_type;
 pub(crate) mod problem;
-pub(crate) mod violation_codes;

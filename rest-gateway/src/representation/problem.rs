@@ -1,4 +1,4 @@
-//! Renders every error as one JSON body with the members of Hydra, for existing clients, and of
+//! Logs every error, and renders it as one JSON body with the members of Hydra, for existing clients, and of
 //! RFC 9457.
 
 use bytes::Bytes;
@@ -58,7 +58,7 @@ impl<'a> Problem<'a> {
             hydra_description: String::new(),
             // The URL of an existing page even if a newer core sends an unknown code.
             r#type: format!("{public_url}/errors/{}", kind.code),
-            title: kind.title,
+            title: &kind.texts().title,
             status: kind.status.as_u16(),
             detail: error.message.clone(),
             code: &error.code,
@@ -82,6 +82,23 @@ impl<'a> Problem<'a> {
         }
         problem.hydra_description.clone_from(&problem.detail);
         problem
+    }
+}
+
+/// Logs an error, at the level that fits its cause. Errors are logged only here.
+pub(crate) fn log(error: &Error) {
+    let source = error.source.as_deref();
+    if *error.kind == codes::INTERNAL {
+        if let Some(source) = source {
+            let source: &(dyn std::error::Error + 'static) = source;
+            tracing::error!(error = source, "request failed");
+        }
+    } else if let Some(source) = source {
+        tracing::warn!(error = %source, "core unavailable");
+    } else if [codes::DEADLINE_EXCEEDED.code, codes::OVERLOADED.code].contains(&error.kind.code) {
+        tracing::warn!(%error, "request not served");
+    } else {
+        tracing::debug!(%error, "request rejected");
     }
 }
 

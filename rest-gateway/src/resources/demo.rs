@@ -12,8 +12,7 @@ use crate::{
     config::DemoCourier,
     core_pool::{CallOptions, rpc},
     error::Error,
-    gateway::HandlerResult,
-    request::Request,
+    request::{HandlerResult, Request},
     resources::deliveries,
 };
 
@@ -22,8 +21,8 @@ const COURIERS_SCOPE: &str = "tasks:all";
 /// `POST /api/demo/deliveries/{id}/complete`: completes both tasks of a delivery of the caller's
 /// store.
 pub(crate) async fn complete(request: Request) -> HandlerResult {
-    let courier = request.gateway.demo_courier.as_ref();
-    let courier = courier.ok_or_else(Error::no_such_path)?;
+    let client = request.gateway.demo_courier.as_ref();
+    let courier = client.ok_or_else(Error::no_such_path)?;
     let message = GetDeliveryRequest {
         name: Collection::Deliveries.name(&request.parameter),
     };

@@ -8,12 +8,8 @@ use serde_json::Value;
 use crate::{
     api_description::{error_example, violation_example},
     error::Error,
-    gateway::HandlerResult,
-    representation::{
-        error_codes::{self, ErrorCode},
-        violation_codes::{self, VIOLATIONS, ViolationCode, WARNINGS},
-    },
-    request::Request,
+    representation::error_codes::{self, CodeTexts, ErrorCode, VIOLATIONS, WARNINGS, find_texts},
+    request::{HandlerResult, Request},
     resources::docs_page,
 };
 
@@ -25,15 +21,14 @@ pub(crate) fn list(request: &Request) -> Response<Bytes> {
 /// `GET /errors/{code}`
 pub(crate) fn get(request: &Request) -> HandlerResult {
     let code = request.parameter.as_str();
-    let platform_name = &request.gateway.platform_name;
     let html = if let Some(error) = error_codes::find(code) {
-        error_page(error, platform_name, &request.gateway.public_url)
-    } else if let Some(violation) = violation_codes::find(&VIOLATIONS, code) {
-        let place = "a violation in a response with HTTP 400";
-        violation_page(violation, place, platform_name)
-    } else if let Some(warning) = violation_codes::find(&WARNINGS, code) {
-        let place = "a warning in the response that creates or validates a delivery";
-        violation_page(warning, place, platform_name)
+        error_page(error, request)
+    } else if let Some(violation) = find_texts(&VIOLATIONS, code) {
+        let kind = "the code of a violation in a response with HTTP 400";
+        page(violation, kind, None, violation_example(code), request)
+    } else if let Some(warning) = find_texts(&WARNINGS, code) {
+        let kind = "the code of a warning in the response that creates or validates a delivery";
+        page(warning, kind, None, violation_example(code), request)
     } else {
         return Err(Error::no_such_path());
     };
@@ -45,10 +40,13 @@ fn index(platform_name: &str) -> String {
         format!("<li><a href=\"errors/{code}\"><code>{code}</code></a>: {title}</li>\n")
     };
     let of_error = |error: &&ErrorCode| {
-        let title = format!("{} (HTTP {})", error.title, error.status.as_u16());
-        entry(error.code, &title)
+        let title = &error.texts().title;
+        entry(
+            error.code,
+            &format!("{title} (HTTP {})", error.status.as_u16()),
+        )
     };
-    let of_violation = |code: &ViolationCode| entry(&code.code, &code.title);
+    let of_violation = |code: &CodeTexts| entry(&code.code, &code.title);
     include_str!("error_pages/list.html")
         .replace("<!-- platform -->", &escape(platform_name))
         .replace(
@@ -65,63 +63,52 @@ fn index(platform_name: &str) -> String {
         )
 }
 
-fn error_page(error: &'static ErrorCode, platform_name: &str, public_url: &str) -> String {
+fn error_page(error: &'static ErrorCode, request: &Request) -> String {
     let retryable = if error.retryable {
         "Yes: the same request may succeed later."
     } else {
         "No: the same request fails again."
     };
-    let kind = format!("<code>{}</code>, HTTP {}", error.code, error.status);
-    let entries = [
-        ("Meaning", error.meaning),
-        ("Cause", error.cause),
-        ("Solution", error.solution),
-        ("Retryable", retryable),
-    ];
-    let example = error_example(error, public_url);
+    let kind = format!("HTTP {}", error.status);
+    let example = error_example(error, &request.gateway.public_url);
     page(
-        (error.title, &kind),
-        &entries,
-        Some(&example),
-        platform_name,
+        error.texts(),
+        &kind,
+        Some(retryable),
+        Some(example),
+        request,
     )
 }
 
-/// The page of a violation or warning code; `place` says where it occurs.
-fn violation_page(violation: &ViolationCode, place: &str, platform_name: &str) -> String {
-    let kind = format!("<code>{}</code>, the code of {place}", violation.code);
-    let entries = [
-        ("Cause", violation.cause.as_str()),
-        ("Solution", violation.solution.as_str()),
-    ];
-    let example = violation_example(&violation.code);
-    page(
-        (&violation.title, &kind),
-        &entries,
-        example.as_ref(),
-        platform_name,
-    )
-}
-
+/// The page of a code; `kind` says where it occurs.
 fn page(
-    (title, kind): (&str, &str),
-    entries: &[(&str, &str)],
-    example: Option<&Value>,
-    platform_name: &str,
+    texts: &CodeTexts,
+    kind: &str,
+    retryable: Option<&str>,
+    example: Option<Value>,
+    request: &Request,
 ) -> String {
+    let entries = [
+        ("Meaning", &*texts.meaning),
+        ("Cause", &*texts.cause),
+        ("Solution", &*texts.solution),
+        ("Retryable", retryable.unwrap_or_default()),
+    ];
     let entries = entries
         .iter()
+        .filter(|(_, text)| !text.is_empty())
         .map(|(name, text)| format!("<dt>{name}</dt><dd>{}</dd>\n", to_html(text)));
-    let example = example.map_or_else(String::new, |example| {
-        let example = escape(&format!("{example:#}"));
-        format!("<h2>Example</h2>\n<pre><code>{example}</code></pre>\n")
+    let example = example.map(|example| {
+        let escaped = escape(&format!("{example:#}"));
+        format!("<h2>Example</h2>\n<pre><code>{escaped}</code></pre>\n")
     });
+    let kind = format!("<code>{}</code>, {kind}", texts.code);
     include_str!("error_pages/code.html")
-        .replace("<!-- title -->", title)
-        .replace("<!-- platform -->", &escape(platform_name))
-        .replace("<!-- kind -->", kind)
+        .replace("<!-- title -->", &texts.title)
+        .replace("<!-- platform -->", &escape(&request.gateway.platform_name))
+        .replace("<!-- kind -->", &kind)
         .replace("<!-- entries -->", &entries.collect::<String>())
-        .replace("<!-- example -->", &example)
+        .replace("<!-- example -->", &example.unwrap_or_default())
 }
 
 /// Converts a text with code in backquotes to HTML.

@@ -10,12 +10,11 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     representation::{
         collection::{self, Pagination},
         json_ld::{self, Node, StoreTimeZone},
     },
-    request::Request,
+    request::{HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Event";
@@ -36,7 +35,7 @@ struct Event {
 /// A page of the event log, with the first and last number of the log.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct EventPage {
     #[serde(flatten)]
     collection: collection::Collection<Event>,
     first_number: i64,
@@ -47,8 +46,9 @@ struct Page {
 pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let page_size = collection::read_page_size(&mut request);
     let requirement = "must be 0 or the number of an event";
-    let names = ("after", "after");
-    let after = collection::read_parsed(&mut request, names, requirement, |text| text.parse().ok());
+    let after = collection::read_parsed(&mut request, "after", "after", requirement, |text| {
+        text.parse().ok()
+    });
 
     let message = ListEventsRequest {
         store: String::new(),
@@ -75,7 +75,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         },
     };
     let events = page.events.into_iter().map(Event::try_from);
-    let page = Page {
+    let page = EventPage {
         collection: collection::Collection::page(
             "/api/events".to_owned(),
             events.collect::<Result<_, _>>()?,

@@ -12,9 +12,8 @@ use tonic::Status;
 use crate::{
     core_pool::{CallOptions, rpc},
     error::{BUSY_RETRY_SECONDS, Error},
-    gateway::{self, HandlerResult},
     representation::error_codes as codes,
-    request::Request,
+    request::{self, HandlerResult, Request},
 };
 
 /// Shorter than the usual timeout of a health check, often one second.
@@ -60,7 +59,7 @@ async fn call_core(request: &Request) -> Result<(), Error> {
 }
 
 fn text(status: StatusCode, body: &str) -> Response<Bytes> {
-    let mut response = gateway::response("text/plain; charset=utf-8", format!("{body}\n"));
+    let mut response = request::response("text/plain; charset=utf-8", format!("{body}\n"));
     *response.status_mut() = status;
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(CACHE_CONTROL, no_store);

@@ -10,12 +10,11 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     representation::{
         error_codes as codes,
         json_ld::{self, Node},
     },
-    request::Request,
+    request::{HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/ApiApp";

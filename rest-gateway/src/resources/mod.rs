@@ -12,12 +12,8 @@ pub(crate) mod tasks;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;
 
-mod addresses;
-mod prices;
-
 pub(crate) mod docs_page;
 pub(crate) mod error_pages;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod self_description;
-pub(crate) mod settings;

@@ -1,5 +1,5 @@
-//! The entrypoint and the machine-readable descriptions of the API: `/api`, `/api/contexts`,
-//! `/api/docs.jsonld` and `/api/docs.json`.
+//! The entrypoint, the settings of the platform and the machine-readable descriptions of the API: `/api`,
+//! `/api/settings`, `/api/contexts`, `/api/docs.jsonld` and `/api/docs.json`.
 
 use bytes::Bytes;
 use http::Response;
@@ -9,9 +9,8 @@ use serde::Serialize;
 use crate::{
     api_description,
     error::Error,
-    gateway::{self, HandlerResult},
     representation::json_ld::{self, Node},
-    request::Request,
+    request::{self, HandlerResult, Request},
 };
 
 /// The collections that can be listed.
@@ -24,6 +23,19 @@ struct Entrypoint {
     webhook: String,
 }
 
+/// The settings of the platform; existing clients read these member names.
+#[derive(Debug, Serialize)]
+struct Settings<'a> {
+    #[serde(flatten)]
+    node: Node,
+    brand_name: &'a str,
+    country: &'a str,
+    locale: &'a str,
+    timezone: &'a str,
+    currency_code: &'static str,
+    latlng: &'a str,
+}
+
 /// `GET /api`
 pub(crate) fn get_entrypoint() -> HandlerResult {
     let iri_of = |collection: Collection| iri::of(collection.segment());
@@ -34,6 +46,21 @@ pub(crate) fn get_entrypoint() -> HandlerResult {
         webhook: iri_of(Collection::Webhooks),
     };
     json_ld::ok("/api/contexts/Entrypoint", &entrypoint)
+}
+
+/// `GET /api/settings`
+pub(crate) fn get_settings(request: &Request) -> HandlerResult {
+    let platform = &request.gateway.platform;
+    let settings = Settings {
+        node: Node::with_iri("Settings", "/api/settings".to_owned()),
+        brand_name: &request.gateway.platform_name,
+        country: &platform.country,
+        locale: &platform.locale,
+        timezone: &platform.timezone,
+        currency_code: platform.currency.code(),
+        latlng: &platform.map_center,
+    };
+    json_ld::ok("/api/contexts/Settings", &settings)
 }
 
 /// `GET /api/contexts/{name}`
@@ -59,5 +86,5 @@ pub(crate) fn get_openapi(request: &Request) -> Response<Bytes> {
             .to_string()
             .into()
     });
-    gateway::response("application/json", document.clone())
+    request::response("application/json", document.clone())
 }

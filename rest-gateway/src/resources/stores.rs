@@ -10,10 +10,9 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     representation::json_ld::{self, Node},
-    request::Request,
-    resources::addresses::Address,
+    request::{HandlerResult, Request},
+    resources::tasks::Address,
 };
 
 #[derive(Debug, Serialize)]

@@ -1,10 +1,10 @@
-//! `/api/tasks`
+//! `/api/tasks`, and the address in tasks and stores.
 
 use std::collections::BTreeMap;
 
 use proto::{
     CompleteTaskRequest, GetTaskRequest, Package,
-    iri::Collection,
+    iri::{self, Collection},
     task::{Kind, Status},
     tasks_client::TasksClient,
 };
@@ -13,10 +13,8 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     representation::json_ld::{self, Node, StoreTimeZone},
-    request::Request,
-    resources::addresses::Address,
+    request::{HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Task";
@@ -45,6 +43,30 @@ pub(super) struct Task {
     created_at: Option<String>,
     updated_at: Option<String>,
     cancelled_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the terms are schema.org's")]
+pub(super) struct Address {
+    #[serde(flatten)]
+    node: Node,
+    geo: GeoCoordinates,
+    street_address: String,
+    telephone: Option<String>,
+    name: Option<String>,
+    contact_name: Option<String>,
+    description: Option<String>,
+    postal_code: Option<String>,
+    address_locality: Option<String>,
+    address_country: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "@type")]
+struct GeoCoordinates {
+    latitude: f64,
+    longitude: f64,
 }
 
 /// `GET /api/tasks/{id}`
@@ -105,6 +127,33 @@ impl TryFrom<proto::Task> for Task {
             created_at: zone.write_optional(task.create_time.as_ref())?,
             updated_at: zone.write_optional(task.update_time.as_ref())?,
             cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
+        })
+    }
+}
+
+impl TryFrom<proto::Address> for Address {
+    type Error = Error;
+
+    fn try_from(address: proto::Address) -> Result<Self, Error> {
+        let lat_lng = address
+            .lat_lng
+            .ok_or_else(|| Error::incomplete("an address's location"))?;
+        // A preview has no name.
+        let iri = (!address.name.is_empty()).then(|| iri::of(&address.name));
+        Ok(Self {
+            node: Node::with_iri("http://schema.org/Place", iri),
+            geo: GeoCoordinates {
+                latitude: lat_lng.latitude,
+                longitude: lat_lng.longitude,
+            },
+            street_address: address.street_address,
+            telephone: address.telephone,
+            name: address.place_name,
+            contact_name: address.contact_name,
+            description: address.description,
+            postal_code: address.postal_code,
+            address_locality: address.address_locality,
+            address_country: address.address_country,
         })
     }
 }

@@ -16,9 +16,8 @@ use crate::{
     api_description::DAYS,
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     representation::json_ld::{self, Node},
-    request::Request,
+    request::{HandlerResult, Request},
 };
 
 #[derive(Debug, Serialize)]
@@ -72,17 +71,17 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 /// `GET /api/time_slots/choices`: of the default time slot.
 pub(crate) async fn list_default_choices(request: Request) -> HandlerResult {
     let iri = "/api/time_slots/choices".to_owned();
-    list(request, (iri, String::new())).await
+    list(request, iri, String::new()).await
 }
 
 /// `GET /api/time_slots/{id}/choices`
 pub(crate) async fn list_choices(request: Request) -> HandlerResult {
     let name = Collection::TimeSlots.name(&request.parameter);
     let iri = format!("{}/choices", iri::of(&name));
-    list(request, (iri, name)).await
+    list(request, iri, name).await
 }
 
-async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult {
+async fn list(request: Request, iri: String, name: String) -> HandlerResult {
     let message = ListTimeSlotChoicesRequest {
         name,
         accept_language: accept_language(&request),
@@ -91,10 +90,10 @@ async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult 
         .call(message, rpc!(TimeSlotsClient.list_time_slot_choices))
         .await?;
 
-    let choices = listed.choices.into_iter().map(TimeSlotChoice::try_from);
+    let shown = listed.choices.into_iter().map(TimeSlotChoice::try_from);
     let choices = TimeSlotChoices {
         node: Node::with_iri("TimeSlotChoices", iri),
-        choices: choices.collect::<Result<_, _>>()?,
+        choices: shown.collect::<Result<_, _>>()?,
     };
     let mut response = json_ld::ok("/api/contexts/TimeSlotChoices", &choices)?;
     let headers = response.headers_mut();
@@ -110,8 +109,8 @@ async fn list(request: Request, (iri, name): (String, String)) -> HandlerResult 
 /// Joins all lines of the header (RFC 9110 §5.3).
 fn accept_language(request: &Request) -> String {
     let lines = request.headers().get_all(ACCEPT_LANGUAGE).iter();
-    let lines: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
-    lines.join(", ")
+    let texts: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
+    texts.join(", ")
 }
 
 impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {

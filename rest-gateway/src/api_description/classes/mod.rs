@@ -1,5 +1,6 @@
-//! The table of classes and their members, in the JSON files of this folder. In them, IRIs are
-//! compact: `schema:` is schema.org, `hydra:` is Hydra, and `vocab:` is the API's own vocabulary.
+//! The table of classes and their members, in the JSON files of this folder, and the closed sets of
+//! strings. In them, IRIs are compact: `schema:` is schema.org, `hydra:` is Hydra, and `vocab:` is the
+//! API's own vocabulary.
 
 use std::sync::LazyLock;
 
@@ -7,6 +8,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
 use super::{DOCUMENTATION, HYDRA, SCHEMA_ORG, parse_json};
+use crate::representation::error_codes::{ERRORS, VIOLATIONS, WARNINGS, codes};
 
 /// Every class, in the order of the documentation.
 pub(super) static ALL: LazyLock<Vec<Class>> = LazyLock::new(|| {
@@ -208,6 +210,85 @@ impl<'de> Deserialize<'de> for &'static Class {
         class.ok_or_else(|| D::Error::custom(format!("no class is named {name}")))
     }
 }
+
+/// The known content of a JSON value in a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// The members of a class.
+    Class(&'static Class),
+    /// Members with names chosen by the client.
+    Map,
+    /// Not an object: its members are not checked.
+    Value,
+}
+
+impl Shape {
+    /// Whether an object of this shape has the member in requests or in responses. True for a value
+    /// that must not be an object: that is reported as a violation of its own.
+    pub(crate) fn has_member(self, name: &str) -> bool {
+        match self {
+            Self::Class(class) => class.fields.iter().any(|field| field.name == name),
+            Self::Map | Self::Value => true,
+        }
+    }
+
+    /// The shape of a member; none if it is unknown.
+    pub(crate) fn of_member(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Class(class) => {
+                let mut fields = class.fields.iter();
+                let field = fields.find(|field| field.name == name)?;
+                if field.access == Access::Read {
+                    return None;
+                }
+                Some(match &field.range {
+                    Range::Object(class) => Self::Class(find(class)),
+                    Range::Json => Self::Map,
+                    _ => Self::Value,
+                })
+            }
+            Self::Map => Some(Self::Value),
+            Self::Value => None,
+        }
+    }
+}
+
+/// From Monday, as in core's messages.
+pub(crate) const DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+
+/// A closed set of strings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Enumeration {
+    /// The name of its JSON Schema.
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) values: Vec<String>,
+}
+
+/// The closed sets of strings in requests and responses.
+pub(super) static ENUMERATIONS: LazyLock<Vec<Enumeration>> = LazyLock::new(|| {
+    let mut all: Vec<Enumeration> = parse_json(include_str!("enumerations.json"));
+    for Enumeration { name, values, .. } in &mut all {
+        let of_table = match name.as_str() {
+            "DayOfWeek" => DAYS.to_vec(),
+            "ErrorCode" => codes(&ERRORS),
+            "ViolationCode" => codes(&VIOLATIONS),
+            "WarningCode" => codes(&WARNINGS),
+            _ => continue,
+        };
+        *values = of_table.into_iter().map(str::to_owned).collect();
+    }
+    all
+});
 
 #[cfg(test)]
 mod tests {

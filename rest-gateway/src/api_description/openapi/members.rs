@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::references::{Form, named, reference};
+use super::schemas::{SchemaForm, named, reference};
 use crate::api_description::{
     classes::{self, Cardinality, Field, Presence, Range},
     context::BASIC_REPRESENTATION,
@@ -12,34 +12,34 @@ use crate::api_description::{
 const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
 
 /// The schema of a member.
-pub(super) fn field_schema(field: &Field, form: Form) -> Value {
+pub(super) fn field_schema(field: &Field, form: SchemaForm) -> Value {
     let schema = match (field.max_length, &field.request) {
-        (Some(max_length), _) if form == Form::Draft => json!({
+        (Some(max_length), _) if form == SchemaForm::Draft => json!({
             "type": ["string", "null"],
             "maxLength": max_length,
             "pattern": NO_CONTROL_CHARACTERS,
         }),
-        (None, Some(schema)) if form == Form::Draft => schema.clone(),
+        (None, Some(schema)) if form == SchemaForm::Draft => schema.clone(),
         _ => default_schema(field, form),
     };
     with_description(schema, &field.description)
 }
 
 /// The schema that follows from the range. In requests, a member that is not required may be null.
-fn default_schema(field: &Field, form: Form) -> Value {
+fn default_schema(field: &Field, form: SchemaForm) -> Value {
     let one = range_schema(&field.range, form);
     let schema = match field.cardinality {
         Cardinality::One => one,
         Cardinality::Set | Cardinality::List => json!({"type": "array", "items": one}),
     };
     let is_nullable = match form {
-        Form::Stored | Form::Preview => field.nullable,
-        Form::Draft => !field.required,
+        SchemaForm::Stored | SchemaForm::Preview => field.nullable,
+        SchemaForm::Draft => !field.required,
     };
     if is_nullable { or_null(schema) } else { schema }
 }
 
-fn range_schema(range: &Range, form: Form) -> Value {
+fn range_schema(range: &Range, form: SchemaForm) -> Value {
     match range {
         Range::Text => json!({"type": "string"}),
         Range::Enum(enumeration) => named(enumeration),
@@ -54,8 +54,8 @@ fn range_schema(range: &Range, form: Form) -> Value {
         Range::Object(class) => {
             let class = classes::find(class);
             let has_no_preview = class.id_presence != Presence::Optional;
-            let is_stored = form == Form::Preview && has_no_preview;
-            reference(class, if is_stored { Form::Stored } else { form })
+            let is_stored = form == SchemaForm::Preview && has_no_preview;
+            reference(class, if is_stored { SchemaForm::Stored } else { form })
         }
         Range::AnyOf(classes) => {
             let classes = classes.iter().map(|class| classes::find(class));

@@ -1,25 +1,24 @@
 //! The OpenAPI document: the requests and responses of every operation, in a frame of texts,
 //! `document.json`.
 
-mod error_responses;
-mod links;
 mod members;
-mod parameters;
-mod references;
 mod responses;
 mod schemas;
-mod webhooks;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::error_responses::{error_example, violation_example};
-use self::references::{Form, named, reference};
+pub(crate) use self::responses::{error_example, violation_example};
+use self::schemas::{SchemaForm, named, reference};
 use super::{
-    Class,
-    operations::{self, Auth, Expects, Operation, Returns},
+    classes::{self, Class, TypeName},
+    operations::{self, Auth, Expects, Operation, Parameter, Returns, parameter},
     parse_json,
+};
+use crate::{
+    representation::error_codes::{ERRORS, VIOLATIONS, WARNINGS, codes},
+    resources::docs_page::FILES,
 };
 
 /// The scopes of the REST API; `document.json` says what each permits.
@@ -49,7 +48,7 @@ pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
     document["info"]["contact"] = json!({"name": title, "url": format!("{public_url}/api/docs")});
     document["servers"] = json!([{"url": public_url}]);
     document["paths"] = json!(paths);
-    document["webhooks"] = Value::Object(webhooks::all(platform_name));
+    document["webhooks"] = Value::Object(webhooks(platform_name));
     document["x-signature-vectors"] = parse_json(include_str!("signature_vectors.json"));
     let components = &mut document["components"];
     components["schemas"] = Value::Object(schemas);
@@ -76,9 +75,9 @@ fn describe(
     for (status, codes) in operations::error_codes_by_status(operation) {
         // A draining gateway answers `/readyz` itself, in plain text.
         let response = if matches!(operation.returns, Returns::Health) && status == 503 {
-            error_responses::with_plain_text(&codes, public_url)
+            responses::error_with_plain_text(&codes, public_url)
         } else {
-            error_responses::reference(&codes, public_url, shared_responses)
+            responses::error_reference(&codes, public_url, shared_responses)
         };
         responses.insert(status.to_string(), response);
     }
@@ -95,7 +94,7 @@ fn describe(
         "security": security(&operation.auth),
         "responses": responses,
     });
-    let parameters = parameters::of(operation);
+    let parameters = parameters(operation);
     if !parameters.is_empty() {
         described["parameters"] = json!(parameters);
     }
@@ -112,7 +111,11 @@ fn request_body(expects: Expects) -> Option<Value> {
         json!({"required": is_required, "content": content})
     };
     let of_class = |is_required, class: &Class| {
-        json_body(is_required, &reference(class, Form::Draft), &class.example)
+        json_body(
+            is_required,
+            &reference(class, SchemaForm::Draft),
+            &class.example,
+        )
     };
     match expects {
         Expects::Nothing => None,
@@ -139,6 +142,79 @@ fn security(auth: &Auth) -> Value {
         Auth::Token | Auth::StoreToken => json!([{"accessToken": []}]),
         Auth::Scope(scope) => json!([{"accessToken": [scope]}]),
     }
+}
+
+/// The parameters of an operation.
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let in_path = operation
+        .path
+        .split('/')
+        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| parameter(name).expect("a test finds every parameter that a path names"));
+    let all = in_path.chain(operation.parameters.iter().copied());
+    let if_none_match = json!({"$ref": "#/components/parameters/If-None-Match"});
+    let conditional = operation.has_etag().then_some(if_none_match);
+    all.map(describe_parameter).chain(conditional).collect()
+}
+
+fn describe_parameter(parameter: &Parameter) -> Value {
+    let mut described = json!({
+        "name": parameter.name,
+        "in": parameter.location,
+        "description": parameter.description,
+        "schema": parameter.schema,
+    });
+    if parameter.is_repeatable {
+        described["style"] = json!("form");
+        described["explode"] = json!(true);
+        described["schema"] = json!({"type": "array", "items": described["schema"]});
+    }
+    if parameter.location == "path" {
+        described["required"] = json!(true);
+        if let Some(values) = path_values(&parameter.name) {
+            described["schema"]["enum"] = json!(values);
+        }
+    }
+    described
+}
+
+/// The possible values of a path parameter; none if they are not a closed set.
+fn path_values(name: &str) -> Option<Vec<&'static str>> {
+    match name {
+        "name" => {
+            let with_context = |class: &&classes::Class| class.type_name != TypeName::None;
+            let classes = classes::ALL.iter().filter(with_context);
+            Some(classes.map(|class| class.name.as_str()).collect())
+        }
+        "code" => {
+            let mut all = [codes(&ERRORS), codes(&VIOLATIONS), codes(&WARNINGS)].concat();
+            all.sort_unstable();
+            all.dedup();
+            Some(all)
+        }
+        // Not `file`: generators rename an enum of that name.
+        "asset" => Some(FILES.iter().map(|file| file.name).collect()),
+        _ => None,
+    }
+}
+
+/// The request that a webhook gets for each event: `webhook.json`, with what depends on the event and the
+/// platform. It is `x-internal`: openapi-generator would make functions that send it to the API.
+fn webhooks(platform_name: &str) -> Map<String, Value> {
+    let signature = format!("X-{platform_name}-Signature");
+    let rules = include_str!("webhooks.md").trim_end();
+    let events: Map<_, _> = parse_json(include_str!("webhook_events.json"));
+    let requests = events.into_iter().map(|(event, texts)| {
+        let mut request: Value = parse_json(include_str!("webhook.json"));
+        request["operationId"] = texts["operationId"].clone();
+        request["summary"] = texts["summary"].clone();
+        request["description"] = json!(rules.replace("{signature}", &signature));
+        request["parameters"][0]["name"] = json!(signature);
+        let content = &mut request["requestBody"]["content"]["application/json"];
+        content["example"]["data"]["event"] = json!(event);
+        (event, json!({"post": request}))
+    });
+    requests.collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,22 @@
-//! Successful responses, and references to the headers of responses.
+//! The responses of an operation: the one of success, with the links to operations that take its ids, and
+//! those of errors, one component per set of error codes with the same status.
 
+use http::StatusCode;
+use proto::RuleOutcome;
 use serde_json::{Map, Value, json};
 
-use super::{links, schemas};
-use crate::api_description::{
-    operations::{Auth, Operation, Returns},
-    parse_json,
+use super::schemas::{self, named};
+use crate::{
+    api_description::{
+        classes::{self, Class, Range},
+        operations::{self, Auth, HydraTarget, Operation, Returns},
+        parse_json,
+    },
+    error::{Details, Error},
+    representation::{
+        error_codes::{self as codes, ErrorCode},
+        problem::Problem,
+    },
 };
 
 /// Example bodies by operation ID: recorded by an end-to-end test, or, where responses change in the
@@ -62,7 +73,7 @@ pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> V
     if !content.is_empty() {
         response["content"] = Value::Object(content);
     }
-    let links = links::of(operation);
+    let links = links_of(operation);
     if !links.is_empty() {
         response["links"] = Value::Object(links);
     }
@@ -101,4 +112,142 @@ pub(super) fn header_references(names: &[&str]) -> Value {
             (name.to_owned(), reference)
         })
         .collect()
+}
+
+/// The links of an operation's response: to the operations on the resource it creates or the first
+/// one it lists, and on the resources embedded in that one.
+fn links_of(operation: &Operation) -> Map<String, Value> {
+    let (class, pointer) = match &operation.returns {
+        Returns::Created(class) => (class, ""),
+        Returns::Collection(class) => (class, "/hydra:member/0"),
+        _ => return Map::new(),
+    };
+    let mut links: Map<_, _> = to_operations_on(class, "", pointer).collect();
+    for field in &class.fields {
+        if let Range::Object(embedded) = &field.range {
+            let embedded = classes::find(embedded);
+            let prefix = format!("{}.", field.name);
+            let pointer = format!("{pointer}/{}", field.name);
+            links.extend(to_operations_on(embedded, &prefix, &pointer));
+        }
+    }
+    links
+}
+
+/// A link to each operation on a resource of a class, named by a prefix and the operation's id. The
+/// pointer locates the resource in the response.
+fn to_operations_on(
+    class: &Class,
+    prefix: &str,
+    pointer: &str,
+) -> impl Iterator<Item = (String, Value)> {
+    operations_on(class).map(move |operation| {
+        let link = json!({
+            "operationId": operation.operation_id,
+            "parameters": {"id": format!("$response.body#{pointer}/id")},
+            "description": operation.summary,
+        });
+        (format!("{prefix}{}", operation.operation_id), link)
+    })
+}
+
+/// The operations whose path begins with that of the class's resources, such as
+/// `/api/tasks/{id}/done`.
+fn operations_on(class: &Class) -> impl Iterator<Item = &'static Operation> {
+    let is_target = |operation: &&Operation| matches!(operation.target, HydraTarget::Resource(target) if target.name == class.name);
+    let path = operations::all()
+        .filter(is_target)
+        .map(|operation| operation.path.as_str())
+        .find(|path| path.ends_with("/{id}"));
+    operations::all()
+        .filter(move |operation| path.is_some_and(|path| operation.path.starts_with(path)))
+}
+
+/// A reference to the response with one of these codes, which is added to the components.
+pub(super) fn error_reference(
+    codes: &[&'static ErrorCode],
+    public_url: &str,
+    components: &mut Map<String, Value>,
+) -> Value {
+    let names: Vec<_> = codes.iter().map(|code| code.code).collect();
+    let name = names.join("-or-");
+    let reference = json!({"$ref": format!("#/components/responses/{name}")});
+    components
+        .entry(name)
+        .or_insert_with(|| describe_errors(codes, public_url));
+    reference
+}
+
+/// The response with one of these codes, or with plain text.
+pub(super) fn error_with_plain_text(codes: &[&'static ErrorCode], public_url: &str) -> Value {
+    let mut described = describe_errors(codes, public_url);
+    described["content"]["text/plain"] = json!({"schema": {"type": "string"}});
+    described["headers"] = header_references(&["Retry-After-Optional"]);
+    described
+}
+
+fn describe_errors(codes: &[&'static ErrorCode], public_url: &str) -> Value {
+    let lines: Vec<_> = codes
+        .iter()
+        .map(|code| format!("`{}`: {}", code.code, code.texts().meaning))
+        .collect();
+    let examples: Map<_, _> = codes
+        .iter()
+        .map(|code| {
+            let example =
+                json!({"summary": code.texts().title, "value": error_example(code, public_url)});
+            (code.code.to_owned(), example)
+        })
+        .collect();
+    let media_type = json!({"schema": named("Problem"), "examples": examples});
+    let status = codes.first().map_or(500, |code| code.status.as_u16());
+    json!({
+        "description": lines.join("\n\n"),
+        "headers": header_references(status_headers(status)),
+        "content": {
+            "application/ld+json": media_type,
+            "application/json": media_type,
+            "application/problem+json": media_type,
+        },
+    })
+}
+
+fn status_headers(status: u16) -> &'static [&'static str] {
+    match status {
+        401 | 403 => &["WWW-Authenticate"],
+        405 => &["Allow"],
+        409 => &["Retry-After-Optional"],
+        429 | 503 => &["Retry-After"],
+        _ => &[],
+    }
+}
+
+/// An example of the error's body.
+pub(crate) fn error_example(code: &'static ErrorCode, public_url: &str) -> Value {
+    let details = match code.status {
+        _ if *code == codes::PRICE_NOT_CALCULATED => Details::Calculation(vec![RuleOutcome {
+            rule: "Near".to_owned(),
+            matched: false,
+            reason: "distance <= 3000 is false".to_owned(),
+            amount: 0,
+        }]),
+        _ if *code == codes::EXTERNAL_REFERENCE_TAKEN => {
+            Details::Existing("deliveries/01932e5c-9f4a-7000-8000-000000000001".to_owned())
+        }
+        StatusCode::BAD_REQUEST => {
+            let is_mismatch = *code == codes::PRICE_MISMATCH;
+            let example = violation_example(if is_mismatch { "differs" } else { "required" });
+            let violation = example.and_then(|example| serde_json::from_value(example).ok());
+            Details::Violations(violation.into_iter().collect())
+        }
+        _ => Details::None,
+    };
+    let error = Error::new(code, &*code.texts().meaning).with(details);
+    let request_id = "01932e5c-9f4a-7000-8000-0000000000ff";
+    json!(Problem::new(&error, request_id, public_url))
+}
+
+/// An example of a violation or a warning with this code, recorded by an end-to-end test.
+pub(crate) fn violation_example(code: &str) -> Option<Value> {
+    parse_json::<Map<_, _>>(include_str!("violation_examples.json")).remove(code)
 }

@@ -8,22 +8,72 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    members::{field_schema, with_description},
-    references::{Form, name, named, reference},
-};
+use super::members::{field_schema, with_description};
 use crate::api_description::{
     SCHEMA_ORG,
-    classes::{self, Class, Presence, TypeName},
-    enumerations::{self, Enumeration},
+    classes::{self, Access, Class, ENUMERATIONS, Enumeration, Field, Presence, TypeName},
     operations::{self, Returns},
 };
+
+/// The form of a class's objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaForm {
+    /// In responses, with the ids that stored resources have.
+    Stored,
+    /// In responses, without ids: a resource that is not stored.
+    Preview,
+    /// In requests.
+    Draft,
+}
+
+impl SchemaForm {
+    /// Whether objects of this form have a member.
+    pub(super) fn has(self, field: &Field) -> bool {
+        match self {
+            Self::Stored => field.access != Access::Write,
+            Self::Preview => field.access != Access::Write && field.name != "id",
+            Self::Draft => field.access != Access::Read,
+        }
+    }
+
+    pub(super) fn requires(self, field: &Field) -> bool {
+        match self {
+            // The table has `id` as optional only because previews lack it.
+            Self::Stored | Self::Preview => !field.optional || field.name == "id",
+            Self::Draft => field.required,
+        }
+    }
+}
+
+/// The name of a class's schema. Generators rename a `Package`, a keyword of some languages.
+pub(super) fn name(class: &Class, form: SchemaForm) -> String {
+    let name = match class.name.as_str() {
+        "Package" => "TaskPackage",
+        "PartialCollectionView" => "CollectionView",
+        name => name,
+    };
+    match form {
+        SchemaForm::Stored => name.to_owned(),
+        SchemaForm::Preview => format!("{name}Preview"),
+        SchemaForm::Draft => format!("{name}Draft"),
+    }
+}
+
+/// A reference to the schema of a class.
+pub(super) fn reference(class: &Class, form: SchemaForm) -> Value {
+    named(&name(class, form))
+}
+
+/// A reference to a schema.
+pub(super) fn named(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
 
 /// Every schema that a table describes.
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
     for class in classes::ALL.iter() {
-        for form in [Form::Stored, Form::Preview, Form::Draft] {
+        for form in [SchemaForm::Stored, SchemaForm::Preview, SchemaForm::Draft] {
             if is_listed(class, form) {
                 schemas.insert(name(class, form), class_schema(class, form));
             }
@@ -34,7 +84,7 @@ pub(super) fn all() -> Map<String, Value> {
             schemas.insert(collection_name(class), collection_schema(class));
         }
     }
-    for enumeration in enumerations::ALL.iter() {
+    for enumeration in ENUMERATIONS.iter() {
         schemas.insert(enumeration.name.clone(), enumeration_schema(enumeration));
     }
     schemas.insert("Problem".to_owned(), problem_schema());
@@ -45,26 +95,28 @@ pub(super) fn all() -> Map<String, Value> {
 
 /// Whether a class has a schema of its own in a form: errors share `Problem`, collections have a
 /// schema per class of their members, and a pickup may lack members that a dropoff must have.
-fn is_listed(class: &Class, form: Form) -> bool {
+fn is_listed(class: &Class, form: SchemaForm) -> bool {
     let is_described_apart = match form {
-        Form::Stored => {
+        SchemaForm::Stored => {
             ["Error", "ConstraintViolationList", "Collection"].contains(&class.name.as_str())
         }
-        Form::Preview => class.id_presence != Presence::Optional,
-        Form::Draft => class.name == "Task",
+        SchemaForm::Preview => class.id_presence != Presence::Optional,
+        SchemaForm::Draft => class.name == "Task",
     };
     !is_described_apart && class.fields.iter().any(|field| form.has(field))
 }
 
 fn collection_name(class: &Class) -> String {
-    format!("{}Collection", name(class, Form::Stored))
+    format!("{}Collection", name(class, SchemaForm::Stored))
 }
 
 /// The schema of an operation's response; none without a body.
 pub(super) fn of_response(returns: &Returns) -> Option<Value> {
     match returns {
-        Returns::Resource(class) | Returns::Created(class) => Some(reference(class, Form::Stored)),
-        Returns::Preview(class) => Some(reference(class, Form::Preview)),
+        Returns::Resource(class) | Returns::Created(class) => {
+            Some(reference(class, SchemaForm::Stored))
+        }
+        Returns::Preview(class) => Some(reference(class, SchemaForm::Preview)),
         Returns::Collection(class) => Some(named(&collection_name(class))),
         Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
         Returns::Text(_) | Returns::Health => Some(json!({"type": "string"})),
@@ -72,12 +124,12 @@ pub(super) fn of_response(returns: &Returns) -> Option<Value> {
     }
 }
 
-fn class_schema(class: &Class, form: Form) -> Value {
+fn class_schema(class: &Class, form: SchemaForm) -> Value {
     let mut schema = Schema::of(class, form);
-    if form == Form::Draft {
+    if form == SchemaForm::Draft {
         schema.description = format!("In requests. {}", class.description);
     } else {
-        let has_id = class.id_presence != Presence::Never && form == Form::Stored;
+        let has_id = class.id_presence != Presence::Never && form == SchemaForm::Stored;
         schema.add_json_ld_members(class, has_id);
     }
     schema.into_value()
@@ -86,9 +138,9 @@ fn class_schema(class: &Class, form: Form) -> Value {
 /// The schema of a collection of resources of a class. It has the context of its members.
 fn collection_schema(members: &Class) -> Value {
     let class = classes::find("Collection");
-    let mut schema = Schema::of(class, Form::Stored);
+    let mut schema = Schema::of(class, SchemaForm::Stored);
     schema.description = format!("A page of a list of `{}`.", members.name);
-    schema.properties["hydra:member"]["items"] = reference(members, Form::Stored);
+    schema.properties["hydra:member"]["items"] = reference(members, SchemaForm::Stored);
     schema.add_json_ld_members(class, true);
     schema.properties["@context"] = json!({"const": context_path(members)});
     schema.into_value()
@@ -98,10 +150,10 @@ fn collection_schema(members: &Class) -> Value {
 fn problem_schema() -> Value {
     let error = classes::find("Error");
     let invalid = classes::find("ConstraintViolationList");
-    let mut schema = Schema::of(error, Form::Stored);
+    let mut schema = Schema::of(error, SchemaForm::Stored);
     for field in &invalid.fields {
         if !schema.properties.contains_key(&field.name) {
-            schema.add(&field.name, field_schema(field, Form::Stored), false);
+            schema.add(&field.name, field_schema(field, SchemaForm::Stored), false);
         }
     }
     schema.dependent = json!({
@@ -124,7 +176,7 @@ fn problem_schema() -> Value {
 
 fn pickup() -> Value {
     with_description(
-        class_schema(classes::find("Task"), Form::Draft),
+        class_schema(classes::find("Task"), SchemaForm::Draft),
         "Where and when to pick up the parcel; by default, at the store's address.",
     )
 }
@@ -135,7 +187,7 @@ fn dropoff() -> Value {
     let blank = json!({"type": ["string", "null"], "pattern": r"^\s*$"});
     let absent = json!({"enum": [null]});
     let mut schema = with_description(
-        class_schema(classes::find("Task"), Form::Draft),
+        class_schema(classes::find("Task"), SchemaForm::Draft),
         "Where and when to drop off the parcel. Requires an address, and `before` or `timeSlot`.",
     );
     schema["required"] = json!(["address"]);
@@ -169,7 +221,7 @@ struct Schema {
 
 impl Schema {
     /// The schema of a class, without the members of JSON-LD.
-    fn of(class: &Class, form: Form) -> Self {
+    fn of(class: &Class, form: SchemaForm) -> Self {
         let mut schema = Self {
             description: class.description.clone(),
             properties: Map::new(),

@@ -4,7 +4,6 @@ mod details;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::representation::violation_codes::{VIOLATIONS, WARNINGS, codes};
 
 const PUBLIC_URL: &str = "https://delivery.example";
 

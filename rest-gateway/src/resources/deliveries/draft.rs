@@ -1,14 +1,16 @@
 //! Reads the body that creates or prices a delivery.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
-use proto::{DeliveryDraft, Package, TaskDraft, iri, limits, task_draft};
+use proto::{
+    AddressDraft, DeliveryDraft, LatLng, Package, TaskDraft, iri, limits, task_draft::Address,
+};
 use serde_json::Value;
 
 use crate::{
     api_description::{self, Shape},
     body_reader::{Object, ViolationCollector},
-    resources::addresses,
+    request::Request,
 };
 
 /// Parses a delivery from a JSON body, and collects violations for unreadable members.
@@ -17,8 +19,13 @@ pub fn read(body: &[u8], violations: &mut ViolationCollector) -> DeliveryDraft {
     from_json(&value, violations)
 }
 
-/// The delivery in a body, of which the known members are read.
-pub(crate) fn from_json(value: &Value, violations: &mut ViolationCollector) -> DeliveryDraft {
+/// Takes the delivery from the body of a request.
+pub(crate) fn take(request: &mut Request) -> DeliveryDraft {
+    let body = mem::take(&mut request.json);
+    from_json(&body, &mut request.violations)
+}
+
+fn from_json(value: &Value, violations: &mut ViolationCollector) -> DeliveryDraft {
     let delivery = Object::root(value);
     let mut task = |member| {
         let task = delivery.object(member, member, violations)?;
@@ -37,8 +44,8 @@ pub(crate) fn from_json(value: &Value, violations: &mut ViolationCollector) -> D
 fn read_task(task: &Object<'_>, violations: &mut ViolationCollector) -> TaskDraft {
     TaskDraft {
         address: read_address(task, violations),
-        before: task.renamed_text(("before", "doneBefore"), violations),
-        after: task.renamed_text(("after", "doneAfter"), violations),
+        before: task.renamed_text("before", "doneBefore", violations),
+        after: task.renamed_text("after", "doneAfter", violations),
         time_slot: task.text("timeSlot", "time_slot", violations),
         comments: task.text("comments", "comments", violations),
         weight: task.integer_in("weight", &limits::WEIGHT, violations),
@@ -48,24 +55,66 @@ fn read_task(task: &Object<'_>, violations: &mut ViolationCollector) -> TaskDraf
     }
 }
 
-fn read_address(
-    task: &Object<'_>,
-    violations: &mut ViolationCollector,
-) -> Option<task_draft::Address> {
+fn read_address(task: &Object<'_>, violations: &mut ViolationCollector) -> Option<Address> {
     let field = task.path("address");
     match task.get("address")? {
-        Value::String(text) => Some(task_draft::Address::AddressText(text.clone())),
+        Value::String(text) => Some(Address::AddressText(text.clone())),
         value @ (Value::Object(_) | Value::Array(_)) => {
             let address = Object::of(value, field, violations)?;
-            Some(task_draft::Address::AddressDraft(addresses::read(
-                &address, violations,
-            )))
+            let draft = read_address_object(&address, violations);
+            Some(Address::AddressDraft(draft))
         }
         other => {
             violations.add_wrong_type(field, "a string or an object", other);
             None
         }
     }
+}
+
+fn read_address_object(address: &Object<'_>, violations: &mut ViolationCollector) -> AddressDraft {
+    AddressDraft {
+        street_address: address.text("streetAddress", "street_address", violations),
+        lat_lng: read_location(address, violations),
+        place_name: address.text("name", "place_name", violations),
+        contact_name: address.text("contactName", "contact_name", violations),
+        telephone: match address.get("telephone") {
+            // PHP clients send `false` for an empty field.
+            Some(Value::Bool(false)) => None,
+            _ => address.text("telephone", "telephone", violations),
+        },
+        description: address.text("description", "description", violations),
+        postal_code: address.text("postalCode", "postal_code", violations),
+        address_locality: address.text("addressLocality", "address_locality", violations),
+        address_country: address.text("addressCountry", "address_country", violations),
+    }
+}
+
+/// Reads `latLng`, or else `geo`.
+fn read_location(address: &Object<'_>, violations: &mut ViolationCollector) -> Option<LatLng> {
+    const FIELD: &str = "lat_lng";
+
+    let (point, requirement) = if let Some(value) = address.get("latLng") {
+        let numbers = value.as_array().map(Vec::as_slice);
+        let point = match numbers {
+            Some([latitude, longitude]) => latitude.as_f64().zip(longitude.as_f64()),
+            _ => None,
+        };
+        let requirement = "must be an array of two numbers, latitude then longitude";
+        (point, requirement)
+    } else {
+        let value = address.get("geo")?;
+        violations.add_alias(address.path(FIELD), "geo");
+        let number = |member: &str| value.get(member).and_then(Value::as_f64);
+        let requirement = "must be an object with the numbers `latitude` and `longitude`";
+        (number("latitude").zip(number("longitude")), requirement)
+    };
+    if point.is_none() {
+        violations.add(address.path(FIELD), "WRONG_TYPE", requirement);
+    }
+    point.map(|(latitude, longitude)| LatLng {
+        latitude,
+        longitude,
+    })
 }
 
 /// Keeps invalid packages as defaults, so that the indexes in core's violations match the body.
@@ -93,12 +142,10 @@ fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<
 
 /// Reads an array of tags, or one string of tags separated by spaces.
 fn read_tags(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<String> {
-    let Some(value) = task.get("tags") else {
-        return Vec::new();
-    };
-    match value {
-        Value::String(tags) => tags.split_whitespace().map(str::to_owned).collect(),
-        Value::Array(elements) => {
+    match task.get("tags") {
+        None => Vec::new(),
+        Some(Value::String(tags)) => tags.split_whitespace().map(str::to_owned).collect(),
+        Some(Value::Array(elements)) => {
             let tags = elements.iter().enumerate().map(|(index, element)| {
                 if !element.is_string() {
                     let path = task.path(&format!("tags[{index}]"));
@@ -108,7 +155,7 @@ fn read_tags(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<Stri
             });
             tags.collect()
         }
-        other => {
+        Some(other) => {
             violations.add_wrong_type(task.path("tags"), "an array or a string", other);
             Vec::new()
         }
@@ -119,16 +166,15 @@ fn read_metadata(
     task: &Object<'_>,
     violations: &mut ViolationCollector,
 ) -> HashMap<String, String> {
-    let Some(metadata) = task.object("metadata", "metadata", violations) else {
-        return HashMap::new();
-    };
     let mut texts = HashMap::new();
-    for (key, value) in metadata.members() {
-        match value {
-            Value::String(text) => {
-                texts.insert(key.clone(), text.clone());
+    if let Some(metadata) = task.object("metadata", "metadata", violations) {
+        for (key, value) in metadata.members() {
+            match value {
+                Value::String(text) => {
+                    texts.insert(key.clone(), text.clone());
+                }
+                other => violations.add_wrong_type(metadata.path(key), "a string", other),
             }
-            other => violations.add_wrong_type(metadata.path(key), "a string", other),
         }
     }
     texts
@@ -295,7 +341,7 @@ mod tests {
         ) -> TaskDraft {
             let [address, before, after, time_slot, comments] = texts.try_into().unwrap();
             TaskDraft {
-                address: address.map(task_draft::Address::AddressText),
+                address: address.map(Address::AddressText),
                 before,
                 after,
                 time_slot,
@@ -313,8 +359,8 @@ mod tests {
 
     fn to_json(task: &TaskDraft) -> Value {
         let address = task.address.as_ref().map(|address| match address {
-            task_draft::Address::AddressText(text) => text,
-            task_draft::Address::AddressDraft(_) => {
+            Address::AddressText(text) => text,
+            Address::AddressDraft(_) => {
                 unreachable!("the strategy creates text addresses only")
             }
         });

@@ -1,36 +1,40 @@
 //! `/api/deliveries`
 
 pub(crate) mod draft;
-mod filters;
 
 use std::mem;
 
 use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
+    ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
     iri::{self, Collection},
     limits::MAX_PAGE_BYTES,
+    task::Status,
 };
 use serde::Serialize;
+use url::form_urlencoded;
 
 use crate::{
     body_reader::ViolationCollector,
     core_pool::rpc,
     error::{Error, Violation},
-    gateway::HandlerResult,
     idempotency,
     representation::{
-        collection::{self, Pagination},
+        collection::{self, ORDER, PAGE, Pagination, read_page_size, read_parsed, read_single},
         json_ld::{self, Node, StoreTimeZone},
     },
-    request::Request,
+    request::{HandlerResult, Request},
     resources::{
-        prices::{self, Price, TaxDisplay},
+        retail_prices::{Price, TaxDisplay, distance_source},
         tasks::Task,
     },
 };
 
 const CONTEXT: &str = "/api/contexts/Delivery";
+
+/// The query parameter of a page.
+const CURSOR: &str = "cursor";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,19 +71,12 @@ struct DeliveryPrice {
 /// `POST /api/deliveries`
 pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let message = CreateDeliveryRequest {
-        delivery: Some(draft::from_json(
-            &mem::take(&mut request.json),
-            &mut request.violations,
-        )),
+        delivery: Some(draft::take(&mut request)),
         violations: request.violations.to_proto(),
         idempotency: request.idempotency.clone(),
     };
     let response = request
-        .write(
-            message,
-            request.idempotency.is_some(),
-            rpc!(DeliveriesClient.create_delivery),
-        )
+        .write(message, rpc!(DeliveriesClient.create_delivery))
         .await?;
 
     idempotency::respond(response, |delivery| {
@@ -93,18 +90,17 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
 /// delivery without IRI and ID.
 pub(crate) async fn assert(mut request: Request) -> HandlerResult {
     let message = AssertDeliveryRequest {
-        delivery: Some(draft::from_json(
-            &mem::take(&mut request.json),
-            &mut request.violations,
-        )),
+        delivery: Some(draft::take(&mut request)),
         violations: request.violations.to_proto(),
     };
     let preview = request
         .call(message, rpc!(DeliveriesClient.assert_delivery))
         .await?;
 
-    let preview = Delivery::with_warnings(preview, &request.violations)?;
-    json_ld::ok(CONTEXT, &preview)
+    json_ld::ok(
+        CONTEXT,
+        &Delivery::with_warnings(preview, &request.violations)?,
+    )
 }
 
 /// `GET /api/deliveries/{id}`
@@ -120,7 +116,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 
 /// `GET /api/deliveries`: newest first, paginated.
 pub(crate) async fn list(mut request: Request) -> HandlerResult {
-    let message = filters::read(&mut request);
+    let message = read_filters(&mut request);
     let cursor = message.page_token.clone();
     let page = request
         .call(message, |core, message| async {
@@ -133,8 +129,8 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
 
     let pagination = Pagination {
         operation: request.operation,
-        parameter: "cursor",
-        query: filters::without_cursor(&request),
+        parameter: CURSOR,
+        query: query_without_cursor(&request),
         cursor,
         previous: page.previous_page_token,
         next: page.next_page_token,
@@ -146,6 +142,59 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         &pagination,
     );
     json_ld::ok(CONTEXT, &page)
+}
+
+/// Reads the filters and the page of a list. Their names are those of API Platform's filters, which
+/// existing clients send.
+fn read_filters(request: &mut Request) -> ListDeliveriesRequest {
+    ListDeliveriesRequest {
+        page_size: read_page_size(request),
+        page_token: read_single(request, "page_token", CURSOR).unwrap_or_default(),
+        created_from: read_single(request, "created_from", "createdAt[after]"),
+        created_until: read_single(request, "created_until", "createdAt[before]"),
+        dropoff_from: read_single(request, "dropoff_from", "dropoff.before[after]"),
+        dropoff_until: read_single(request, "dropoff_until", "dropoff.before[before]"),
+        status: read_parsed(
+            request,
+            "status",
+            "status",
+            "must be TODO or DONE",
+            |text| match text {
+                "TODO" => Some(Status::Todo.into()),
+                "DONE" => Some(Status::Done.into()),
+                _ => None,
+            },
+        ),
+        cancelled: read_parsed(
+            request,
+            "cancelled",
+            "exists[cancelledAt]",
+            "must be true or false",
+            |text| match text {
+                "true" | "1" => Some(true),
+                "false" | "0" => Some(false),
+                _ => None,
+            },
+        ),
+        external_reference: read_parsed(
+            request,
+            "external_reference",
+            "externalReference",
+            "must not be empty",
+            |text| (!text.is_empty()).then(|| text.to_owned()),
+        ),
+        violations: request.violations.to_proto(),
+    }
+}
+
+/// The query without its cursor, for links to other pages.
+fn query_without_cursor(request: &Request) -> String {
+    let query = request.parts.uri.query().unwrap_or_default();
+    let others = form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, _)| ![CURSOR, PAGE, ORDER].contains(&&**name));
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(others)
+        .finish()
 }
 
 /// `DELETE /api/deliveries/{id}`
@@ -170,8 +219,8 @@ impl Delivery {
             message: "is ignored: there is no such member".to_owned(),
             code: "unknown_member".to_owned(),
         });
-        let warnings = mem::take(&mut delivery.warnings);
-        let warnings = warnings.into_iter().map(|warning| Violation {
+        let of_core = mem::take(&mut delivery.warnings);
+        let warnings = of_core.into_iter().map(|warning| Violation {
             path: body.path(&warning.field),
             message: warning.description,
             code: warning.reason.to_ascii_lowercase(),
@@ -190,7 +239,7 @@ impl TryFrom<proto::Delivery> for Delivery {
         let task = |task: Option<proto::Task>| {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
-        let distance_source = prices::distance_source(delivery.distance_source());
+        let distance_source = distance_source(delivery.distance_source());
         let price = delivery
             .price
             .map(|price| Price::new(price, TaxDisplay::Included))

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::texts::{GUIDES, RECEIVERS};
+use super::{GUIDES, RECEIVERS};
 
 /// A guide as a page.
 pub(super) fn to_html(name: &str, markdown: &str) -> String {

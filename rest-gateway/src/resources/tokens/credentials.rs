@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
-use super::error::TokenError;
+use super::TokenError;
 
 /// Limit for parameter names in error messages, in characters.
 const MAX_NAME_LENGTH: usize = 100;
@@ -22,9 +22,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The parameters of the body, each at most once.
-pub(super) struct Form(HashMap<String, String>);
+pub(super) struct TokenForm(HashMap<String, String>);
 
-impl Form {
+impl TokenForm {
     pub(super) fn parse(body: &[u8]) -> Result<Self, TokenError> {
         let mut parameters = HashMap::new();
         for (name, value) in form_urlencoded::parse(body) {
@@ -118,7 +118,7 @@ mod tests {
                 .extend_pairs(&parameters)
                 .finish();
 
-            let Ok(form) = Form::parse(body.as_bytes()) else {
+            let Ok(form) = TokenForm::parse(body.as_bytes()) else {
                 panic!("the form has unique names: {body}");
             };
 
@@ -130,7 +130,7 @@ mod tests {
 
         #[test]
         fn the_parsers_never_panic(bytes in any::<Vec<u8>>()) {
-            let _ = Form::parse(&bytes);
+            let _ = TokenForm::parse(&bytes);
             let encoded = format!("Basic {}", BASE64.encode(&bytes));
             let _ = Credentials::parse(&HeaderValue::from_str(&encoded).unwrap());
             if let Ok(value) = HeaderValue::from_bytes(&bytes) {

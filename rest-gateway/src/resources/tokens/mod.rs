@@ -2,8 +2,6 @@
 //! Errors of token requests have the form of RFC 6749 §5.2 instead of the API's.
 
 mod credentials;
-mod error;
-mod metadata;
 
 use std::mem;
 
@@ -15,18 +13,13 @@ use http::{
 use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
 use serde::Serialize;
 
-pub(crate) use metadata::get as get_metadata;
-
-use self::{
-    credentials::{Credentials, Form},
-    error::{ErrorResponse, Reason, TokenError},
-};
+use self::credentials::{Credentials, TokenForm};
 use crate::{
+    api_description::SCOPES,
     core_pool::rpc,
-    error::Error,
-    gateway::{self, HandlerResult},
+    error::{Details, Error},
     representation::{media_type, problem},
-    request::Request,
+    request::{self, HandlerResult, Request},
 };
 
 /// The body of a successful response (RFC 6749 §5.1).
@@ -38,6 +31,46 @@ struct TokenResponse {
     expires_in: u32,
     /// Separated by spaces.
     scope: String,
+}
+
+/// The body of an error response.
+#[derive(Debug, Serialize)]
+struct ErrorResponse<'a> {
+    error: Reason,
+    error_description: &'a str,
+    /// The description again, for older clients.
+    message: &'a str,
+}
+
+/// Why a token request is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    InvalidRequest,
+    InvalidClient,
+    InvalidScope,
+    UnsupportedGrantType,
+}
+
+/// The failure of a token request.
+enum TokenError {
+    Rejected(Reason, String),
+    /// An error that RFC 6749 does not define.
+    Other(Error),
+}
+
+/// The metadata of the authorization server (RFC 8414 §2), for OAuth clients that discover it.
+#[derive(Serialize)]
+struct Metadata<'a> {
+    issuer: &'a str,
+    token_endpoint: String,
+    jwks_uri: String,
+    scopes_supported: [&'static str; 3],
+    /// Required; empty because there is no authorization endpoint.
+    response_types_supported: [&'static str; 0],
+    grant_types_supported: [&'static str; 1],
+    token_endpoint_auth_methods_supported: [&'static str; 2],
+    service_documentation: String,
 }
 
 /// Longest key, secret and list of scopes. Core reads no more than 4 KiB of a call without a token;
@@ -65,11 +98,28 @@ pub(crate) async fn public_keys(request: Request) -> HandlerResult {
         )
         .await?;
 
-    let mut response = gateway::response("application/jwk-set+json", keys.jwks);
+    let mut response = request::response("application/jwk-set+json", keys.jwks);
     response
         .headers_mut()
         .insert(CACHE_CONTROL, KEYS_CACHE_CONTROL);
     Ok(response)
+}
+
+/// `GET /.well-known/oauth-authorization-server`
+pub(crate) fn get_metadata(request: &Request) -> HandlerResult {
+    let issuer = request.gateway.public_url.as_str();
+    let metadata = Metadata {
+        issuer,
+        token_endpoint: format!("{issuer}/oauth2/token"),
+        jwks_uri: format!("{issuer}/oauth2/jwks"),
+        scopes_supported: SCOPES,
+        response_types_supported: [],
+        grant_types_supported: ["client_credentials"],
+        token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+        service_documentation: format!("{issuer}/api/docs"),
+    };
+    let body = serde_json::to_vec(&metadata).map_err(Error::internal)?;
+    Ok(request::response("application/json", body))
 }
 
 async fn try_issue(mut request: Request) -> Result<TokenResponse, TokenError> {
@@ -79,10 +129,9 @@ async fn try_issue(mut request: Request) -> Result<TokenResponse, TokenError> {
         ));
     }
     let body = mem::replace(&mut request.body, Ok(Bytes::new()))?;
-    let message = read(request.headers(), &Form::parse(&body)?)?;
-    let credentials = (message.api_key.as_str(), message.api_secret.as_str());
+    let message = read(request.headers(), &TokenForm::parse(&body)?)?;
     let rate_limits = &request.gateway.rate_limits;
-    rate_limits.check_credentials(&request.parts, credentials)?;
+    rate_limits.check_credentials(&request.parts, &message.api_key, &message.api_secret)?;
 
     let token = request
         .call_without_token(message, rpc!(TokensClient.issue_token))
@@ -96,7 +145,7 @@ async fn try_issue(mut request: Request) -> Result<TokenResponse, TokenError> {
     })
 }
 
-fn read(headers: &HeaderMap, form: &Form) -> Result<IssueTokenRequest, TokenError> {
+fn read(headers: &HeaderMap, form: &TokenForm) -> Result<IssueTokenRequest, TokenError> {
     let basic = Credentials::from_header(headers)?;
     let (body_key, body_secret) = (form.get("client_id"), form.get("client_secret"));
     let authenticates_twice = basic.as_ref().is_some_and(|basic| {
@@ -183,10 +232,42 @@ fn error_response(reason: Reason, message: &str) -> HandlerResult {
 
 fn json(status: StatusCode, body: &impl Serialize) -> HandlerResult {
     let body = serde_json::to_vec(body).map_err(Error::internal)?;
-    let mut response = gateway::response("application/json", body);
+    let mut response = request::response("application/json", body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
     Ok(response)
+}
+
+impl TokenError {
+    fn invalid_request(message: impl Into<String>) -> Self {
+        Self::Rejected(Reason::InvalidRequest, message.into())
+    }
+
+    fn invalid_client(message: impl Into<String>) -> Self {
+        Self::Rejected(Reason::InvalidClient, message.into())
+    }
+}
+
+impl From<Error> for TokenError {
+    fn from(error: Error) -> Self {
+        match error.details {
+            Details::Violations(violations) => {
+                let messages: Vec<_> = violations
+                    .into_iter()
+                    .map(|violation| violation.message)
+                    .collect();
+                let reason = match &*error.code {
+                    "invalid_scope" => Reason::InvalidScope,
+                    _ => Reason::InvalidRequest,
+                };
+                Self::Rejected(reason, messages.join("; "))
+            }
+            _ if error.kind.status == StatusCode::UNAUTHORIZED => {
+                Self::invalid_client(error.message)
+            }
+            _ => Self::Other(error),
+        }
+    }
 }

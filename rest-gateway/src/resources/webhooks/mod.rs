@@ -1,14 +1,15 @@
 //! `/api/webhooks`
 
 pub(crate) mod notifications;
-pub(crate) mod test_send;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CACHE_CONTROL};
 use proto::{
     ConfirmWebhookSecretRequest, CreateWebhookRequest, DeleteWebhookRequest, DisableWebhookRequest,
     EnableWebhookRequest, GetWebhookRequest, Idempotency, ListWebhooksRequest,
-    RotateWebhookSecretRequest, iri::Collection, webhook::DisabledReason,
+    RotateWebhookSecretRequest, TestWebhookRequest,
+    iri::{self, Collection},
+    webhook::DisabledReason,
     webhooks_client::WebhooksClient,
 };
 use serde::Serialize;
@@ -17,13 +18,12 @@ use crate::{
     body_reader::Object,
     core_pool::{CoreChannel, rpc},
     error::Error,
-    gateway::HandlerResult,
     idempotency,
     representation::{
         collection,
         json_ld::{self, Node, StoreTimeZone},
     },
-    request::Request,
+    request::{HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Webhook";
@@ -45,6 +45,31 @@ struct Webhook {
     disabled_reason: Option<&'static str>,
 }
 
+/// A sample notification that was sent, and its outcome.
+#[derive(Debug, Serialize)]
+#[serde(tag = "@type", rename_all = "camelCase")]
+struct WebhookTest {
+    webhook: String,
+    url: String,
+    /// The header `webhook-id`.
+    webhook_id: String,
+    event: String,
+    object: String,
+    delivered: bool,
+    /// Null if delivered, like `failure_detail`.
+    failure: Option<String>,
+    failure_detail: Option<String>,
+    /// Null if the test did not reach this phase, like the following three members.
+    dns_milliseconds: Option<f64>,
+    connect_milliseconds: Option<f64>,
+    tls_milliseconds: Option<f64>,
+    tls_version: Option<String>,
+    milliseconds: i64,
+    status_code: Option<u32>,
+    #[serde(rename = "answer")]
+    response_body: String,
+}
+
 /// `POST /api/webhooks`
 pub(crate) async fn create(mut request: Request) -> HandlerResult {
     let webhook = Object::root(&request.json);
@@ -58,9 +83,8 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         violations: request.violations.to_proto(),
         idempotency: request.idempotency.clone(),
     };
-    let is_idempotent = request.idempotency.is_some();
     let response = request
-        .write(message, is_idempotent, rpc!(WebhooksClient.create_webhook))
+        .write(message, rpc!(WebhooksClient.create_webhook))
         .await?;
 
     idempotency::respond(response, |webhook| {
@@ -102,8 +126,8 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
             .add("page_size", "OUT_OF_RANGE", description);
     }
     request.violations.check()?;
-    let webhooks = response.webhooks.into_iter().map(Webhook::try_from);
-    let webhooks = webhooks.collect::<Result<_, _>>()?;
+    let shown = response.webhooks.into_iter().map(Webhook::try_from);
+    let webhooks = shown.collect::<Result<_, _>>()?;
     json_ld::ok(
         CONTEXT,
         &collection::Collection::whole("/api/webhooks", webhooks),
@@ -116,7 +140,7 @@ pub(crate) async fn delete(request: Request) -> HandlerResult {
         name: Collection::Webhooks.name(&request.parameter),
     };
     request
-        .write(message, false, rpc!(WebhooksClient.delete_webhook))
+        .write(message, rpc!(WebhooksClient.delete_webhook))
         .await?;
 
     Ok(json_ld::no_content())
@@ -156,7 +180,7 @@ async fn call_by_name<M: Clone>(
 ) -> HandlerResult {
     let name = Collection::Webhooks.name(&request.parameter);
     let message = message(name, request.idempotency.clone());
-    let response = request.write(message, true, rpc).await?;
+    let response = request.send(message, true, rpc).await?;
 
     idempotency::respond(response, show)
 }
@@ -173,14 +197,25 @@ pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
         idempotency: request.idempotency.clone(),
     };
     let response = request
-        .write(
-            message,
-            request.idempotency.is_some(),
-            rpc!(WebhooksClient.rotate_webhook_secret),
-        )
+        .write(message, rpc!(WebhooksClient.rotate_webhook_secret))
         .await?;
 
     idempotency::respond(response, |webhook| show(webhook).map(no_store))
+}
+
+/// `POST /api/webhooks/{id}/test`: responds when the receiver has responded, or after 15 s.
+pub(crate) async fn test(request: Request) -> HandlerResult {
+    let message = TestWebhookRequest {
+        name: Collection::Webhooks.name(&request.parameter),
+    };
+    let test = request
+        .write(message, rpc!(WebhooksClient.test_webhook))
+        .await?;
+
+    json_ld::ok(
+        "/api/contexts/WebhookTest",
+        &WebhookTest::from(test.into_inner()),
+    )
 }
 
 fn show(webhook: proto::Webhook) -> HandlerResult {
@@ -210,4 +245,41 @@ impl TryFrom<proto::Webhook> for Webhook {
             secret: webhook.secret,
         })
     }
+}
+
+impl From<proto::WebhookTest> for WebhookTest {
+    fn from(test: proto::WebhookTest) -> Self {
+        let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self {
+            webhook: iri::of(&test.webhook),
+            url: test.url,
+            webhook_id: test.id,
+            event: test.event,
+            object: iri::of(&test.object),
+            delivered: test.failure.is_empty(),
+            failure: non_empty(test.failure),
+            failure_detail: non_empty(test.detail),
+            dns_milliseconds: test.dns.map(milliseconds),
+            connect_milliseconds: test.connect.map(milliseconds),
+            tls_milliseconds: test.tls.map(milliseconds),
+            tls_version: non_empty(test.tls_version),
+            milliseconds: microseconds(test.duration.unwrap_or_default()) / 1000,
+            status_code: test.status,
+            response_body: test.response_body,
+        }
+    }
+}
+
+/// Milliseconds with a fraction, because phases over loopback take less than one.
+fn milliseconds(duration: prost_types::Duration) -> f64 {
+    // A test's timeout in microseconds fits in an `i32`.
+    let microseconds = i32::try_from(microseconds(duration)).unwrap_or(i32::MAX);
+    f64::from(microseconds) / 1000.0
+}
+
+fn microseconds(duration: prost_types::Duration) -> i64 {
+    duration
+        .seconds
+        .saturating_mul(1_000_000)
+        .saturating_add(i64::from(duration.nanos) / 1000)
 }

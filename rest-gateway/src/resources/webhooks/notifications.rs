@@ -15,13 +15,12 @@ use crate::{
     body_reader::Object,
     core_pool::rpc,
     error::Error,
-    gateway::HandlerResult,
     idempotency,
     representation::{
         collection::{self, Pagination},
         json_ld::{self, Node, StoreTimeZone},
     },
-    request::Request,
+    request::{HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Notification";
@@ -71,8 +70,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     request.violations.add_alias("states".to_owned(), "state");
     let states = request.distinct_query("state");
     let page_size = collection::read_page_size(&mut request);
-    let cursor = collection::read_single(&mut request, ("page_token", "cursor"));
-    let cursor = cursor.unwrap_or_default();
+    let cursor = collection::read_single(&mut request, "page_token", "cursor").unwrap_or_default();
 
     let webhook = Collection::Webhooks.name(&request.parameter);
     let message = ListWebhookNotificationsRequest {
@@ -133,11 +131,7 @@ pub(crate) async fn resend(request: Request) -> HandlerResult {
         idempotency: request.idempotency.clone(),
     };
     let response = request
-        .write(
-            message,
-            request.idempotency.is_some(),
-            rpc!(WebhooksClient.resend_webhook_notification),
-        )
+        .write(message, rpc!(WebhooksClient.resend_webhook_notification))
         .await?;
 
     idempotency::respond(response, show)
@@ -156,7 +150,7 @@ pub(crate) async fn recover(mut request: Request) -> HandlerResult {
         idempotency: request.idempotency.clone(),
     };
     let response = request
-        .write(message, true, rpc!(WebhooksClient.recover_webhook))
+        .send(message, true, rpc!(WebhooksClient.recover_webhook))
         .await?;
 
     idempotency::respond(response, |recovery| {

@@ -1,10 +1,7 @@
 //! Single parts of the document: tags, credentials, headers, examples, previews and collections.
 
 use super::*;
-use crate::{
-    api_description::classes::{self, Access},
-    representation::error_codes as codes,
-};
+use crate::{api_description::classes::Access, representation::error_codes as codes};
 
 fn document() -> Value {
     openapi("Service", PUBLIC_URL)
@@ -181,7 +178,7 @@ fn responses_have_no_member_that_is_only_written_and_previews_no_id() {
     let properties = |schema: &str| &document["components"]["schemas"][schema]["properties"];
     let mut written = 0;
     for class in classes::ALL.iter() {
-        let schema = references::name(class, Form::Stored);
+        let schema = schemas::name(class, SchemaForm::Stored);
         for field in &class.fields {
             if field.access == Access::Write {
                 written += 1;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operation::{Auth, Expects, Operation, Returns};
+use super::{Auth, Expects, Operation, Returns};
 use crate::representation::error_codes::{self as codes, ErrorCode};
 
 /// The error codes of an operation, by HTTP status.
