@@ -152,10 +152,9 @@ async fn serve(
         let metrics = metrics.clone();
         async move {
             let (parts, _) = request.into_parts();
-            let target = (&parts.method, parts.uri.path());
-            Ok::<_, Infallible>(
-                respond(target, &*readiness, metrics.as_deref(), CHECK_TIMEOUT).await,
-            )
+            let (method, path) = (&parts.method, parts.uri.path());
+            let metrics = metrics.as_deref();
+            Ok::<_, Infallible>(respond(method, path, &*readiness, metrics, CHECK_TIMEOUT).await)
         }
     });
     let served = http1::Builder::new()
@@ -169,7 +168,8 @@ async fn serve(
 }
 
 async fn respond(
-    (method, path): (&Method, &str),
+    method: &Method,
+    path: &str,
     readiness: &impl Readiness,
     metrics: Option<&Exposition>,
     check_timeout: Duration,

@@ -10,13 +10,8 @@ use tracing_subscriber::EnvFilter;
 pub struct LogConfig {
     /// Format of the logs on stderr: `text`, `json` (one object per line), or `auto`, which is text on
     /// a terminal and JSON otherwise. Example: `text`
-    #[arg(
-        long,
-        env = "DELIVERY_LOG_FORMAT",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, env = "DELIVERY_LOG_FORMAT", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true)]
     pub log_format: LogFormat,
 }
 

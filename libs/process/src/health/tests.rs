@@ -207,8 +207,8 @@ async fn metrics_are_served_even_by_a_process_that_is_not_ready() {
 
 #[tokio::test]
 async fn a_readiness_check_that_hangs_means_not_ready() {
-    let target = (&Method::GET, "/readyz");
-    let response = respond(target, &HangingReadiness, None, Duration::ZERO).await;
+    let readiness = &HangingReadiness;
+    let response = respond(&Method::GET, "/readyz", readiness, None, Duration::ZERO).await;
 
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

@@ -128,8 +128,8 @@ fn instant(tag: u8, text: &[u8]) -> Option<Timestamp> {
         GENERALIZED_TIME => "",
         _ => return None,
     };
-    let time = format!("{century}{text}");
-    let time = civil::DateTime::strptime("%Y%m%d%H%M%SZ", time).ok()?;
+    let written = format!("{century}{text}");
+    let time = civil::DateTime::strptime("%Y%m%d%H%M%SZ", written).ok()?;
     Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 

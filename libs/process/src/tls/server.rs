@@ -24,8 +24,8 @@ pub struct Server(Reloading<ServerConfig>);
 impl Server {
     /// `protocols` are those that clients can choose (ALPN), in order of preference.
     pub fn open(files: ServerFiles, protocols: &'static [&'static str]) -> Result<Self, Error> {
-        let paths = [&files.certificate, &files.key].into_iter();
-        let paths = paths.chain(&files.client_ca).cloned().collect();
+        let own = [&files.certificate, &files.key].into_iter();
+        let paths = own.chain(&files.client_ca).cloned().collect();
         let read = move || server(&files, protocols);
         Ok(Self(Reloading::open(paths, read)?))
     }
@@ -41,7 +41,7 @@ fn server(files: &ServerFiles, protocols: &[&str]) -> Result<ServerConfig, Error
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(setup_error)?;
-    let builder = match &files.client_ca {
+    let verifying = match &files.client_ca {
         Some(path) => {
             let roots = Arc::new(authorities(slice::from_ref(path))?);
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
@@ -51,7 +51,7 @@ fn server(files: &ServerFiles, protocols: &[&str]) -> Result<ServerConfig, Error
         }
         None => builder.with_no_client_auth(),
     };
-    let mut server = builder
+    let mut server = verifying
         .with_single_cert(certificates(&files.certificate)?, private_key(&files.key)?)
         .map_err(|source| identity_error(&files.key, &files.certificate, source))?;
     server.alpn_protocols = protocols

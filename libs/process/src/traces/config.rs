@@ -8,23 +8,14 @@ use url::Url;
 pub struct TraceConfig {
     /// URL of the collector that receives traces, by OTLP over gRPC. Default: none, nothing is
     /// exported. Example: `http://127.0.0.1:4317`
-    #[arg(
-        long,
-        env = "DELIVERY_OTLP_ENDPOINT",
-        value_name = "URL",
-        value_parser = endpoint
-    )]
+    #[arg(long, env = "DELIVERY_OTLP_ENDPOINT", value_name = "URL")]
+    #[arg(value_parser = endpoint)]
     pub otlp_endpoint: Option<Url>,
 
     /// Share of the traces that is exported, from 0 to 1: of those that begin here and, in a gateway,
     /// of those that a client's `traceparent` samples. Example: `0.1`
-    #[arg(
-        long,
-        env = "DELIVERY_TRACE_SAMPLING",
-        value_name = "RATIO",
-        default_value = "1",
-        value_parser = ratio
-    )]
+    #[arg(long, env = "DELIVERY_TRACE_SAMPLING", value_name = "RATIO")]
+    #[arg(default_value = "1", value_parser = ratio)]
     pub trace_sampling: f64,
 }
 

@@ -26,8 +26,8 @@ pub(super) fn from_headers(headers: &HeaderMap) -> Option<Context> {
 
 /// The same span, as one that its sender does not sample.
 pub(super) fn unsampled(context: &Context) -> Context {
-    let span = context.span();
-    let span = span.span_context();
+    let active = context.span();
+    let span = active.span_context();
     Context::new().with_remote_span_context(SpanContext::new(
         span.trace_id(),
         span.span_id(),
