@@ -2,7 +2,6 @@
 //! Only this crate depends on all three services; they depend neither on it nor on each other.
 
 mod data_dir;
-mod grpc_tls;
 pub mod ready;
 mod service_handle;
 mod settings;
@@ -31,9 +30,8 @@ use webhook_dispatcher::WebhookDispatcher;
 pub use core_service::{Clock, Credentials, Demo};
 pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
-pub use grpc_tls::GrpcTlsConfig;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
-pub use settings::{DEFAULT_DATA_DIR, DatabaseSettings, Settings};
+pub use settings::{DEFAULT_DATA_DIR, DatabaseSettings, GrpcTlsConfig, Settings};
 
 use crate::{ready::ReadyFile, service_handle::ServiceHandle};
 

@@ -17,7 +17,7 @@ use process::{logs::LogConfig, number, redacted::Redacted, traces::TraceConfig};
 use rest_gateway::{Currency, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
-use crate::{data_dir::DATABASE, grpc_tls::GrpcTlsConfig};
+use crate::data_dir::DATABASE;
 
 /// The default data directory.
 pub const DEFAULT_DATA_DIR: &str = "./delivery-data";
@@ -39,24 +39,16 @@ pub struct Settings {
     pub no_demo: bool,
 
     /// Address of the REST API; port 0 picks a free one. Example: `0.0.0.0:8080`
-    #[arg(
-        long,
-        env = "DELIVERY_REST_LISTEN",
-        value_name = "ADDR",
-        default_value = "127.0.0.1:8080"
-    )]
+    #[arg(long, env = "DELIVERY_REST_LISTEN", value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:8080")]
     pub rest_listen: SocketAddr,
 
     #[command(flatten)]
     pub tls: TlsConfig,
 
     /// Address of the gRPC API; port 0 picks a free one. Example: `0.0.0.0:50051`
-    #[arg(
-        long,
-        env = "DELIVERY_CORE_LISTEN",
-        value_name = "ADDR",
-        default_value = "127.0.0.1:50051"
-    )]
+    #[arg(long, env = "DELIVERY_CORE_LISTEN", value_name = "ADDR")]
+    #[arg(default_value = "127.0.0.1:50051")]
     pub core_listen: SocketAddr,
 
     #[command(flatten)]
@@ -66,53 +58,32 @@ pub struct Settings {
     pub database: DatabaseSettings,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. Example: `50`
-    #[arg(
-        long,
-        env = "DELIVERY_DATABASE_CONNECTIONS",
-        value_name = "NUMBER",
-        default_value_t = DEFAULT_DATABASE_CONNECTIONS,
-        value_parser = number::within((1_u32, 1000), 50)
-    )]
+    #[arg(long, env = "DELIVERY_DATABASE_CONNECTIONS", value_name = "NUMBER")]
+    #[arg(default_value_t = DEFAULT_DATABASE_CONNECTIONS)]
+    #[arg(value_parser = number::within((1_u32, 1000), 50))]
     pub database_connections: u32,
 
     /// URL at which clients reach the REST API; used in tokens, Location headers and links. Default:
     /// the listen address. Example: `https://delivery.example`
-    #[arg(
-        long,
-        env = "DELIVERY_PUBLIC_URL",
-        value_name = "URL",
-        value_parser = proto::public_url::parse
-    )]
+    #[arg(long, env = "DELIVERY_PUBLIC_URL", value_name = "URL")]
+    #[arg(value_parser = proto::public_url::parse)]
     pub public_url: Option<Url>,
 
     /// Name of the platform; webhook signatures are in the header X-<NAME>-Signature. Example:
     /// `Courier`
-    #[arg(
-        long,
-        env = "DELIVERY_PLATFORM_NAME",
-        value_name = "NAME",
-        default_value = "Service"
-    )]
+    #[arg(long, env = "DELIVERY_PLATFORM_NAME", value_name = "NAME")]
+    #[arg(default_value = "Service")]
     pub platform_name: String,
 
     /// Currency in /api/settings, ISO 4217. Example: `CHF`
-    #[arg(
-        long,
-        env = "DELIVERY_CURRENCY",
-        value_name = "CODE",
-        default_value = "EUR"
-    )]
+    #[arg(long, env = "DELIVERY_CURRENCY", value_name = "CODE")]
+    #[arg(default_value = "EUR")]
     pub currency: Currency,
 
     /// Centre of the platform's maps, in /api/settings. Example: `50.8466,4.3528`
-    #[arg(
-        long,
-        env = "DELIVERY_MAP_CENTER",
-        value_name = "LAT,LNG",
-        allow_hyphen_values = true,
-        value_parser = rest_gateway::map_center,
-        default_value = "48.8566,2.3522"
-    )]
+    #[arg(long, env = "DELIVERY_MAP_CENTER", value_name = "LAT,LNG")]
+    #[arg(allow_hyphen_values = true, value_parser = rest_gateway::map_center)]
+    #[arg(default_value = "48.8566,2.3522")]
     pub map_center: String,
 
     /// Serve gRPC without TLS on non-loopback addresses, with unencrypted tokens and secrets. Default:
@@ -159,6 +130,49 @@ pub struct Settings {
     pub rate_limits: Option<RateLimitConfig>,
 }
 
+/// TLS of the gRPC API. All files are PEM and are reloaded when they change. The flags are not
+/// `--core-tls-…`: those are of programs that call a core.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GrpcTlsConfig {
+    /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for new
+    /// connections. Default: none. Example: `/etc/delivery/grpc.pem`
+    ///
+    /// The operator's commands with --data-dir then use another port, without TLS, on loopback.
+    #[arg(long, env = "DELIVERY_GRPC_TLS_CERTIFICATE", value_name = "FILE")]
+    #[arg(requires = "grpc_tls_key")]
+    pub grpc_tls_certificate: Option<PathBuf>,
+
+    /// Private key of the certificate (PEM), readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/grpc.key`
+    #[arg(long, env = "DELIVERY_GRPC_TLS_KEY", value_name = "FILE")]
+    #[arg(requires = "grpc_tls_certificate")]
+    pub grpc_tls_key: Option<PathBuf>,
+
+    /// Require client certificates, issued by one of these authorities (PEM). Default: none. Example:
+    /// `/etc/delivery/ca.pem`
+    #[arg(long, env = "DELIVERY_GRPC_TLS_CLIENT_CA", value_name = "FILE")]
+    #[arg(requires = "grpc_tls_certificate")]
+    pub grpc_tls_client_ca: Option<PathBuf>,
+}
+
+impl GrpcTlsConfig {
+    /// `https` with a certificate, otherwise `http`.
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.grpc_tls_certificate {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
+    pub fn of_core(&self) -> core_service::TlsConfig {
+        core_service::TlsConfig {
+            tls_certificate: self.grpc_tls_certificate.clone(),
+            tls_key: self.grpc_tls_key.clone(),
+            tls_client_ca: self.grpc_tls_client_ca.clone(),
+        }
+    }
+}
+
 /// Which database the all-in-one opens.
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseSettings {
@@ -167,13 +181,8 @@ pub struct DatabaseSettings {
     ///
     /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
     /// the file in PGPASSFILE, or --database-url-file.
-    #[arg(
-        long,
-        env = "DELIVERY_DATABASE_URL",
-        value_name = "URL",
-        hide_env_values = true,
-        conflicts_with = "database_url_file"
-    )]
+    #[arg(long, env = "DELIVERY_DATABASE_URL", value_name = "URL")]
+    #[arg(hide_env_values = true, conflicts_with = "database_url_file")]
     pub database_url: Option<Redacted<String>>,
 
     /// File with the database URL, readable only by its owner. Default: none. Example:

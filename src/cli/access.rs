@@ -36,14 +36,9 @@ pub(crate) struct Access {
     core_url: Vec<CoreUrl>,
 
     /// Data directory of the all-in-one to call; ignored with --core-url
-    #[arg(
-        long,
-        env = "DELIVERY_DATA_DIR",
-        value_name = "DIR",
-        default_value = DEFAULT_DATA_DIR,
-        global = true,
-        help_heading = HELP_HEADING
-    )]
+    #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR")]
+    #[arg(default_value = DEFAULT_DATA_DIR, global = true)]
+    #[arg(help_heading = HELP_HEADING)]
     data_dir: PathBuf,
 
     #[command(flatten)]

@@ -18,9 +18,9 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::cli::{
     access::CoreCommand,
-    address::located,
     errors::call_error,
     id,
+    location::located,
     output::{self, View, non_empty},
 };
 
@@ -66,12 +66,12 @@ impl CoreCommand<Command> {
                 let (chunks, receiver) = mpsc::channel(READ_AHEAD);
                 let upload =
                     tokio::task::spawn_blocking(move || upload(files, country.as_ref(), &chunks));
-                let imported = AddressesClient::new(core.upload_channel)
+                let response = AddressesClient::new(core.upload_channel)
                     .import_addresses(ReceiverStream::new(receiver))
                     .await;
                 // An unreadable file also makes core's call fail: report the file's error first.
                 upload.await.context("reading the files panicked")??;
-                let imported = imported.map_err(|status| call_error(&status))?;
+                let imported = response.map_err(|status| call_error(&status))?;
                 print_import(json, imported.get_ref())
             }
             Command::Search {

@@ -66,12 +66,8 @@ pub(crate) struct Restore {
     file: PathBuf,
 
     /// Data directory to create; must be empty if it exists
-    #[arg(
-        long,
-        env = "DELIVERY_DATA_DIR",
-        value_name = "DIR",
-        default_value = DEFAULT_DATA_DIR
-    )]
+    #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR")]
+    #[arg(default_value = DEFAULT_DATA_DIR)]
     data_dir: PathBuf,
 
     /// File of the master key, which is copied; for a backup that does not include it

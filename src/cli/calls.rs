@@ -1,4 +1,7 @@
-//! The calls of the commands: the method of core for each request.
+//! The calls of the commands: the method of core for each request. Writes have an idempotency key, with
+//! which the command retries them, and the operator can repeat it.
+
+use std::{error::Error as _, time::Duration};
 
 use prost::Message;
 use proto::{
@@ -8,12 +11,17 @@ use proto::{
     stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
     webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
-use tonic::{Response, Status};
+use sha2::{Digest, Sha256};
+use tonic::{Code, Response, Status};
+use tonic_types::StatusExt;
 
 use crate::cli::{
     access::{Channel, Core},
     errors::call_error,
 };
+
+/// How long to wait before the second attempt.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A request of one method.
 pub(crate) trait Call {
@@ -108,5 +116,139 @@ impl Core {
     ) -> anyhow::Result<C::Response> {
         let response = request.send(self.channel.clone()).await;
         Ok(response.map_err(|status| explain(&status))?.into_inner())
+    }
+
+    /// Like [`Core::write_explained`], with the errors of [`call_error`].
+    pub(crate) async fn write<W: Write>(&self, message: W) -> anyhow::Result<W::Response> {
+        self.write_explained(message, call_error).await
+    }
+
+    /// Executes a write, and a second time with the same idempotency key if its outcome is unknown.
+    /// If it still is, the error has the command that repeats the write; any other error is
+    /// explained by `explain`.
+    pub(crate) async fn write_explained<W: Write>(
+        &self,
+        mut message: W,
+        explain: impl Fn(&Status) -> anyhow::Error,
+    ) -> anyhow::Result<W::Response> {
+        message.set_idempotency(Idempotency {
+            key: self.idempotency_key.clone(),
+            request_hash: Sha256::digest(message.encode_to_vec()).to_vec(),
+        });
+        let mut response = message.clone().send(self.channel.clone()).await;
+        // An error of the second attempt says nothing about the first.
+        let is_unknown = response.as_ref().is_err_and(is_outcome_unknown);
+        if is_unknown {
+            tokio::time::sleep(RETRY_DELAY).await;
+            response = message.send(self.channel.clone()).await;
+        }
+        match response {
+            Ok(response) => {
+                if response.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    eprintln!(
+                        "note: an earlier attempt of this command took effect; this is its output"
+                    );
+                }
+                Ok(response.into_inner())
+            }
+            Err(status) if is_unknown => Err(anyhow::anyhow!(
+                "{}\nIt is not known whether the command took effect. Repeat it with its \
+                 idempotency key within 7 days: it takes effect once, and prints the same \
+                 output:\n{}",
+                explain(&status),
+                repetition(&self.idempotency_key)
+            )),
+            Err(status) => Err(explain(&status)),
+        }
+    }
+}
+
+/// Whether core may have executed a write that failed with this status.
+fn is_outcome_unknown(status: &Status) -> bool {
+    let is_ambiguous = matches!(
+        status.code(),
+        Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::Unknown
+    );
+    let info = status.get_details_error_info();
+    let may_be_executed = info.is_none_or(|info| info.reason != proto::NOT_EXECUTED);
+    // A status with a source is tonic's: core's response did not arrive.
+    status.source().is_some() || (is_ambiguous && may_be_executed)
+}
+
+/// This command with its idempotency key, for a shell.
+fn repetition(key: &str) -> String {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    repeated(arguments.collect(), key)
+}
+
+fn repeated(mut arguments: Vec<String>, key: &str) -> String {
+    const FLAG: &str = "--idempotency-key";
+    if !arguments.iter().any(|argument| argument.starts_with(FLAG)) {
+        arguments.push(format!("{FLAG}={key}"));
+    }
+    shlex::try_join(arguments.iter().map(String::as_str))
+        .expect("the arguments of a process contain no NUL")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    #[test]
+    fn a_repeated_command_has_its_key_once_and_is_quoted_for_a_shell() {
+        let words = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(ToString::to_string);
+            shlex::split(&repeated(arguments.collect(), "k 1")).unwrap()
+        };
+
+        let name = "L'Épicerie \"$1\"";
+        assert_eq!(
+            words(&["delivery", "stores", "create", "--name", name]),
+            [
+                "delivery",
+                "stores",
+                "create",
+                "--name",
+                name,
+                "--idempotency-key=k 1"
+            ]
+        );
+        for given in [
+            &["--idempotency-key=k 1"][..],
+            &["--idempotency-key", "k 1"],
+        ] {
+            assert_eq!(words(given), given);
+        }
+    }
+
+    #[test]
+    fn the_outcome_is_unknown_if_core_may_have_executed_the_write() {
+        for (code, expected) in [
+            (Code::Unavailable, true),
+            (Code::Aborted, true),
+            (Code::InvalidArgument, false),
+            (Code::FailedPrecondition, false),
+            (Code::ResourceExhausted, false),
+            (Code::Internal, false),
+        ] {
+            assert_eq!(
+                is_outcome_unknown(&Status::new(code, "")),
+                expected,
+                "{code}"
+            );
+        }
+        let details = ErrorDetails::with_error_info(proto::NOT_EXECUTED, "", HashMap::new());
+        let not_executed = Status::with_error_details(Code::Unavailable, "", details);
+        assert!(!is_outcome_unknown(&not_executed));
+        let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        assert!(is_outcome_unknown(&Status::from_error(Box::new(reset))));
     }
 }

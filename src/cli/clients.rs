@@ -11,8 +11,8 @@ use proto::{
 
 use crate::cli::{
     access::CoreCommand,
-    address::AddressFlags,
     id,
+    location::AddressFlags,
     output::{self, View, instant, non_empty},
 };
 

@@ -26,13 +26,13 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let url = if let Some(url) = self.url {
+        let program = if let Some(url) = self.url {
             url
         } else {
             let ready = ReadyFile::read(&self.all_in_one.data_dir).context("no --url is given")?;
             ready.base_url.parse()?
         };
-        let url = url.join("/readyz")?;
+        let url = program.join("/readyz")?;
         let response = timeout(TIMEOUT, http::probe(url.as_str()))
             .await
             .with_context(|| format!("{url} does not respond within {TIMEOUT:?}"))??;

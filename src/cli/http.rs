@@ -56,8 +56,8 @@ async fn send(request: Request<Vec<u8>>, tls: ClientConfig) -> anyhow::Result<Re
     let client = Client::builder(TokioExecutor::new()).build(connector);
     let response = client.request(request.map(Full::<Bytes>::from)).await;
     let (head, body) = response.map_err(failed)?.into_parts();
-    let body = Limited::new(body, MAX_BODY).collect().await;
-    let body = body.map_err(|error| anyhow!("cannot read the response of {uri}: {error}"))?;
+    let read = Limited::new(body, MAX_BODY).collect().await;
+    let body = read.map_err(|error| anyhow!("cannot read the response of {uri}: {error}"))?;
     Ok(Response::from_parts(head, body.to_bytes().into()))
 }
 

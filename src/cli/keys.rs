@@ -1,22 +1,29 @@
 //! `delivery keys`: the keys that sign access tokens, and the master key.
 
-mod rotate_master;
-
 use std::path::PathBuf;
 
+use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
 use core_service::MasterKeyCommand;
 use delivery::{DEFAULT_DATA_DIR, MASTER_KEY};
 use proto::{
-    ListSigningKeysRequest, RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
+    ListSigningKeysRequest, ReencryptSecretsRequest, ReencryptSecretsResponse,
+    RevokeSigningKeysRequest, RotateSigningKeyRequest, SigningKey,
     revoke_signing_keys_request::Keys,
 };
 
 use crate::cli::{
-    access::CoreCommand,
+    access::{Core, CoreCommand},
     id,
     output::{self, View, enum_name, instant},
 };
+
+/// How many calls are made between two lines of progress.
+const CALLS_PER_LINE: usize = 100;
+
+/// The maximum number of passes over all secrets. A pass that finds none under another key is the
+/// last.
+const MAX_PASSES: usize = 5;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -29,7 +36,7 @@ pub(crate) enum Command {
     /// Prints the keys that are left. If the key was the signing one, a new one is created. With
     /// --all, every token that was issued until now ends. For the tokens of one client, see
     /// `delivery clients rotate-secret --overlap 0`.
-    Revoke(Revoked),
+    Revoke(KeysToRevoke),
     /// List the keys that verify access tokens, newest first
     List,
     /// Encrypt all stored secrets with the current master key, and print the keys no longer in use
@@ -43,7 +50,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Revoked {
+pub(crate) struct KeysToRevoke {
     /// Id of the key: the `kid` of its tokens
     // One in 64 ids begins with a hyphen.
     #[arg(value_name = "ID", allow_hyphen_values = true)]
@@ -73,7 +80,7 @@ impl CoreCommand<Command> {
                 let remaining = core.write(message).await?;
                 output::many(json, remaining.signing_keys.iter().map(view))
             }
-            Command::RotateMaster => rotate_master::run(core, json).await,
+            Command::RotateMaster => rotate_master(&core, json).await,
             Command::List => {
                 let listed = core.call(ListSigningKeysRequest {}).await?;
                 output::many(json, listed.signing_keys.iter().map(view))
@@ -86,13 +93,8 @@ impl CoreCommand<Command> {
 #[derive(Args, Debug)]
 pub(crate) struct MasterKey {
     /// Data directory of the all-in-one
-    #[arg(
-        long,
-        env = "DELIVERY_DATA_DIR",
-        value_name = "DIR",
-        default_value = DEFAULT_DATA_DIR,
-        global = true
-    )]
+    #[arg(long, env = "DELIVERY_DATA_DIR", value_name = "DIR")]
+    #[arg(default_value = DEFAULT_DATA_DIR, global = true)]
     data_dir: PathBuf,
     #[command(subcommand)]
     command: MasterKeyCommand,
@@ -116,6 +118,93 @@ fn view(key: &SigningKey) -> View {
         .field("accepted_until", instant(key.expire_time, "UTC"))
 }
 
+#[derive(Default)]
+struct Reencryption {
+    current_key: String,
+    unused_keys: Vec<String>,
+    /// How many were re-encrypted.
+    signing_keys: u64,
+    platform_secrets: u64,
+    webhooks: u64,
+    stored_responses: u64,
+}
+
+/// `delivery keys rotate-master`: encrypts all stored secrets with the current master key.
+async fn rotate_master(core: &Core, json: bool) -> anyhow::Result<()> {
+    let mut rotated = Reencryption::default();
+    for _ in 0..MAX_PASSES {
+        let before = rotated.total();
+        pass(core, &mut rotated).await?;
+        if rotated.total() == before {
+            output::one(json, rotated.view())?;
+            if rotated.unused_keys.is_empty() {
+                eprintln!(
+                    "note: the core has no other master key; to replace this one, add a key with core-service master-key add (delivery master-key add)"
+                );
+            }
+            return Ok(());
+        }
+    }
+    bail!(
+        "secrets are still being encrypted with another master key: make {} current in the file of every core, then repeat this command",
+        rotated.current_key
+    )
+}
+
+/// Examines all secrets once.
+async fn pass(core: &Core, rotated: &mut Reencryption) -> anyhow::Result<()> {
+    let mut page_token = String::new();
+    for calls in 1_usize.. {
+        // Without an idempotency key: repeating it changes nothing.
+        let request = ReencryptSecretsRequest { page_token };
+        let response = core.call(request).await?;
+        page_token = rotated.add(response)?;
+        if page_token.is_empty() {
+            break;
+        }
+        if calls.is_multiple_of(CALLS_PER_LINE) {
+            eprintln!("examining: {} secrets re-encrypted", rotated.total());
+        }
+    }
+    Ok(())
+}
+
+impl Reencryption {
+    /// Adds the result of a call. Returns the next page token.
+    fn add(&mut self, response: ReencryptSecretsResponse) -> anyhow::Result<String> {
+        if self.current_key.is_empty() {
+            self.current_key = response.current_key;
+        } else {
+            ensure!(
+                self.current_key == response.current_key,
+                "the current master key has changed from {} to {}: make the same key current in the file of every core, then repeat this command",
+                self.current_key,
+                response.current_key
+            );
+        }
+        self.unused_keys = response.other_keys;
+        self.signing_keys += u64::from(response.signing_keys);
+        self.platform_secrets += u64::from(response.platform_secrets);
+        self.webhooks += u64::from(response.webhooks);
+        self.stored_responses += u64::from(response.stored_responses);
+        Ok(response.next_page_token)
+    }
+
+    fn total(&self) -> u64 {
+        self.signing_keys + self.platform_secrets + self.webhooks + self.stored_responses
+    }
+
+    fn view(&self) -> View {
+        View::default()
+            .field("current_key", &*self.current_key)
+            .field("unused_keys", &*self.unused_keys)
+            .field("signing_keys", self.signing_keys)
+            .field("platform_secrets", self.platform_secrets)
+            .field("webhooks", self.webhooks)
+            .field("stored_responses", self.stored_responses)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -125,7 +214,7 @@ mod tests {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
-        revoked: Revoked,
+        revoked: KeysToRevoke,
     }
 
     #[test]

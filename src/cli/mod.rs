@@ -2,7 +2,6 @@
 //! and commands for the files and processes of this host.
 
 mod access;
-mod address;
 mod addresses;
 mod backup;
 mod calls;
@@ -15,6 +14,7 @@ mod health;
 mod http;
 mod id;
 mod keys;
+mod location;
 mod output;
 mod prices;
 mod stores;
@@ -22,7 +22,6 @@ mod tasks;
 mod time_slots;
 mod token;
 mod webhooks;
-mod write;
 mod zones;
 
 use std::{ffi::OsString, path::PathBuf};

@@ -19,9 +19,9 @@ pub(crate) enum Command {
     /// The file is GeoJSON: polygon or multi-polygon features in degrees (longitude first), each
     /// with its name in `properties.name`. Zones are shared by all stores; price rules use them
     /// as `in_zone(dropoff.address, "NAME")`.
-    Apply(File),
+    Apply(ZonesFile),
     /// Check a file without applying it
-    Check(File),
+    Check(ZonesFile),
     /// List all zones
     List,
     /// Show zones as GeoJSON
@@ -32,7 +32,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct File {
+pub(crate) struct ZonesFile {
     /// Zones file, GeoJSON
     file: PathBuf,
 }
@@ -43,7 +43,7 @@ impl CoreCommand<Command> {
         let json = self.access.json;
 
         match self.command {
-            Command::Apply(File { file }) => {
+            Command::Apply(ZonesFile { file }) => {
                 let message = ApplyZonesRequest {
                     definition: definition::read(&file)?,
                     idempotency: None,
@@ -52,7 +52,7 @@ impl CoreCommand<Command> {
                 let applied = core.write_explained(message, explain).await?;
                 output::many(json, applied.zones.into_iter().map(view))
             }
-            Command::Check(File { file }) => {
+            Command::Check(ZonesFile { file }) => {
                 let definition = definition::read(&file)?;
                 let request = CheckZonesRequest { definition };
                 let explain = |status: &_| definition_error(&file, status);

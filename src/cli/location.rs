@@ -1,4 +1,4 @@
-//! Addresses and locations: the flags for a store's default address.
+//! Locations, and the flags for a store's default address.
 
 use clap::Args;
 use proto::{AddressDraft, LatLng};
