@@ -7,7 +7,7 @@ use jiff::{
     Timestamp,
     civil::{Date, DateTime, Time},
     fmt::temporal::Pieces,
-    tz::{AmbiguousOffset, TimeZone},
+    tz::{AmbiguousOffset, Offset, TimeZone},
 };
 
 use crate::task::TimeWindow;
@@ -15,8 +15,8 @@ use crate::task::TimeWindow;
 /// Upper limit of a `timeSlot`, in bytes.
 pub const MAX_BYTES: usize = 128;
 
-/// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval
-/// `<start>/<end>` with both instants in the time zone unless they have an offset.
+/// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval `<start>/<end>`:
+/// an end without an offset has the start's; without any offset, both are in the time zone.
 ///
 /// Across a clock change, a repeated local time means its first occurrence, and a skipped local
 /// time means the instant of the change. So windows adjacent in local time are adjacent in time
@@ -35,15 +35,45 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
             Err(format_error(text))
         }
         Some((start, end)) => {
-            let window = TimeWindow {
-                after: whole_seconds(instant(start, zone)?),
-                before: whole_seconds(instant(end, zone)?),
-            };
-            check_order(&window.after, &window.before, text)?;
-            Ok(window)
+            let (start, end) = (Point::parse(start)?, Point::parse(end)?);
+            if start.offset.is_none() && end.offset.is_some() {
+                return Err(format!(
+                    "{text:?} has an offset at its end only: write it at the start too"
+                ));
+            }
+            let after = start.instant(start.offset, zone)?;
+            let before = end.instant(end.offset.or(start.offset), zone)?;
+            match start.offset {
+                Some(_) => check_order(&after, &before, text)?,
+                None => check_order(&start.local, &end.local, text)?,
+            }
+            window(after, before, text, zone)
         }
         None => date_and_range(text, zone),
     }
+}
+
+/// The window between two instants whose local times are in order, without fractions of a second.
+fn window(
+    after: Timestamp,
+    before: Timestamp,
+    text: &str,
+    zone: &TimeZone,
+) -> Result<TimeWindow, String> {
+    if after >= before {
+        let zone = zone.iana_name().unwrap_or("the time zone");
+        return Err(format!(
+            "{text:?} does not exist: the clocks of {zone} skip it that day"
+        ));
+    }
+    let window = TimeWindow {
+        after: whole_seconds(after),
+        before: whole_seconds(before),
+    };
+    if window.after == window.before {
+        return Err(format!("{text:?} is shorter than a second"));
+    }
+    Ok(window)
 }
 
 /// Drops fractions of a second: not every database stores them.
@@ -114,13 +144,7 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
 
     let after = first_instant(start, zone).map_err(|_| date_error())?;
     let before = first_instant(end, zone).map_err(|_| date_error())?;
-    if after >= before {
-        let zone = zone.iana_name().unwrap_or("the time zone");
-        return Err(format!(
-            "{text:?} does not exist: the clocks of {zone} skip it that day"
-        ));
-    }
-    Ok(TimeWindow { after, before })
+    window(after, before, text, zone)
 }
 
 fn format_error(text: &str) -> String {
@@ -160,19 +184,39 @@ fn time_of_day(text: &str) -> Result<Time, String> {
     })
 }
 
-fn instant(text: &str, zone: &TimeZone) -> Result<Timestamp, String> {
-    let error = || format!("{text:?} is not an instant: write 2026-11-25T09:00:00Z");
-    let pieces = Pieces::parse(text).map_err(|_| error())?;
-    // Zone names are rejected: the slash in most of them separates start and end here.
-    if pieces.time_zone_annotation().is_some() {
-        return Err(error());
+/// The start or the end of an interval.
+struct Point<'a> {
+    text: &'a str,
+    local: DateTime,
+    offset: Option<Offset>,
+}
+
+impl<'a> Point<'a> {
+    fn parse(text: &'a str) -> Result<Self, String> {
+        let pieces = Pieces::parse(text).map_err(|_| not_an_instant(text))?;
+        // Zone names are rejected: the slash in most of them separates start and end here.
+        let time = pieces
+            .time()
+            .filter(|_| pieces.time_zone_annotation().is_none())
+            .ok_or_else(|| not_an_instant(text))?;
+        Ok(Self {
+            text,
+            local: pieces.date().to_datetime(time),
+            offset: pieces.to_numeric_offset(),
+        })
     }
-    let local = pieces.date().to_datetime(pieces.time().ok_or_else(error)?);
-    match pieces.to_numeric_offset() {
-        Some(offset) => offset.to_timestamp(local),
-        None => first_instant(local, zone),
+
+    fn instant(&self, offset: Option<Offset>, zone: &TimeZone) -> Result<Timestamp, String> {
+        match offset {
+            Some(offset) => offset.to_timestamp(self.local),
+            None => first_instant(self.local, zone),
+        }
+        .map_err(|_| not_an_instant(self.text))
     }
-    .map_err(|_| error())
+}
+
+fn not_an_instant(text: &str) -> String {
+    format!("{text:?} is not an instant: write 2026-11-25T09:00:00Z")
 }
 
 #[cfg(test)]
