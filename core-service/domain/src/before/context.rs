@@ -55,9 +55,13 @@ impl Context<'_> {
         }
     }
 
-    /// Rejects a second date, day, time or time zone at a position.
+    /// Rejects a second date, day, time or time zone at a position. If the first one is in the same
+    /// word, that word is not understood.
     pub(super) fn duplicate(&self, kind: &'static str, position: usize) -> Error {
         let (understood, rejected) = self.split(position);
+        if understood.is_empty() {
+            return self.unrecognized(position);
+        }
         Error::Duplicate {
             kind,
             understood,
@@ -85,14 +89,34 @@ impl Context<'_> {
     }
 
     pub(super) fn range(&self, range: Range<usize>) -> Error {
-        let original_range = self.original_position(range.start)..self.original_position(range.end);
         Error::Range {
-            range: self
-                .original
-                .get(original_range)
-                .unwrap_or(self.original)
-                .to_owned(),
+            range: self.text(range),
         }
+    }
+
+    pub(super) fn ambiguous(
+        &self,
+        range: Range<usize>,
+        readings: &'static str,
+        write: Vec<String>,
+    ) -> Error {
+        Error::Ambiguous {
+            text: self.text(range),
+            readings,
+            write,
+        }
+    }
+
+    /// The client's text of a range, to the end of its last word.
+    fn text(&self, range: Range<usize>) -> String {
+        let start = self.original_position(range.start);
+        let last = self.original_position(range.end.saturating_sub(1));
+        // The phrase is a slice of the text, so the difference of addresses is its position.
+        let end = phrase_at(self.original, last).map_or(self.original.len(), |phrase| {
+            phrase.as_ptr().addr() - self.original.as_ptr().addr() + phrase.len()
+        });
+        let text = self.original.get(start..end).unwrap_or(self.original);
+        text.to_owned()
     }
 
     fn original_position(&self, position: usize) -> usize {

@@ -27,19 +27,14 @@ pub enum Error {
     /// Two times with a dash or a slash between them.
     #[error("{range:?} is a range, not one time: use timeSlot")]
     Range { range: String },
-    /// A date with slashes that is valid with either the day or the month first.
-    #[error("{text:?} is ambiguous: write {day_first} or {month_first}")]
+    /// A text with several readings: `03/12/2026`, `2h`, `mar 18:00`.
+    #[error("{text:?} is {readings}: write {}", .write.join(" or "))]
     Ambiguous {
         text: String,
-        day_first: Date,
-        month_first: Date,
-    },
-    /// An hour that may be a time of day or a duration: `2h`, `14 heures`, `d'ici 18 heures`.
-    #[error("{text:?} is a time of day or a duration: write {time} or {duration}")]
-    TimeOrDuration {
-        text: String,
-        time: String,
-        duration: String,
+        /// The kinds of its readings, such as "a time of day or a duration".
+        readings: &'static str,
+        /// Texts with one of the readings each.
+        write: Vec<String>,
     },
     /// A part of the day without a time of day, or with one outside of it.
     #[error("{part:?} needs a time of day with it, from {first_hour:02}:00 to {last_hour:02}:59")]

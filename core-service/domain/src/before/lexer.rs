@@ -18,6 +18,12 @@ impl<'a> Token<'a> {
         self.start + self.text.len()
     }
 
+    /// Whether one of these bytes follows.
+    pub(super) fn is_before(&self, bytes: &[u8]) -> bool {
+        let next = self.source.as_bytes().get(self.end());
+        next.is_some_and(|next| bytes.contains(next))
+    }
+
     /// The text before the token.
     pub(super) fn before(&self) -> &'a str {
         self.source.get(..self.start).unwrap_or_default()
@@ -188,7 +194,7 @@ mod tests {
             ["last day of", "february 2028"]
         );
         assert_eq!(tokens("5 pm"), ["5 pm"]);
-        assert_eq!(tokens("24 dec 12:30"), ["24 dec 12:30"]);
+        assert_eq!(tokens("24 dec 12:30"), ["24 dec", "12:30"]);
         assert_eq!(tokens("+1 week 2 days"), ["+1 week", " 2 days"]);
     }
 

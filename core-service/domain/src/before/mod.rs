@@ -17,9 +17,9 @@ mod grammar;
 mod instant;
 mod lexer;
 mod natural_language;
+mod numbers;
 mod parsed_time;
 mod relative;
-mod slash_dates;
 mod time_zone;
 mod word_tables;
 

@@ -1,11 +1,11 @@
 //! The words of the strict grammar, and abbreviated units. A row has the words of one meaning, with
 //! spaces between them.
 
-/// Month names and their abbreviations; January is 0.
+/// Month names and their abbreviations, except [`MAR`]; January is 0.
 pub(super) const MONTHS: &[&str] = &[
     "january jan",
     "february feb",
-    "march mar",
+    "march",
     "april apr",
     "may",
     "june jun",
@@ -16,6 +16,9 @@ pub(super) const MONTHS: &[&str] = &[
     "november nov",
     "december dec",
 ];
+
+/// March, and Tuesday in French, Spanish and Italian.
+const MAR: &[&str] = &["", "", "mar"];
 
 /// Months as Roman numerals; the grammar accepts capitals only.
 const ROMAN_MONTHS: &[&str] = &[
@@ -132,8 +135,8 @@ pub(super) fn value_of(word: &str, table: &[&str]) -> Option<i64> {
 
 /// The number of a month, 1 to 12, by its name, abbreviation or Roman numeral.
 pub(super) fn month(word: &str) -> Option<i64> {
-    let index = value_of(word, MONTHS).or_else(|| value_of(word, ROMAN_MONTHS))?;
-    Some(index + 1)
+    let mut tables = [MONTHS, MAR, ROMAN_MONTHS].into_iter();
+    Some(tables.find_map(|table| value_of(word, table))? + 1)
 }
 
 /// Whether a word is one of several with spaces between them.

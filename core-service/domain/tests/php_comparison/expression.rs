@@ -19,6 +19,8 @@ pub(crate) struct Expression {
     /// The text in words that PHP has.
     pub(crate) in_php: String,
     pub(crate) has_zone: bool,
+    /// How many pieces may be a time of day.
+    pub(crate) time_count: usize,
     pub(crate) now: Zoned,
     pub(crate) order: DateOrder,
 }
@@ -64,6 +66,7 @@ impl Expression {
             with_fewer_days,
             in_php,
             has_zone: pieces.iter().any(|piece| piece.has_zone),
+            time_count: pieces.iter().filter(|piece| piece.may_be_time()).count(),
             now: now(random),
             order,
         }
@@ -135,6 +138,40 @@ impl Expression {
             || (self.has_duration()
                 && Self::has_signed_number(word)
                 && self.text.split(' ').any(is_unsigned))
+    }
+
+    /// The text is numbers, a number before a weekday, or a month.
+    pub(crate) fn has_readings(text: &str) -> bool {
+        text.starts_with(|char: char| char.is_ascii_digit()) || ends_in_month(text)
+    }
+
+    /// The word is a date with a month or a day of 0.
+    pub(crate) fn has_zero(word: &str) -> bool {
+        let mut parts = word.split(['/', '-']);
+        parts.any(|part| !part.is_empty() && part.bytes().all(|byte| byte == b'0'))
+    }
+
+    pub(crate) fn has_hyphens(&self) -> bool {
+        self.text.contains(['-', '.'])
+    }
+
+    /// Contains two or three numbers with dots or hyphens, or a month and four digits or an hour
+    /// after `t`, which PHP takes for a year.
+    pub(crate) fn has_numbers(&self) -> bool {
+        let is_number = |part: &str| part.len() <= 2 && part.parse::<u8>().is_ok();
+        let words: Vec<&str> = self.text.split([' ', ',']).collect();
+        let has_numbers = |word: &&str| {
+            let parts = || word.split(['.', '-', '+']);
+            parts().count() > 1 && parts().take(2).all(is_number)
+        };
+        let has_digits = |text: Option<&str>| {
+            text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let may_be_year = |word: &&str| {
+            has_digits(word.get(..4)) || word.starts_with('-') || has_digits(word.strip_prefix('t'))
+        };
+        words.iter().any(has_numbers)
+            || (words.iter().any(may_be_year) && words.iter().any(|word| ends_in_month(word)))
     }
 
     /// The word contains a decimal point before digits.

@@ -8,7 +8,7 @@ mod piece;
 mod prerequisites;
 mod random;
 
-use domain::before::{DateOrder, Error, parse};
+use domain::before::{Error, parse};
 use expression::Expression;
 use jiff::Timestamp;
 use php::LocalTime;
@@ -55,8 +55,13 @@ enum Outcome {
     SecondZone,
     /// We reject an amount after a decimal point, such as `5 hours` in `.5 hours`.
     RejectedFraction,
-    /// We reject a date with slashes that is valid with either the day or the month first.
-    RejectedSlashes,
+    /// We reject numbers, a number before a weekday, `mar`, and a month without a day.
+    RejectedAmbiguous,
+    /// We read numbers with dots or hyphens, or four digits after a month, as a date where PHP reads a
+    /// time, or the other way round.
+    Numbers,
+    /// We reject a second time. PHP takes the last one if a day is between them.
+    RejectedTime,
     /// We reject a Unix time beside other parts.
     RejectedTimestamp,
     /// Outside the range of our calendar.
@@ -154,12 +159,32 @@ fn compare(
         (Err(Error::Unrecognized { rejected, .. }), _) if Expression::has_fraction(rejected) => {
             Outcome::RejectedFraction
         }
+        // The month 0.
+        (Err(Error::Unrecognized { rejected, .. }), _) if Expression::has_zero(rejected) => {
+            Outcome::RejectedDate
+        }
         (Err(Error::NoSuchDate { .. }), _) if php.local_time == LocalTime::Invalid => {
             Outcome::RejectedDate
         }
-        (Err(Error::Ambiguous { .. }), _) if expression.order == DateOrder::DayFirst => {
-            Outcome::RejectedSlashes
+        (Err(Error::Ambiguous { text, .. }), _) if Expression::has_readings(text) => {
+            Outcome::RejectedAmbiguous
         }
+        (Err(Error::Unrecognized { rejected, .. }), _) if rejected.starts_with("mar") => {
+            Outcome::RejectedAmbiguous
+        }
+        (Ok(_), _) if expression.has_numbers() => Outcome::Numbers,
+        (Err(Error::Duplicate { kind: "date", .. }), _) if expression.has_hyphens() => {
+            Outcome::Numbers
+        }
+        (Err(Error::Duplicate { kind: "time", .. }), _) if expression.time_count > 1 => {
+            Outcome::RejectedTime
+        }
+        (
+            Err(Error::Duplicate {
+                kind: "time zone", ..
+            }),
+            _,
+        ) => Outcome::SecondZone,
         (Err(Error::Duplicate { .. }), _) if expression.has_timestamp() => {
             Outcome::RejectedTimestamp
         }

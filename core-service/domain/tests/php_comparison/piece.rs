@@ -154,6 +154,10 @@ impl Piece {
         DAY_WORDS.contains(&self.text.as_str())
     }
 
+    pub(crate) fn may_be_time(&self) -> bool {
+        !self.times.is_empty() || self.text == "midnight" || self.text.starts_with('@')
+    }
+
     /// `twelfth day`, `+3 days`.
     pub(crate) fn is_number_of_days(&self) -> bool {
         self.text.ends_with(" day") || self.text.ends_with(" days")

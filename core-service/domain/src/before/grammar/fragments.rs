@@ -19,9 +19,10 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "MINUTE_PADDED" => r"[0-5][0-9]";
     "SECOND" => r"60|[0-5]?[0-9]";
     "SECOND_PADDED" => r"60|[0-5][0-9]";
-    "YEAR" => r"[0-9]{1,4}";
-    "YEAR2" => r"[0-9]{2}";
     "YEAR4" => r"[0-9]{4}";
+    // Beside the name of a month, other numbers of four digits are times of day.
+    "YEAR" => r"19[6-9][0-9]|20[0-9]{2}";
+    "NUMBER2" => r"[0-9]{1,2}";
     "MONTH" => r"1[0-2]|0?[0-9]";
     "MONTH_PADDED" => r"1[0-2]|0[0-9]";
     "DAY" => r"(3[01]|[0-2]?[0-9])(st|nd|rd|th)?";
@@ -33,25 +34,22 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "MONTH_ABBREVIATIONS" => r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)";
     "ROMAN_MONTH" => r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII";
     "MONTH_TEXT" => r"{MONTHS}|{ROMAN_MONTH}";
+    // `mar` is a month only if a day or a year decides: it is Tuesday in three languages.
+    "MONTH_OR_MAR" => r"{MONTH_TEXT}|(?i:mar)";
     "DAY_NAME" => r"{WEEKDAYS}|{WORKING_DAYS}";
     "DATE_SEPARATORS" => r"[ \t.-]*";
-    // After a day; includes the letters of `st`, `nd`, `rd` and `th`.
-    "DAY_SEPARATORS" => r"[,.stndrh\t ]+";
-    "MONTH_SEPARATORS" => r"[,. \t]+";
+    "YEAR_SEPARATORS" => r"[ \t.,-]*";
+    "DAY_SEPARATORS" => r"[,. \t]+";
     "MONTH_NAME_DAY" => r"{MONTH_TEXT}{DATE_SEPARATORS}{DAY}({DAY_SEPARATORS}|\x00)";
-    "DAY_MONTH_NAME" => r"{DAY}{DATE_SEPARATORS}{MONTH_TEXT}";
+    "DAY_MONTH_NAME" => r"{DAY}{DATE_SEPARATORS}{MONTH_OR_MAR}";
     // Times of day.
     // `am` or `p.m.`, and the space or end of the text that must follow.
     "MERIDIEM" => r"[aApP]\.?[mM]\.?[\x00\t ]";
     "TIME12_HOUR" => r"{HOUR12}{SPACES}?{MERIDIEM}";
     "TIME12" => r"{HOUR12}[:.]({MINUTE_PADDED}|{MINUTE}[:.]{SECOND_PADDED}){SPACES}?{MERIDIEM}";
-    "TIME24_MINUTES" => r"[tT]?{HOUR24}[:.]{MINUTE}";
+    "TIME24_MINUTES" => r"[tT]?{HOUR24}:{MINUTE}|[tT]{HOUR24}\.{MINUTE}";
     "TIME24_SECONDS" => r"{TIME24_MINUTES}[:.]{SECOND}";
     "TIME_PADDED" => r"{HOUR24_PADDED}:{MINUTE_PADDED}:{SECOND_PADDED}";
-    // Times for use after a day and a month, such as `24 dec`. A dot cannot separate their
-    // parts, because a number before a dot is a year there.
-    "COLON_TIME24" => r"{HOUR24}:{MINUTE}(:{SECOND}{FRACTION}?)?";
-    "COLON_TIME12" => r"{HOUR12}:{MINUTE_PADDED}(:{SECOND_PADDED})?{SPACES}?{MERIDIEM}";
     // Time zones.
     "OFFSET" =>
         r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})";

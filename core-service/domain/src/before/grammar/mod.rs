@@ -85,8 +85,8 @@ mod tests {
     fn of_two_equally_long_matches_the_earlier_rule_wins() {
         assert_eq!(longest_match(b"MAY"), Some((3, TokenKind::Month)));
         assert_eq!(longest_match(b"xyz"), Some((3, TokenKind::TimeZone)));
-        assert_eq!(longest_match(b"2026"), Some((4, TokenKind::TimeOrYear)));
-        assert_eq!(longest_match(b"2699"), Some((4, TokenKind::Year)));
+        assert_eq!(longest_match(b"2026"), Some((4, TokenKind::FourDigits)));
+        assert_eq!(longest_match(b"2699"), Some((4, TokenKind::FourDigits)));
     }
 
     #[test]

@@ -38,23 +38,21 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     TIME12 => r"{TIME12_HOUR}|{TIME12}";
     TIME12 => r"{HOUR12}:{MINUTE_PADDED}:{SECOND_PADDED}[:.]{DIGITS}{MERIDIEM}";
     TIME24 => r"[tT]{HOUR24}|{TIME24_MINUTES}|{TIME24_SECONDS}{FRACTION}?";
-    TokenKind::TimeOrYear => r"[tT]?{HOUR24_PADDED}{MINUTE_PADDED}";
+    TokenKind::FourDigits => r"[tT]?{HOUR24_PADDED}{MINUTE_PADDED}|{YEAR4}";
     TIME24 => r"[tT]?{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}";
     // Dates.
-    TokenKind::SlashDate => r"{MONTH}/{DAY}(/{YEAR})?";
-    TokenKind::DayFirstSlashDate => r"(1[3-9]|2[0-9]|3[01])/(1[0-2]|0?[1-9])(/{YEAR})?";
+    TokenKind::Numbers => r"{NUMBER2}/{NUMBER2}(/({YEAR4}|{NUMBER2}))?";
+    TokenKind::Numbers => r"{NUMBER2}-{NUMBER2}-{NUMBER2}|{NUMBER2}\.{NUMBER2}(\.([0-9]{2})?)?";
     DATE => r"([+-]?{YEAR4}|[+-][0-9]{5,19})-{MONTH_PADDED}-{DAY_PADDED}";
     DATE => r"{YEAR4}/{MONTH_PADDED}/{DAY_PADDED}/?|{YEAR4}/{MONTH}/{DAY}";
-    DATE => r"{YEAR2}-{MONTH_PADDED}-{DAY_PADDED}";
     Fields(&[Year, Month, FirstOfMonth]) => r"{YEAR4}-{MONTH}";
-    DATE => r"{YEAR}-{MONTH}-{DAY}";
-    Fields(&[Day, MonthName, Year]) => r"{DAY_MONTH_NAME}{DATE_SEPARATORS}{YEAR}";
+    DATE => r"[0-9]{3,4}-{MONTH}-{DAY}";
+    Fields(&[Day, MonthName, Year]) => r"{DAY_MONTH_NAME}{YEAR_SEPARATORS}{YEAR}";
     DAY_MONTH_YEAR => r"{DAY}[.\t-]{MONTH}[.-]{YEAR4}";
-    DAY_MONTH_YEAR => r"{DAY}[.\t]{MONTH}\.{YEAR2}";
-    Fields(&[MonthName, Year, FirstOfMonth]) => r"{MONTH_TEXT}{DATE_SEPARATORS}{YEAR4}";
-    Fields(&[Year, MonthName, FirstOfMonth]) => r"{YEAR4}{DATE_SEPARATORS}{MONTH_TEXT}";
+    Fields(&[MonthName, Year, FirstOfMonth]) => r"{MONTH_TEXT}{YEAR_SEPARATORS}{YEAR}";
+    Fields(&[Year, MonthName, FirstOfMonth]) => r"{YEAR}{DATE_SEPARATORS}{MONTH_TEXT}";
     MONTH_NAME_DAY_YEAR =>
-        r"{MONTH_TEXT}{DATE_SEPARATORS}{DAY}{DAY_SEPARATORS}{YEAR}|{MONTH_NAME_DAY}";
+        r"{MONTH_OR_MAR}{DATE_SEPARATORS}{DAY}{DAY_SEPARATORS}{YEAR}|{MONTH_NAME_DAY}";
     Fields(&[Day, MonthName]) => r"{DAY_MONTH_NAME}";
     DATE => r"{YEAR4}{MONTH_PADDED}{DAY_PADDED}";
     DATE_TIME => r"{YEAR4}{MONTH_PADDED}{DAY_PADDED}T{HOUR24}:{MINUTE_PADDED}:{SECOND_PADDED}";
@@ -68,15 +66,8 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     Fields(&[Year, MonthName, Day]) => r"{YEAR}-{MONTH_ABBREVIATIONS}-{DAY_PADDED}";
     Fields(&[Day, MonthName, Year, Hour, Minute, Second, TimeZone]) =>
         r"{DAY}/{MONTH_ABBREVIATIONS}/{YEAR4}:{TIME_PADDED}{SPACES}{OFFSET}";
-    TokenKind::Year => r"{YEAR4}";
     Fields(&[MonthName, Day, Hour, Minute, Second, Meridiem]) =>
         r"{MONTH_NAME_DAY}({TIME12_HOUR}|{TIME12})";
     Fields(&[MonthName, Day, Hour, Minute, Second, TimeZone]) =>
         r"{MONTH_NAME_DAY}({TIME24_SECONDS}|{TIME24_MINUTES}|{TIME24_MINUTES}[:.]{SECOND_PADDED}{SPACES}?{TIME_ZONE})";
-    // A day, a month and a time, without a year. Without these rules, the hour would be read as
-    // the year.
-    Fields(&[Day, MonthName, Hour, Minute, Second, Meridiem]) =>
-        r"{DAY_MONTH_NAME}{MONTH_SEPARATORS}({TIME12_HOUR}|{COLON_TIME12})";
-    Fields(&[Day, MonthName, Hour, Minute, Second, Fraction]) =>
-        r"{DAY_MONTH_NAME}{MONTH_SEPARATORS}{COLON_TIME24}";
 };

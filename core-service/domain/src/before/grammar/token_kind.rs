@@ -18,13 +18,10 @@ pub(in crate::before) enum TokenKind {
     WeekdayOfMonth,
     /// A date, a time or both, written in this order.
     Fields(&'static [Field]),
-    /// Month, day and optional year with slashes; may also be day and month.
-    SlashDate,
-    /// Day, month and optional year with slashes; the day is above 12.
-    DayFirstSlashDate,
-    /// Four digits: a time, or the year if a time is already given.
-    TimeOrYear,
-    Year,
+    /// Two or three numbers with slashes, hyphens or dots: a date, or a time of day.
+    Numbers,
+    /// A time of day or a year.
+    FourDigits,
     Ago,
     Weekday,
     /// `this week`, `next week`.

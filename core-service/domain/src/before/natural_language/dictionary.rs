@@ -1,5 +1,6 @@
 //! Looks up the phrases of all languages.
 
+use super::names;
 use super::phrases::{PHRASES, PhraseKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,19 +9,28 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 /// A phrase, split into words.
 struct Phrase {
-    words: Vec<&'static str>,
+    words: Vec<String>,
     kind: PhraseKind,
 }
 
-/// All phrases, by their first word.
-static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<Phrase>>> = LazyLock::new(|| {
-    let mut phrases = HashMap::<&str, Vec<Phrase>>::new();
-    for (kind, phrase) in all_phrases() {
-        let words: Vec<_> = phrase.split(' ').collect();
-        let of_word = phrases.entry(words[0]).or_default();
+/// All phrases and names, by their first word. A name that is a phrase too, such as `di`, has the
+/// meaning of the phrase.
+static BY_FIRST_WORD: LazyLock<HashMap<String, Vec<Phrase>>> = LazyLock::new(|| {
+    let is_phrase = |name: &str| {
+        all_phrases().any(|(kind, phrase)| phrase == name && !matches!(kind, PhraseKind::Number(_)))
+    };
+    let names = names::all().into_iter();
+    let names = names
+        .filter(|(name, _)| !is_phrase(name))
+        .map(|(name, meaning)| (PhraseKind::Replacement(meaning), name));
+    let phrases = all_phrases().map(|(kind, phrase)| (kind, phrase.to_owned()));
+    let mut by_first_word = HashMap::<String, Vec<Phrase>>::new();
+    for (kind, phrase) in phrases.chain(names) {
+        let words: Vec<_> = phrase.split(' ').map(str::to_owned).collect();
+        let of_word = by_first_word.entry(words[0].clone()).or_default();
         of_word.push(Phrase { words, kind });
     }
-    phrases
+    by_first_word
 });
 
 fn all_phrases() -> impl Iterator<Item = (PhraseKind, &'static str)> {
@@ -38,7 +48,7 @@ pub(super) fn first_phrase(words: &[Cow<'_, str>]) -> Option<(PhraseKind, usize)
         .filter(|phrase| {
             words
                 .get(..phrase.words.len())
-                .is_some_and(|words| words == phrase.words)
+                .is_some_and(|words| phrase.words == words)
         })
         .map(|phrase| (phrase.kind, phrase.words.len()))
         .filter(|(kind, length)| !is_number(*kind) || starts_with_unit(words.get(*length..)))
@@ -98,6 +108,19 @@ mod tests {
             let is_number = matches!(kind, PhraseKind::Number(_));
             assert!(seen.insert((phrase, is_number)), "{phrase}");
         }
+    }
+
+    #[test]
+    fn names_with_two_meanings_are_phrases() {
+        let mut names = HashMap::new();
+        for (name, meaning) in names::all() {
+            let first = *names.entry(name.clone()).or_insert(meaning);
+            let is_phrase = all_phrases().any(|(_, phrase)| phrase == name);
+            assert!(first == meaning || is_phrase, "{name}: {first}, {meaning}");
+        }
+        assert_eq!(names.get("dez"), Some(&"december"));
+        assert_eq!(names.get("janv"), Some(&"january"));
+        assert_eq!(names.get("mie"), Some(&"wednesday"));
     }
 
     #[test]

@@ -45,11 +45,18 @@ pub(super) fn ambiguity_error(text: &str) -> Option<Error> {
     };
     let is_ambiguous = may_be_an_hour_of_day
         && (minutes.is_empty() || matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59))));
-    is_ambiguous.then(|| Error::TimeOrDuration {
-        text: text.to_owned(),
-        time: format!("{hour:0>2}:{minutes:0>2}"),
-        duration: format!("+{hour}h{minutes}"),
+    is_ambiguous.then(|| {
+        let time = format!("{hour:0>2}:{minutes:0>2}");
+        time_or_duration(text, time, format!("+{hour}h{minutes}"))
     })
+}
+
+pub(super) fn time_or_duration(text: &str, time: String, duration: String) -> Error {
+    Error::Ambiguous {
+        text: text.to_owned(),
+        readings: "a time of day or a duration",
+        write: vec![time, duration],
+    }
 }
 
 /// An hour from 0 to 24 and its minutes at the start of a text, which may also mean a duration, and

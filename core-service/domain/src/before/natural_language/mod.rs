@@ -3,6 +3,7 @@
 
 mod dictionary;
 mod duration;
+mod names;
 mod normalizer;
 mod phrases;
 pub(super) mod words;
@@ -44,7 +45,8 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         is_from_now: normalized.from_now.is_some(),
         ..context
     };
-    let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
+    let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)
+        .map_err(|error| as_range(error, context.original))?;
     // `today in 2 hours` is not two hours after midnight.
     if let Some(position) = normalized.from_now
         && parsed.relative.has_clock_units()
@@ -61,6 +63,21 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         }
     }
     instant::resolve(parsed, now)
+}
+
+/// A second date, day or time after `bis` or its like is the end of a range.
+fn as_range(error: Error, text: &str) -> Error {
+    const TO: [&str; 5] = ["bis", "à", "alle", "al", "-"];
+    match &error {
+        Error::Duplicate { understood, .. }
+            if TO.contains(&understood.rsplit(' ').next().unwrap_or_default()) =>
+        {
+            Error::Range {
+                range: text.to_owned(),
+            }
+        }
+        _ => error,
+    }
 }
 
 /// The text, if it is two ISO 8601 times with a slash or two hyphens between them.

@@ -5,12 +5,12 @@ use super::super::error::Error;
 use super::super::grammar::TokenKind;
 use super::super::lexer;
 use super::super::parsed_time::TimeOfDay;
-use super::super::word_tables::{Unit, WEEKDAYS, value_of};
+use super::super::word_tables::{Unit, WEEKDAYS, month, value_of};
 use super::dictionary::first_phrase;
 use super::phrases::{MORNING, PhraseKind};
 use super::words::{
-    Words, is_number, starts_with_duration, starts_with_duration_suffix, starts_with_number,
-    without_ordinal_suffix,
+    Words, is_number, is_year, starts_with_duration, starts_with_duration_suffix,
+    starts_with_number, without_ordinal_suffix,
 };
 use std::ops::{Range, RangeInclusive};
 
@@ -23,6 +23,8 @@ pub(super) struct NormalizedText<'a> {
     pub(super) part_of_day: Option<PartOfDay>,
     /// The position in the original of the phrase that counts a duration from now.
     pub(super) from_now: Option<usize>,
+    /// Why the phrase last read is rejected, if not because it is not valid there.
+    rejection: Option<Error>,
 }
 
 /// A part of the day that the text names.
@@ -54,6 +56,8 @@ const THIS_EVENING_HOURS: RangeInclusive<i64> = 12..=23;
 struct Expectation {
     /// Expected after the last preposition.
     next: Option<ExpectedPhrase>,
+    /// The index of the word directly after the last preposition of time.
+    hour_at: Option<usize>,
     /// The position of a spelled-out number, which is valid only in a duration with a direction.
     spelled_number: Option<usize>,
     direction: Option<Direction>,
@@ -96,6 +100,7 @@ impl<'a> NormalizedText<'a> {
             original_positions: Vec::new(),
             part_of_day: None,
             from_now: None,
+            rejection: None,
         };
         let mut index = 0;
         while index < normalized.words.original.len() {
@@ -108,9 +113,11 @@ impl<'a> NormalizedText<'a> {
                 return Err(error);
             }
             let position = normalized.words.positions[index];
-            index += normalized
-                .push_phrase(index)
-                .ok_or_else(|| context.unrecognized(position))?;
+            let length = normalized.push_phrase(index);
+            index += length.ok_or_else(|| {
+                let rejection = normalized.rejection.take();
+                rejection.unwrap_or_else(|| context.unrecognized(position))
+            })?;
             if normalized.expected.direction == Some(Direction::Future) {
                 normalized.from_now.get_or_insert(position);
             }
@@ -136,10 +143,16 @@ impl<'a> NormalizedText<'a> {
         let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
         if let Some((duration, length)) = self.words.duration(index, is_duration_expected) {
             let is_signed = word.starts_with(['+', '-']);
+            let may_be_time = |index| self.words.time(index, true, false).is_some();
+            // `friday - 18h`
+            if word == "-" && index > 0 && may_be_time(index + 1) {
+                self.push(word, position);
+                return Some(1);
+            }
             // `+2 days 18h` may mean 18:00.
             if !is_signed
                 && self.last_unit().is_some_and(|unit| !unit.is_clock_unit())
-                && self.words.time(index, true).is_some()
+                && may_be_time(index)
             {
                 return None;
             }
@@ -150,7 +163,8 @@ impl<'a> NormalizedText<'a> {
             return Some(length);
         }
         let is_hour_expected = self.expected.is(ExpectedPhrase::Hour);
-        if let Some((time, length)) = self.words.time(index, is_hour_expected) {
+        let is_next = self.expected.hour_at == Some(index);
+        if let Some((time, length)) = self.words.time(index, is_hour_expected, is_next) {
             self.push(&time, position);
             if is_hour_expected {
                 self.expected.next = None;
@@ -174,8 +188,9 @@ impl<'a> NormalizedText<'a> {
         let index = phrase.start;
         let position = self.words.positions[index];
         let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
+        let kind = self.resolve_kind(kind, &phrase)?;
         let rest = self.words.rest(phrase.end);
-        match self.words.resolve_kind(kind, phrase.end) {
+        match kind {
             PhraseKind::Before | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore
                 if self.has_duration(|_| true) =>
             {
@@ -222,6 +237,7 @@ impl<'a> NormalizedText<'a> {
             }
             PhraseKind::At | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore => {
                 self.expected.next = Some(ExpectedPhrase::Hour);
+                self.expected.hour_at = Some(phrase.end);
             }
             PhraseKind::FromNow
                 if matches!(self.expected.direction, None | Some(Direction::Future)) =>
@@ -251,7 +267,9 @@ impl<'a> NormalizedText<'a> {
             | PhraseKind::Hour
             | PhraseKind::OClock
             | PhraseKind::WithinOrBefore
-            | PhraseKind::WithinOrBeforeAt => return None,
+            | PhraseKind::WithinOrBeforeAt
+            | PhraseKind::TuesdayOrOf
+            | PhraseKind::TuesdayOrMarch => return None,
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
             PhraseKind::ThisEvening(_)
@@ -262,6 +280,62 @@ impl<'a> NormalizedText<'a> {
             }
         }
         Some(())
+    }
+
+    /// The meaning of a phrase that the words around it decide.
+    fn resolve_kind(&mut self, kind: PhraseKind, phrase: &Range<usize>) -> Option<PhraseKind> {
+        let rest = self.words.rest(phrase.end);
+        Some(match kind {
+            PhraseKind::TuesdayOrOf if self.words.is_of(phrase.end) => PhraseKind::Filler,
+            PhraseKind::TuesdayOrOf => PhraseKind::Replacement("tuesday"),
+            PhraseKind::TuesdayOrMarch => {
+                let name = self.tuesday_or_march(phrase.end);
+                if name.is_none() {
+                    self.rejection = Some(Error::Ambiguous {
+                        text: self.words.original[phrase.start]
+                            .trim_end_matches(',')
+                            .to_owned(),
+                        readings: "Tuesday or March",
+                        write: vec!["tuesday".to_owned(), "march".to_owned()],
+                    });
+                }
+                PhraseKind::Replacement(name?)
+            }
+            // `10 ago 2027` is in August.
+            PhraseKind::Ago
+                if is_number(self.last_word())
+                    && self.words.folded[phrase.start] == "ago"
+                    && rest.first().is_some_and(|word| is_year(word)) =>
+            {
+                PhraseKind::Replacement("august")
+            }
+            kind => self.words.resolve_kind(kind, phrase.end),
+        })
+    }
+
+    /// What `mar` means, if the words around it decide: `mar 8 dic`, `8 mar`, `mar 8 2027`. `next` is
+    /// the index of the word after it.
+    fn tuesday_or_march(&self, next: usize) -> Option<&'static str> {
+        if is_number(self.last_word()) || value_of(self.last_word(), WEEKDAYS).is_some() {
+            return Some("march");
+        }
+        let number = self.words.folded.get(next)?;
+        let day = number.trim_end_matches(|char: char| !char.is_ascii_digit());
+        let after = self.words.rest(next + 1);
+        let is_month = match first_phrase(after) {
+            Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
+            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
+            None => after.first().is_some_and(|word| month(word).is_some()),
+        };
+        if !is_number(day) {
+            return None;
+        }
+        if is_month {
+            return Some("tuesday");
+        }
+        let suffix = number.strip_prefix(day).unwrap_or_default();
+        let is_ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
+        (is_ordinal || after.first().is_some_and(|word| is_year(word))).then_some("march")
     }
 
     fn push_part_of_day(&mut self, kind: PhraseKind, text: &str, position: usize) {

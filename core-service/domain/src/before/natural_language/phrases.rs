@@ -1,11 +1,12 @@
 //! The phrases of all languages by their meaning: English, French, German, Spanish and Italian, in
-//! this order. English has only those that the strict grammar lacks, units, and `ago`. Months whose
-//! names equal the English ones are absent.
+//! this order. English has only those that the strict grammar lacks, units, and `ago`. The names of
+//! months and weekdays are in `names`.
 
 use PhraseKind::{
     Ago, AgoOrBefore, AgoPrefix, And, At, Before, BeforeAt, Filler, FillerUnlessAfterDuration,
     FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix, Number, OClock,
-    Replacement, ThisEvening, TomorrowOrMorning, Unit, Within, WithinOrBefore, WithinOrBeforeAt,
+    Replacement, ThisEvening, TomorrowOrMorning, TuesdayOrMarch, TuesdayOrOf, Unit, Within,
+    WithinOrBefore, WithinOrBeforeAt,
 };
 
 /// What a phrase means.
@@ -60,6 +61,10 @@ pub(super) enum PhraseKind {
     PartOfDay(i64, i64),
     /// German `morgen`: the morning of a day just named, otherwise tomorrow.
     TomorrowOrMorning,
+    /// `di`: ignored before a day or a part of it in Italian, otherwise Tuesday in German.
+    TuesdayOrOf,
+    /// `mar`: the rest of the text decides between Tuesday and March.
+    TuesdayOrMarch,
 }
 
 pub(super) const MORNING: PhraseKind = PhraseKind::PartOfDay(0, 11);
@@ -79,14 +84,15 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "le, la, les, du, de, ce, cette";
     Filler => "spatestens, den, dem, der, des";
     Filler => "para, para el, el, los, del, este, esta";
-    Filler => "per, per il, il, lo, di, questo, questa";
-    FillerUnlessAfterDuration => "at, on";
+    Filler => "per, per il, il, lo, questo, questa";
+    TuesdayOrOf => "di";
+    FillerUnlessAfterDuration => "on";
     FillerUnlessAfterNumber => "am";
     And => "and, et, und, y, e";
 
-    Before => "by, before, bis, vor dem, antes de, antes del, entro il, prima di, prima del";
-    BeforeAt => "avant, jusqu'a, bis um, antes de las, antes de la, entro le, prima delle";
-    At => "pour, à, um, spatestens um, a las, a la, para las, alle, all', per le";
+    Before => "vor dem, antes de, antes del, entro il, prima di, prima del";
+    BeforeAt => "by, before, avant, jusqu'a, bis, bis um, antes de las, antes de la, entro le, prima delle";
+    At => "at, pour, à, um, spatestens um, a las, a la, para las, alle, alle ore, all', per le";
     In => "in, dans, en, tra, fra";
     Within => "within, innerhalb von, dentro de, entro";
     WithinOrBefore => "d'ici";
@@ -153,25 +159,9 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Replacement("15 minutes") => "quarter of an hour, un quart d'heure";
     Replacement("15 minutes") => "einer viertelstunde, un cuarto de hora, un quarto d'ora";
 
-    Replacement("monday") => "lundi, montag, lunes, lunedi";
-    Replacement("tuesday") => "mardi, dienstag, martes, martedi";
-    Replacement("wednesday") => "mercredi, mittwoch, miercoles, mercoledi";
-    Replacement("thursday") => "jeudi, donnerstag, jueves, giovedi";
-    Replacement("friday") => "vendredi, freitag, viernes, venerdi";
-    Replacement("saturday") => "samedi, samstag, sonnabend, sabado, sabato";
-    Replacement("sunday") => "dimanche, sonntag, domingo, domenica";
-    Replacement("january") => "janvier, januar, janner, enero, gennaio";
-    Replacement("february") => "fevrier, februar, febrero, febbraio";
-    Replacement("march") => "mars, marz, marzo";
-    Replacement("april") => "avril, abril, aprile";
-    Replacement("may") => "mai, mayo, maggio";
-    Replacement("june") => "juin, juni, junio, giugno";
-    Replacement("july") => "juillet, juli, julio, luglio";
-    Replacement("august") => "aout, agosto";
-    Replacement("september") => "septembre, septiembre, setiembre, settembre";
-    Replacement("october") => "octobre, oktober, octubre, ottobre";
-    Replacement("november") => "novembre, noviembre";
-    Replacement("december") => "decembre, dezember, diciembre, dicembre";
+    TuesdayOrMarch => "mar";
+    Replacement("saturday") => "sonnabend";
+    Replacement("september") => "setiembre";
 
     Number("1") => "a, an, one, un, une, ein, eine, einem, einer, einen, una, uno";
     Number("2") => "two, deux, zwei, dos, due";

@@ -1,10 +1,13 @@
 //! The words of a text, and the times, durations and ranges that they form.
 
 use super::super::error::Error;
+use super::super::word_tables::{Unit, WEEKDAYS, month, value_of};
 use super::dictionary::{first_phrase, fold};
 use super::duration;
 use super::phrases::PhraseKind;
 use std::borrow::Cow;
+
+const DASHES: [char; 3] = ['-', '–', '—'];
 
 pub(super) struct Words<'a> {
     text: &'a str,
@@ -24,6 +27,8 @@ impl<'a> Words<'a> {
         };
         for word in text.split_whitespace() {
             let without_comma = word.trim_end_matches(',');
+            // The dot of `déc.` is none of the name; that of `10.12.` makes a date.
+            let without_dot = word.trim_end_matches([',', '.']);
             // The grammar accepts a comma after a number, but not after a meridiem.
             let may_be_meridiem = without_comma.trim_end_matches('.').ends_with(['m', 'M']);
             // The word is a slice of the text, so the difference of addresses is its position.
@@ -32,7 +37,13 @@ impl<'a> Words<'a> {
             words
                 .original
                 .push(if may_be_meridiem { without_comma } else { word });
-            words.folded.push(fold(without_comma));
+            words
+                .folded
+                .push(fold(if without_dot.ends_with(char::is_alphabetic) {
+                    without_dot
+                } else {
+                    without_comma
+                }));
         }
         words
     }
@@ -72,6 +83,23 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// Whether `di` before the word at `index` is Italian: a day or a part of it follows.
+    pub(super) fn is_of(&self, index: usize) -> bool {
+        match first_phrase(self.rest(index)) {
+            Some((PhraseKind::Replacement(text), _)) => {
+                ["today", "tomorrow", "yesterday"].contains(&text)
+                    || value_of(text, WEEKDAYS).is_some()
+                    || month(text).is_some()
+            }
+            Some((PhraseKind::Filler, length)) => self.is_of(index + length),
+            Some((kind, _)) => matches!(
+                kind,
+                PhraseKind::ThisEvening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TuesdayOrMarch
+            ),
+            None => false,
+        }
+    }
+
     /// The hour of a time in digits before the word at `index`.
     pub(super) fn hour_before(&self, index: usize) -> Option<u8> {
         let word = self.original.get(index.checked_sub(1)?)?;
@@ -90,9 +118,40 @@ impl<'a> Words<'a> {
             .then_some((duration, end - index))
     }
 
-    /// The error for an hour after the phrase at `index` if it may be a time of day or a duration:
-    /// `d'ici 18h`.
+    /// The error for an hour at or after the phrase at `index` that has two readings: `d'ici 18h`,
+    /// `at 5`.
     pub(super) fn ambiguity_error(&self, index: usize) -> Option<Error> {
+        self.twelve_hour_error(index)
+            .or_else(|| self.time_or_duration_error(index))
+    }
+
+    /// English counts to twelve twice: `at 5`, `5 o'clock`.
+    fn twelve_hour_error(&self, index: usize) -> Option<Error> {
+        let word = self.folded.get(index)?;
+        let next = self.folded.get(index + 1)?;
+        let is_after_preposition = ["at", "by", "before"].contains(&word.as_ref());
+        let hour = if is_after_preposition && self.is_bare_hour(index + 1) {
+            next
+        } else if next == "o'clock" {
+            word
+        } else {
+            return None;
+        };
+        let part_of_day = first_phrase(self.rest(index + 2));
+        match (hour.parse().ok()?, part_of_day) {
+            (1..=12, Some((PhraseKind::PartOfDay(..), _))) => None,
+            (hour @ 1..=12, _) => Some(Error::Ambiguous {
+                text: self.slice(index, 2)?.trim_end_matches(',').to_owned(),
+                readings: "in the morning or in the afternoon",
+                write: [hour % 12, hour % 12 + 12]
+                    .map(|hour| format!("{hour:02}:00"))
+                    .to_vec(),
+            }),
+            _ => None,
+        }
+    }
+
+    fn time_or_duration_error(&self, index: usize) -> Option<Error> {
         let (kind, length) = first_phrase(self.rest(index))?;
         let next = index + length;
         let start = *self.positions.get(next)?;
@@ -113,16 +172,46 @@ impl<'a> Words<'a> {
             _ => return None,
         };
         let text = self.text.get(*self.positions.get(index)?..end)?;
-        Some(Error::TimeOrDuration {
-            text: text.to_owned(),
-            time: format!("d'ici à {hour}h{minutes}"),
-            duration: format!("dans {hour} h {minutes}").trim_end().to_owned(),
-        })
+        let duration = format!("dans {hour} h {minutes}");
+        Some(duration::time_or_duration(
+            text,
+            format!("d'ici à {hour}h{minutes}"),
+            duration.trim_end().to_owned(),
+        ))
+    }
+
+    /// Whether the word at `index` is an hour if a preposition of time is before it: a number without
+    /// a unit, a meridiem or a month after it.
+    pub(super) fn is_bare_hour(&self, index: usize) -> bool {
+        let is_hour = |word: &Cow<'_, str>| is_number(word) && matches!(word.parse(), Ok(0..=24));
+        let Some(next) = self.folded.get(index + 1) else {
+            return self.folded.get(index).is_some_and(is_hour);
+        };
+        let hour = &self.folded[index];
+        let is_other = match first_phrase(self.rest(index + 1)) {
+            Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
+            Some((PhraseKind::FillerUnlessAfterNumber, _)) => matches!(hour.parse(), Ok(0..=12)),
+            Some((kind, _)) => matches!(kind, PhraseKind::Unit(_) | PhraseKind::Number(_)),
+            None => {
+                month(next).is_some()
+                    || Unit::parse(next).is_some()
+                    || starts_with_digit(next)
+                    // `mondays`, `weekdays`
+                    || next.ends_with('s')
+                    || ["pm", "a.m", "p.m", "h"].contains(&next.as_ref())
+            }
+        };
+        !is_other && is_hour(hour)
     }
 
     /// A time in a notation that the strict grammar lacks, and its number of words: `10h30`,
-    /// `10 Uhr 30`, `18.30h`.
-    pub(super) fn time(&self, index: usize, is_expected: bool) -> Option<(String, usize)> {
+    /// `10 Uhr 30`, `18.30h`. `is_expected` after a preposition of time, `is_next` directly after it.
+    pub(super) fn time(
+        &self,
+        index: usize,
+        is_expected: bool,
+        is_next: bool,
+    ) -> Option<(String, usize)> {
         let word = self.folded.get(index)?;
         let digits = word.bytes().take_while(u8::is_ascii_digit).count();
         let (hour, rest) = word.split_at(digits);
@@ -130,16 +219,29 @@ impl<'a> Words<'a> {
             return None;
         }
         if rest.is_empty() {
+            if is_next && self.is_bare_hour(index) {
+                let after = first_phrase(self.rest(index + 1));
+                if !matches!(after, Some((PhraseKind::OClock | PhraseKind::Hour, _))) {
+                    return Some((format_time(hour, ""), 1));
+                }
+            }
             return self.time_in_separate_words(hour, index, is_expected);
         }
         if rest == "uhr" {
             return Some((format!("{hour}:00"), 1));
         }
-        if rest.starts_with([':', '.']) {
-            let time = word.strip_suffix('h')?;
-            return time
-                .ends_with(|char: char| char.is_ascii_digit())
-                .then(|| (time.to_owned(), 1));
+        if let Some(minutes) = rest.strip_prefix([':', '.']) {
+            let after = first_phrase(self.rest(index + 1));
+            // `bis 10.12` may be a day.
+            let is_after_at = is_next
+                && !["by", "before", "avant", "jusqu'a", "bis", "vor"]
+                    .contains(&self.folded[index - 1].as_ref());
+            let is_time = is_after_at
+                || minutes.ends_with('h')
+                || matches!(after, Some((PhraseKind::OClock, _)));
+            let minutes = minutes.strip_suffix('h').unwrap_or(minutes);
+            return (is_time && minutes.len() == 2 && is_number(minutes))
+                .then(|| (format_time(hour, minutes), 1));
         }
         let minutes = rest.strip_prefix('h')?;
         if !minutes.is_empty() && !is_number(minutes) {
@@ -160,24 +262,24 @@ impl<'a> Words<'a> {
             (Some("h"), _) => 2,
             (_, Some((PhraseKind::OClock, length))) => 1 + length,
             (_, Some((PhraseKind::Hour, length))) if is_expected => 1 + length,
-            (None, _) | (_, Some((PhraseKind::PartOfDay(..), _))) if is_expected => 1,
             _ => return None,
         };
         match self.folded.get(index + length) {
-            Some(minutes) if length > 1 && minutes.len() <= 2 && is_number(minutes) => {
+            Some(minutes) if minutes.len() <= 2 && is_number(minutes) => {
                 Some((format_time(hour, minutes), length + 1))
             }
             _ => Some((format_time(hour, ""), length)),
         }
     }
 
-    /// Two times with a dash between them at `index`, in one word or in three.
+    /// Two times with a dash between them that is in or at the start of the word at `index`. Other
+    /// words may be before the dash, such as a time zone.
     pub(super) fn range(&self, index: usize) -> Option<&'a str> {
-        const DASHES: [char; 3] = ['-', '–', '—'];
         let word = *self.original.get(index)?;
         let is_time = |word: &str| {
-            word.starts_with(|char: char| char.is_ascii_digit())
-                && word.contains(|char: char| char == ':' || char.is_alphabetic())
+            starts_with_digit(word)
+                && (word.contains(|char: char| char == ':' || char.is_alphabetic())
+                    || word.matches('.').count() == 2)
         };
         if let Some((from, to)) = word.split_once(DASHES)
             && is_time(to)
@@ -187,13 +289,19 @@ impl<'a> Words<'a> {
         {
             return Some(word);
         }
-        let (dash, to) = (self.original.get(index + 1)?, self.original.get(index + 2)?);
-        (is_time(word)
-            && is_time(to)
-            && dash
-                .parse::<char>()
-                .is_ok_and(|char| DASHES.contains(&char)))
-        .then(|| self.slice(index, 3))?
+        let is_time_at = |index: usize| {
+            is_time(self.original[index]) || self.time(index, false, false).is_some()
+        };
+        let to = word.strip_prefix(DASHES)?;
+        let start = (0..index).rev().find(|index| is_time_at(*index))?;
+        if to.is_empty() {
+            let is_range = index + 1 < self.original.len() && is_time_at(index + 1);
+            return is_range.then(|| self.slice(start, index + 2 - start))?;
+        }
+        // `18:00 -2h` is a duration before a time, `15h -18h` is not.
+        let hour = |word: &str| leading_number(word).filter(|hour| *hour <= 24);
+        let is_later = hour(to) > hour(self.original[start]);
+        (duration::has_h(to) && is_later).then(|| self.slice(start, index + 1 - start))?
     }
 }
 
@@ -250,8 +358,18 @@ pub(super) fn starts_with_duration_suffix(words: &[Cow<'_, str>]) -> bool {
     )
 }
 
+fn leading_number(word: &str) -> Option<u8> {
+    let after = word.trim_start_matches(|char: char| char.is_ascii_digit());
+    word.strip_suffix(after)?.parse().ok()
+}
+
 fn starts_with_digit(word: &str) -> bool {
     word.starts_with(|char: char| char.is_ascii_digit())
+}
+
+/// Whether a word is a number that means a year beside a month.
+pub(super) fn is_year(word: &str) -> bool {
+    matches!(word.parse(), Ok(1960..=2099))
 }
 
 pub(super) fn is_number(word: &str) -> bool {

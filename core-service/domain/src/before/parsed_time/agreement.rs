@@ -45,17 +45,20 @@ impl ParsedTime<'_> {
         Ok(())
     }
 
-    /// `+2 hours`, `3 weekdays`, `1 monday`.
+    /// `+2 hours`, `3 weekdays`, `2 mondays`.
     pub(super) fn record_amount(&mut self, token: &Token<'_>) -> Result<(), Error> {
         let unit = token
             .text
             .trim_start_matches(|char: char| !char.is_alphabetic());
+        self.days.is_after_signed_amount |= token.text.contains(['+', '-']);
         if value_of(unit, WEEKDAYS).is_some() {
+            if !self.days.is_after_signed_amount && !unit.ends_with(['s', 'S']) {
+                return Err(self.number_before_weekday(token));
+            }
             return self.record_counted_weekday(token);
         }
         let start = token.end() - token.text.trim_start().len();
         let is_clock_unit = Unit::parse(unit).is_some_and(Unit::is_clock_unit);
-        self.days.is_after_signed_amount |= token.text.contains(['+', '-']);
         let unsigned = if is_clock_unit {
             &mut self.days.unsigned_clock_units
         } else {

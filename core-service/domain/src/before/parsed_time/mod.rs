@@ -4,9 +4,11 @@ mod agreement;
 mod named_days;
 mod parser;
 mod time_zone_token;
+mod undecided;
 
 use super::context::Context;
 use super::lexer::Token;
+use super::numbers::Readings;
 use super::relative::RelativeOffset;
 use super::time_zone::TimeZoneDesignator;
 use named_days::NamedDays;
@@ -30,19 +32,6 @@ impl TimeOfDay {
     }
 }
 
-/// Whether the time of day is given, and whether a later one may replace it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum TimeState {
-    /// Not given, or midnight: from a day, a timestamp or the word `midnight`.
-    #[default]
-    Implied,
-    /// Given before a word for a day, such as `today`. A later time may replace it.
-    Replaceable,
-    Given,
-    /// Given, then followed by a year of four digits. Four further digits are an error.
-    GivenWithYear,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct ParsedTime<'a> {
     context: Context<'a>,
@@ -52,12 +41,15 @@ pub(super) struct ParsedTime<'a> {
     pub(super) time: Option<TimeOfDay>,
     pub(super) zone: Option<TimeZoneDesignator>,
     pub(super) relative: RelativeOffset,
-    time_state: TimeState,
+    /// The position of the time of day, unless a day implies it.
+    time_at: Option<usize>,
     has_date: bool,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,
     days: NamedDays,
-    /// The number of time zone tokens. A second one is ignored, as in PHP.
+    /// Numbers that the rest of the text decides between readings of.
+    undecided: Option<Readings<'a>>,
+    /// The number of time zone tokens.
     zone_count: u8,
     /// The previous token is a time of day, so that a UTC offset may follow.
     is_after_time: bool,
@@ -73,10 +65,8 @@ impl ParsedTime<'_> {
         self.time.is_none() && self.year.is_none() && !self.has_date
     }
 
-    /// Whether a time of day is given. Midnight does not count if its state is
-    /// [`TimeState::Implied`].
     pub(super) fn has_time(&self) -> bool {
-        self.time_state != TimeState::Implied
+        self.time_at.is_some()
     }
 
     pub(super) fn has_date(&self) -> bool {
@@ -92,12 +82,8 @@ impl ParsedTime<'_> {
         self.zone_count > 0
     }
 
-    /// Sets the time to midnight. A time already given stays, but a later one may replace it.
+    /// Sets the time to midnight unless one is given.
     fn default_to_midnight(&mut self) {
-        if self.has_time() {
-            self.time_state = TimeState::Replaceable;
-        } else {
-            self.time = Some(TimeOfDay::default());
-        }
+        self.time.get_or_insert_default();
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct NamedDays {
     /// The days from 1 January to an ISO week or a day of it.
     pub(super) iso_days: Option<i64>,
     pub(super) has_day_of_year: bool,
+    /// The name of a month without a day or a year.
+    pub(super) month: Option<usize>,
     /// An amount of years, months, weeks, working days or days, or `next month`.
     pub(super) calendar_units: Option<usize>,
     /// Hours, minutes or seconds without a sign.

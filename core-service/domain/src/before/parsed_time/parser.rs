@@ -4,10 +4,10 @@ use super::super::context::Context;
 use super::super::error::Error;
 use super::super::grammar::{Field, TokenKind};
 use super::super::lexer::{self, Cursor, Token};
-use super::super::slash_dates;
+use super::super::numbers::Readings;
 use super::super::time_zone::TimeZoneDesignator;
 use super::super::word_tables;
-use super::{ParsedTime, TimeOfDay, TimeState};
+use super::{ParsedTime, TimeOfDay};
 
 impl<'a> ParsedTime<'a> {
     /// Parses a whole text of the strict grammar.
@@ -35,15 +35,16 @@ impl<'a> ParsedTime<'a> {
             parsed.days.end_signed_amount(token.kind);
             parsed.is_after_time = match token.kind {
                 TokenKind::Fields(fields) => fields.contains(&Field::Hour),
-                TokenKind::TimeOrYear => true,
+                TokenKind::Numbers => token.text.contains('.'),
                 // `10:00:00 2026 +0100`
-                TokenKind::Year => parsed.is_after_time,
+                TokenKind::FourDigits => parsed.has_time(),
                 _ => false,
             };
         }
         if is_empty {
             return Err(context.unrecognized(0));
         }
+        parsed.decide_numbers()?;
         // A time zone applies to a date or a time, not to `+2 hours`; and `today 2 hours ago` is not
         // two hours before midnight.
         let rejected = if parsed.counts_from_now() {
@@ -56,6 +57,7 @@ impl<'a> ParsedTime<'a> {
         }
         parsed.check_durations()?;
         parsed.resolve_day()?;
+        parsed.check_month()?;
         Ok(parsed)
     }
 
@@ -63,29 +65,29 @@ impl<'a> ParsedTime<'a> {
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
             TokenKind::Day(days) => self.set_day_word(days, token)?,
-            TokenKind::Midnight => self.set_time(TimeOfDay::default(), TimeState::Implied),
-            TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), TimeState::Given),
-            TokenKind::QuarterHour => self.set_quarter_hour(token),
+            TokenKind::Midnight => self.set_time(TimeOfDay::default(), token)?,
+            TokenKind::Noon => self.set_time(TimeOfDay::at(12, 0), token)?,
+            TokenKind::QuarterHour => self.set_quarter_hour(token)?,
             TokenKind::Timestamp => self.set_timestamp(token)?,
             TokenKind::Fields(fields) => self.set_fields(fields, token)?,
-            TokenKind::SlashDate | TokenKind::DayFirstSlashDate => {
-                self.mark_date(token)?;
-                let (year, month, day) = slash_dates::date(token, self.context)?;
-                self.year = year.or(self.year);
-                self.month = Some(month);
-                self.day = Some(day);
-                self.has_day = true;
+            TokenKind::Numbers => {
+                self.set_numbers(Readings::of(*token, self.context.date_order))?;
             }
-            TokenKind::TimeOrYear => self.set_time_or_year(token)?,
-            TokenKind::Year => self.year = Cursor::new(token.text).number(4),
+            TokenKind::FourDigits => self.set_four_digits(token)?,
             TokenKind::Month => {
                 self.mark_date(token)?;
+                self.days.month = Some(token.start);
                 self.month = word_tables::month(Cursor::new(token.text).word());
             }
             TokenKind::TimeZone => self.apply_zone(token)?,
             TokenKind::Ago => {
                 if self.relative.has_clock_units() {
                     self.clock_units_ago = Some(token.start);
+                } else if self.relative.days == 0
+                    && self.days.calendar_units.is_none()
+                    && !self.days.has_weekday()
+                {
+                    return Err(self.context.unrecognized(token.start));
                 }
                 self.apply_ago(token)?;
                 self.relative.negate();
@@ -125,22 +127,18 @@ impl<'a> ParsedTime<'a> {
         Ok(())
     }
 
-    fn set_time(&mut self, time: TimeOfDay, time_state: TimeState) {
-        self.time = Some(time);
-        self.time_state = time_state;
-    }
-
-    /// Records that a time is given. A second one is an error.
-    fn mark_time(&mut self, token: &Token<'_>) -> Result<(), Error> {
-        if matches!(self.time_state, TimeState::Given | TimeState::GivenWithYear) {
+    /// Sets the time of day. A second one is an error.
+    pub(super) fn set_time(&mut self, time: TimeOfDay, token: &Token<'_>) -> Result<(), Error> {
+        if self.has_time() {
             return Err(self.context.duplicate("time", token.start));
         }
-        self.time_state = TimeState::Given;
+        self.time = Some(time);
+        self.time_at = Some(token.start);
         Ok(())
     }
 
     /// Records that a date is given. A second one is an error.
-    fn mark_date(&mut self, token: &Token<'_>) -> Result<(), Error> {
+    pub(super) fn mark_date(&mut self, token: &Token<'_>) -> Result<(), Error> {
         if self.has_date {
             return Err(self.context.duplicate("date", token.start));
         }
@@ -149,7 +147,7 @@ impl<'a> ParsedTime<'a> {
     }
 
     /// A quarter past (`back of`) or a quarter to (`front of`) an hour.
-    fn set_quarter_hour(&mut self, token: &Token<'_>) {
+    fn set_quarter_hour(&mut self, token: &Token<'_>) -> Result<(), Error> {
         let mut cursor = Cursor::new(token.text);
         let is_past = cursor.word().eq_ignore_ascii_case("back");
         let given = cursor.number(2).unwrap_or_default();
@@ -159,12 +157,12 @@ impl<'a> ParsedTime<'a> {
             (given - 1, 45)
         };
         let hour = hour + cursor.meridiem_hours(hour);
-        self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
+        self.set_time(TimeOfDay::at(hour, minute), token)
     }
 
-    /// Seconds since 1970 in UTC. Later times and relative offsets still apply.
+    /// Seconds since 1970 in UTC. Relative offsets still apply.
     fn set_timestamp(&mut self, token: &Token<'_>) -> Result<(), Error> {
-        if self.zone_count > 0 {
+        if self.has_zone() {
             return Err(self.context.duplicate("time zone", token.start));
         }
         let mut cursor = Cursor::new(token.text);
@@ -174,37 +172,16 @@ impl<'a> ParsedTime<'a> {
             self.relative.microseconds = sign * cursor.microseconds();
         }
         self.relative.seconds += sign * seconds;
+        self.mark_date(token)?;
         (self.year, self.month, self.day) = (Some(1970), Some(1), Some(1));
-        self.has_date = false;
         self.days.never_compared = Some(token.start);
-        self.set_time(TimeOfDay::default(), TimeState::Implied);
+        self.set_time(TimeOfDay::default(), token)?;
         self.zone = Some(TimeZoneDesignator::Fixed(0));
         self.zone_count = 1;
         Ok(())
     }
 
-    fn set_time_or_year(&mut self, token: &Token<'a>) -> Result<(), Error> {
-        let mut cursor = Cursor::new(token.text);
-        match self.time_state {
-            TimeState::Implied | TimeState::Replaceable => {
-                let hour = cursor.number(2).unwrap_or_default();
-                let minute = cursor.number(2).unwrap_or_default();
-                self.set_time(TimeOfDay::at(hour, minute), TimeState::Given);
-                self.last_short_time = Some(*token);
-            }
-            TimeState::Given => {
-                self.year = cursor.number(4);
-                self.time_state = TimeState::GivenWithYear;
-            }
-            TimeState::GivenWithYear => return Err(self.context.duplicate("time", token.start)),
-        }
-        Ok(())
-    }
-
     fn set_fields(&mut self, fields: &[Field], token: &Token<'a>) -> Result<(), Error> {
-        if fields.contains(&Field::Hour) {
-            self.mark_time(token)?;
-        }
         if fields
             .iter()
             .any(|field| matches!(field, Field::Year | Field::MonthName))
@@ -265,7 +242,7 @@ impl<'a> ParsedTime<'a> {
             }
         }
         if fields.contains(&Field::Hour) {
-            self.time = Some(time);
+            self.set_time(time, token)?;
             if !has_second && !fields.contains(&Field::Meridiem) {
                 self.last_short_time = Some(*token);
             }

@@ -10,14 +10,19 @@ use std::ops::Range;
 impl ParsedTime<'_> {
     pub(super) fn apply_zone(&mut self, token: &Token<'_>) -> Result<(), Error> {
         self.zone_count += 1;
-        match self.zone_count {
-            1 => self.set_zone(token.text, self.is_after_time, token),
+        if self.zone_count == 1 {
+            return self.set_zone(token.text, self.is_after_time, token);
+        }
+        let second = time_zone::parse(token.text);
+        match (&self.zone, second) {
             _ if token.text.starts_with(['+', '-']) => Err(self.context.unrecognized(token.start)),
-            2 if time_zone::parse(token.text).is_none() => {
-                Err(self.context.unrecognized(token.start))
+            (_, None) => Err(self.context.unrecognized(token.start)),
+            // `+02:00 CEST`
+            (Some(TimeZoneDesignator::Fixed(first)), Some(TimeZoneDesignator::Fixed(second)))
+                if *first == second =>
+            {
+                Ok(())
             }
-            // PHP ignores a second time zone and rejects a third.
-            2 => Ok(()),
             _ => Err(self.context.duplicate("time zone", token.start)),
         }
     }
@@ -63,7 +68,8 @@ impl ParsedTime<'_> {
 
     /// `10:00-11:00` is a range, not a time eleven hours west of UTC, and so is `10:00 -11:00`.
     /// After a `T`, the number is a UTC offset if such an offset exists; so is the `-0300` of
-    /// a full date in RFC 5322, which may omit the seconds.
+    /// a full date in RFC 5322, which may omit the seconds. `09:00 GMT-11:00` is a range, too,
+    /// because 11:00 is later.
     fn range(&self, zone: &TimeZoneDesignator, name: &str, start: usize) -> Option<Range<usize>> {
         let time = self.last_short_time.as_ref()?;
         let TimeZoneDesignator::Fixed(seconds) = zone else {
@@ -75,6 +81,11 @@ impl ParsedTime<'_> {
             && time.end() < start
             && name.len() == "-0300".len();
         let is_range = !time.text.starts_with(['t', 'T']) && !is_rfc_5322;
+        if let Some(number) = name.strip_prefix("GMT-") {
+            let start_hour = self.time.unwrap_or_default().hour;
+            let is_end = number.len() > 2 && -seconds / 3600 > start_hour && is_range;
+            return is_end.then(|| time.start..start + name.len());
+        }
         (name.starts_with('-') && (is_range || seconds < time_zone::UTC_OFFSETS.start()))
             .then(|| time.start..start + name.len())
     }

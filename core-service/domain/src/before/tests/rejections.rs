@@ -15,7 +15,7 @@ fn rejected_texts_get_a_message_about_their_mistake() {
         ),
         (
             "24 dec 10:00-11:00",
-            r#""24 dec 10:00-11:00" is a range, not one time: use timeSlot"#,
+            r#""10:00-11:00" is a range, not one time: use timeSlot"#,
         ),
         (
             "tomorrow 10:00 - 11:00",
@@ -48,7 +48,7 @@ fn rejected_texts_get_a_message_about_their_mistake() {
         ),
         (
             "10:00 UTC CET EST",
-            r#"understood "10:00 UTC CET", but "EST" is a second time zone: write only one"#,
+            r#"understood "10:00 UTC", but "CET" is a second time zone: write only one"#,
         ),
         (
             "UTC @1792600000",

@@ -1,0 +1,141 @@
+//! Numbers and words with several readings: the rest of the text decides, or the text is rejected.
+
+use super::super::error::Error;
+use super::super::lexer::{Cursor, Token};
+use super::super::numbers::{NumericDate, Readings};
+use super::super::relative::DayCount;
+use super::{ParsedTime, TimeOfDay};
+
+impl<'a> ParsedTime<'a> {
+    pub(super) fn set_numbers(&mut self, readings: Readings<'a>) -> Result<(), Error> {
+        let token = readings.token;
+        if readings.time.is_some() {
+            self.last_short_time = Some(token);
+        }
+        // The token may be only the beginning of more numbers.
+        if token.is_before(b".0123456789") {
+            return Err(self.context.unrecognized(token.start));
+        }
+        match (&*readings.dates, readings.time) {
+            ([], None) => Err(self.context.unrecognized(token.start)),
+            ([], Some(time)) => self.set_time(time, &token),
+            ([date], None) => self.set_date(*date, &token),
+            _ if self.undecided.is_some() => Err(self.context.duplicate("date", token.start)),
+            _ => {
+                self.undecided = Some(readings);
+                Ok(())
+            }
+        }
+    }
+
+    /// Beside a date or a word for a day, numbers are a time; beside a time or their
+    /// weekday, they are a date.
+    pub(super) fn decide_numbers(&mut self) -> Result<(), Error> {
+        let Some(Readings {
+            token,
+            mut dates,
+            mut time,
+        }) = self.undecided.take()
+        else {
+            return Ok(());
+        };
+        let today = self.context.today;
+        if self.has_date || (time.is_some() && self.days.word.is_some()) {
+            dates.clear();
+        }
+        if self.has_time() {
+            time = None;
+        }
+        // Not between two dates: a mistake in the weekday would decide, too.
+        if let (Some((weekday, _)), [date]) = (self.days.weekday, &*dates)
+            && date.weekday(today) == Some(weekday)
+        {
+            time = None;
+        }
+        match (&*dates, time) {
+            ([], None) => Err(self.context.duplicate("date", token.start)),
+            ([], Some(time)) => self.set_time(time, &token),
+            ([date], None) => self.set_date(*date, &token),
+            _ => {
+                let readings = match time {
+                    Some(_) => "a time of day or a date",
+                    None => "ambiguous",
+                };
+                let time = time.map(|time| match time.second {
+                    0 => format!("{:02}:{:02}", time.hour, time.minute),
+                    second => format!("{:02}:{:02}:{second:02}", time.hour, time.minute),
+                });
+                let days = dates.iter().map(|date| date.text(today));
+                let write = time.into_iter().chain(days).collect();
+                let range = token.start..token.end();
+                Err(self.context.ambiguous(range, readings, write))
+            }
+        }
+    }
+
+    fn set_date(&mut self, date: NumericDate, token: &Token<'_>) -> Result<(), Error> {
+        self.mark_date(token)?;
+        self.year = date.year.or(self.year);
+        (self.month, self.day) = (Some(date.month), Some(date.day));
+        self.has_day = true;
+        Ok(())
+    }
+
+    /// Four digits are a year after a month; elsewhere they are a time if they can be no year.
+    pub(super) fn set_four_digits(&mut self, token: &Token<'a>) -> Result<(), Error> {
+        let number = Cursor::new(token.text).number(4).unwrap_or_default();
+        let (hour, minute) = (number / 100, number % 100);
+        let time = TimeOfDay::at(hour, minute);
+        let is_time = hour <= 24 && minute < 60;
+        let may_be_year = !token.text.starts_with(['t', 'T'])
+            && self.year.is_none()
+            && (1960..=2099).contains(&number);
+        if may_be_year && self.month.is_some() {
+            self.year = Some(number);
+            return Ok(());
+        }
+        // `2026.12.01` is neither.
+        if (may_be_year && token.is_before(b".:/-")) || !is_time {
+            return Err(self.context.unrecognized(token.start));
+        }
+        if may_be_year {
+            let write = [format!("{hour:02}:{minute:02}"), format!("{number}-11-25")];
+            let range = token.start..token.end();
+            let readings = "a time of day or a year without a month";
+            return Err(self.context.ambiguous(range, readings, write.to_vec()));
+        }
+        self.last_short_time = Some(*token);
+        self.set_time(time, token)
+    }
+
+    /// Rejects a month alone: PHP takes the present day of the month.
+    pub(super) fn check_month(&self) -> Result<(), Error> {
+        let names_day = self.day.is_some()
+            || self.relative.month_boundary.is_some()
+            || matches!(
+                self.relative.day_count,
+                Some(DayCount::WeekdaysFromMonthStart | DayCount::WeekdaysFromMonthEnd)
+            );
+        match self.days.month {
+            Some(start) if !names_day => Err(self.context.ambiguous(
+                start..start + 1,
+                "a month without a day",
+                vec!["a date such as 2026-11-25".to_owned()],
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a number before a weekday, such as `5 friday`: it is rarely the fifth one from now.
+    pub(super) fn number_before_weekday(&self, token: &Token<'_>) -> Error {
+        let number = Cursor::new(token.text).number(2).unwrap_or_default();
+        let start = token.end() - token.text.trim_start().len();
+        let hour = (number <= 24).then(|| format!("{number:02}:00"));
+        let write = hour
+            .into_iter()
+            .chain(["a date such as 2026-11-25".to_owned()]);
+        let readings = "an hour or a day of the month beside a weekday";
+        self.context
+            .ambiguous(start..token.end(), readings, write.collect())
+    }
+}

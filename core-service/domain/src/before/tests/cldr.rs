@@ -1,0 +1,160 @@
+//! Dates and times as CLDR writes them in our five languages, and numbers with several readings.
+
+use icu_calendar::{Date, Gregorian};
+use icu_datetime::fieldsets::enums::{
+    CompositeFieldSet, DateAndTimeFieldSet, DateFieldSet, ZoneFieldSet,
+};
+use icu_datetime::fieldsets::{YMD, YMDE, zone::SpecificLong, zone::SpecificShort};
+use icu_datetime::input::{Time, TimeZone, UtcOffset, ZonedDateTime};
+use icu_datetime::{FixedCalendarDateTimeFormatter, options::Length};
+use icu_locale_core::Locale;
+use jiff::civil;
+use jiff::{ToSpan as _, Zoned};
+
+use crate::before::{DateOrder, parse};
+
+const LOCALES: [&str; 11] = [
+    "en", "en-GB", "fr", "fr-CA", "fr-CH", "de", "de-AT", "es", "es-MX", "it", "it-CH",
+];
+
+/// Sunday 29 November 2026.
+fn now() -> Zoned {
+    "2026-11-29T10:00[Europe/Paris]".parse().unwrap()
+}
+
+type Formatter = FixedCalendarDateTimeFormatter<Gregorian, CompositeFieldSet>;
+
+/// A form of CLDR: the formatter, and what of the time its text has.
+struct Form {
+    name: String,
+    formatter: Formatter,
+    precision: Precision,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Precision {
+    Day,
+    Minute,
+    Second,
+}
+
+/// The short, medium, long and full dates of a locale, alone and with each time.
+fn forms(locale: &str) -> Vec<Form> {
+    let short_to_long = [Length::Short, Length::Medium, Length::Long];
+    let dates = short_to_long.map(|length| {
+        let fields = YMD::for_length(length);
+        (
+            format!("{length:?}"),
+            DateFieldSet::YMD(fields),
+            DateAndTimeFieldSet::YMDT(fields.with_time_hm()),
+            DateAndTimeFieldSet::YMDT(fields.with_time_hms()),
+        )
+    });
+    let full = YMDE::long();
+    let full = (
+        "Full".to_owned(),
+        DateFieldSet::YMDE(full),
+        DateAndTimeFieldSet::YMDET(full.with_time_hm()),
+        DateAndTimeFieldSet::YMDET(full.with_time_hms()),
+    );
+    let locale_id: Locale = locale.parse().unwrap();
+    let mut forms = Vec::new();
+    for (length, date, minutes, seconds) in dates.into_iter().chain([full]) {
+        for (time, fields, precision) in [
+            ("alone", CompositeFieldSet::Date(date), Precision::Day),
+            (
+                "with a short time",
+                CompositeFieldSet::DateTime(minutes),
+                Precision::Minute,
+            ),
+            (
+                "with a medium time",
+                CompositeFieldSet::DateTime(seconds),
+                Precision::Second,
+            ),
+            (
+                "with a long time",
+                CompositeFieldSet::DateTimeZone(
+                    seconds.with_zone(ZoneFieldSet::SpecificShort(SpecificShort)),
+                ),
+                Precision::Second,
+            ),
+            (
+                "with a full time",
+                CompositeFieldSet::DateTimeZone(
+                    seconds.with_zone(ZoneFieldSet::SpecificLong(SpecificLong)),
+                ),
+                Precision::Second,
+            ),
+        ] {
+            forms.push(Form {
+                name: format!("{locale} {length} {time}"),
+                formatter: Formatter::try_new((&locale_id).into(), fields).unwrap(),
+                precision,
+            });
+        }
+    }
+    forms
+}
+
+impl Form {
+    fn text(&self, at: &Zoned) -> String {
+        let part = |part: i8| u8::try_from(part).unwrap();
+        let date =
+            Date::try_new_gregorian(at.year().into(), part(at.month()), part(at.day())).unwrap();
+        let time = Time::try_new(part(at.hour()), part(at.minute()), part(at.second()), 0).unwrap();
+        let offset = UtcOffset::try_from_seconds(at.offset().seconds()).unwrap();
+        let input = ZonedDateTime {
+            date,
+            time,
+            zone: TimeZone::from_iana_id("Europe/Paris")
+                .with_offset(Some(offset))
+                .at_date_time(icu_datetime::input::DateTime { date, time }),
+        };
+        self.formatter.format(&input).to_string()
+    }
+
+    /// What the text means, to the precision of the form.
+    fn instant(&self, at: &Zoned) -> jiff::Timestamp {
+        let rounded = match self.precision {
+            Precision::Day => at.start_of_day().unwrap(),
+            Precision::Minute => at.with().second(0).build().unwrap(),
+            Precision::Second => at.clone(),
+        };
+        rounded.timestamp()
+    }
+}
+
+/// Whether texts of a form may be refused: short dates have several orders, and the names of some
+/// time zones and the seconds of French Canada are not read.
+fn may_be_refused(form: &str) -> bool {
+    form.contains("Short")
+        || form.ends_with("full time")
+        || (form.ends_with("long time") && form.starts_with(['f', 'd']))
+        || (form.ends_with("medium time") && form.starts_with("fr-CA"))
+}
+
+/// Every fifth day of two years, at a time that differs from day to day.
+#[test]
+fn every_fifth_date_and_time_of_two_years_is_read_right_or_refused_in_each_form_of_cldr() {
+    let days = (0..731_i64).step_by(5).map(|day| {
+        let local = civil::date(2026, 11, 30)
+            .at(0, 0, 0, 0)
+            .checked_add(day.days().seconds(day * 4_271 % 86_400))
+            .unwrap();
+        local.in_tz("Europe/Paris").unwrap()
+    });
+    let mut wrong = Vec::new();
+    for form in LOCALES.into_iter().flat_map(forms) {
+        for at in days.clone() {
+            let text = form.text(&at);
+            match parse(&text, &now(), DateOrder::DayFirst) {
+                Ok(instant) if instant == form.instant(&at) => {}
+                Ok(instant) => wrong.push(format!("{}: {text:?} {instant}", form.name)),
+                Err(_) if may_be_refused(&form.name) => {}
+                Err(error) => wrong.push(format!("{}: {text:?} {error}", form.name)),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

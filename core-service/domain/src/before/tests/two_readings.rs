@@ -1,0 +1,540 @@
+//! Texts with two readings, by the kind of their mistake: each is refused, or the rest of the text
+//! decides. Now is Sunday 29 November 2026, 10:00 in Paris.
+
+use std::collections::HashSet;
+
+use jiff::civil::Date;
+use jiff::{Timestamp, Zoned};
+
+use crate::before::{DateOrder, Error, parse};
+
+fn read(text: &str) -> Result<Timestamp, Error> {
+    let now: Zoned = "2026-11-29T10:00[Europe/Paris]".parse().unwrap();
+    parse(text, &now, DateOrder::DayFirst)
+}
+
+/// Asserts each text's local time or message.
+#[track_caller]
+fn assert_read(rows: &[(&str, &str)]) {
+    let mut failures = Vec::new();
+    for (text, expected) in rows {
+        let actual = match read(text) {
+            Ok(instant) => {
+                let local = instant.in_tz("Europe/Paris").unwrap();
+                let format = if local.second() == 0 {
+                    "%F %H:%M"
+                } else {
+                    "%F %T"
+                };
+                local.strftime(format).to_string()
+            }
+            Err(error) => error.to_string(),
+        };
+        if actual != *expected {
+            failures.push(format!("{text:?}: {actual}, not {expected}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[track_caller]
+fn assert_refused(texts: &[&str]) {
+    let read: Vec<_> = texts
+        .iter()
+        .filter_map(|text| Some(format!("{text:?}: {}", read(text).ok()?)))
+        .collect();
+    assert!(read.is_empty(), "{}", read.join("\n"));
+}
+
+#[test]
+fn a_number_after_a_preposition_of_time_is_an_hour() {
+    assert_read(&[
+        ("alle 9 di sabato", "2026-12-05 09:00"),
+        ("à 9 samedi", "2026-12-05 09:00"),
+        ("um 9 samstag", "2026-12-05 09:00"),
+        ("à 18 vendredi", "2026-12-04 18:00"),
+        ("um 14 am Freitag", "2026-12-04 14:00"),
+        ("alle 15 di giovedì", "2026-12-03 15:00"),
+        ("a las 17 el martes", "2026-12-01 17:00"),
+        ("para las 9 del lunes", "2026-11-30 09:00"),
+        ("avant 11 mercredi", "2026-12-02 11:00"),
+        ("at 17 monday", "2026-11-30 17:00"),
+        ("by 18 on thursday", "2026-12-03 18:00"),
+        ("entro le 8 di venerdì", "2026-12-04 08:00"),
+        ("bis 16 Dienstag", "2026-12-01 16:00"),
+        ("um 9 Montag", "2026-11-30 09:00"),
+        ("vor 10 Mittwoch", "2026-12-02 10:00"),
+        ("spätestens um 18 morgen", "2026-11-30 18:00"),
+        ("pour 9 décembre", "2026-12-09 00:00"),
+        ("by 5 december", "2026-12-05 00:00"),
+        ("tomorrow at 5 pm", "2026-11-30 17:00"),
+        ("dec 3, 4:56am", "2026-12-03 04:56"),
+    ]);
+    assert_refused(&[
+        "at 5 friday",
+        "by 5 on friday",
+        "at 9 tomorrow",
+        "before 6 monday",
+        "at 12 friday",
+        "at 5 o'clock friday",
+        "5 o'clock",
+    ]);
+}
+
+#[test]
+fn an_unsigned_number_before_a_weekday_is_refused() {
+    assert_refused(&[
+        "12 monday 10:00",
+        "3 samedi",
+        "7 friday 18:00",
+        "4 viernes 10:00",
+        "10 lundi",
+        "2 Freitag um 9 Uhr",
+        "15 giovedì",
+        "le 4 vendredi",
+        "1 sunday",
+        "22 tue 08:00",
+        "5 on friday",
+        "9 di sabato",
+    ]);
+    assert_read(&[
+        ("2 mondays", "2026-12-07 10:00"),
+        ("3 weekdays", "2026-12-02 10:00"),
+        ("+1 monday", "2026-11-30 10:00"),
+    ]);
+}
+
+#[test]
+fn a_number_with_h_is_a_time_and_mar_is_refused_unless_the_rest_decides() {
+    assert_read(&[
+        ("dec 3 18h30", "2026-12-03 18:30"),
+        ("3 dec 18h", "2026-12-03 18:00"),
+        ("3 dec 18 h 30", "2026-12-03 18:30"),
+        ("mar 8 dic 18:00", "2026-12-08 18:00"),
+        ("mar. 8 déc. 18h", "2026-12-08 18:00"),
+        ("8 mar 2027 18:00", "2027-03-08 18:00"),
+        ("Mar 8, 2027 18:00", "2027-03-08 18:00"),
+        ("Tue Mar 9 10:00:00 2027", "2027-03-09 10:00"),
+        ("mar 9 mar 2027", "2027-03-09 00:00"),
+        ("mar 8th 18:00", "2026-03-08 18:00"),
+        ("le 9 mar 2027 à 10h", "2027-03-09 10:00"),
+        ("9-mar-2027", "2027-03-09 00:00"),
+    ]);
+    assert_refused(&[
+        "mar 18h30",
+        "dec 18h30",
+        "mar 18h",
+        "mar 8 18:00",
+        "dec 9h",
+        "jan 8h15",
+        "oct 20h",
+        "mai 14h30",
+        "DEC 18H30",
+        "18h30 dec",
+        "dec 18 h 30",
+        "dec 18.30",
+        "mar 9h",
+        "mar. 18h30",
+        "le mar à 18h",
+        "mar 18:00",
+        "18h mar",
+        "mar 1830",
+        "mar 2030",
+        "mar",
+        "mar 7 18:00",
+        "mar 8",
+        "à 9 mar",
+    ]);
+}
+
+#[test]
+fn a_date_with_a_year_of_two_digits_is_refused_if_it_has_two_orders() {
+    assert_read(&[
+        ("31/12/35", "2035-12-31 00:00"),
+        ("12/25/26", "2026-12-25 00:00"),
+        ("12/25/35", "2035-12-25 00:00"),
+        ("85-03-15", "1985-03-15 00:00"),
+    ]);
+    assert_refused(&[
+        "30-11-26 18:00",
+        "31-12-26 18:00",
+        "26/11/30",
+        "01-12-26",
+        "05-12-26 18:00",
+        "12-11-10",
+        "29/11/26",
+        "30/11/29 12:00",
+        "11/12/26",
+        "02-03-04",
+        "5/5/27",
+        "25-nov-26",
+        "26-nov-30",
+        "25 nov 26",
+        "Wed, 25 Nov 26 10:00:00 +0100",
+        "Wednesday, 25-Nov-26 10:00:00 GMT",
+        "31-04-26",
+        "30/02/26",
+        "thu 3 dec 20",
+        "3 dec 10",
+        "dec 3 26",
+        "friday 30-11-26",
+        "mon 30-11-26 18:00",
+        "30-11-26 Montag",
+    ]);
+}
+
+#[test]
+fn four_digits_are_a_year_beside_a_month_and_refused_elsewhere_if_they_may_be_one() {
+    assert_read(&[
+        ("3 December, 2027", "2027-12-03 00:00"),
+        ("friday 4 december, 2026", "2026-12-04 00:00"),
+        ("December, 2027", "2027-12-01 00:00"),
+        ("3 Dezember, 2027", "2027-12-03 00:00"),
+        ("3 diciembre, 2027", "2027-12-03 00:00"),
+        ("3 dicembre, 2027 18:00", "2027-12-03 18:00"),
+        ("3 décembre, 2027", "2027-12-03 00:00"),
+        ("December 3rd, 2027", "2027-12-03 00:00"),
+        ("jeudi 3 décembre, 2026", "2026-12-03 00:00"),
+        ("Dezember 2027", "2027-12-01 00:00"),
+        ("diciembre, 2027", "2027-12-01 00:00"),
+        ("3 december 18:00 2027", "2027-12-03 18:00"),
+        ("tomorrow 1830", "2026-11-30 18:30"),
+        ("tomorrow 0930", "2026-11-30 09:30"),
+        ("2026-12-01 2030", "2026-12-01 20:30"),
+        ("3 december 1830", "2026-12-03 18:30"),
+        ("24 dec 2027 2015", "2027-12-24 20:15"),
+        ("tomorrow T2030", "2026-11-30 20:30"),
+    ]);
+    assert_refused(&[
+        "in 2027",
+        "tomorrow 2027",
+        "2027",
+        "monday 2027",
+        "demain 2030",
+        "18:00 2027",
+        "by 2030",
+        "in 2028",
+        "heute 2026",
+        "friday 2099",
+        "2085",
+        "at 2030",
+        "um 2030",
+        "2030 tomorrow",
+    ]);
+}
+
+#[test]
+fn a_dot_makes_a_date_or_a_time_if_only_one_is_possible() {
+    assert_read(&[
+        ("Freitag, 18.12.26", "2026-12-18 00:00"),
+        ("am 10.12.", "2026-12-10 00:00"),
+        ("bis 10.12.", "2026-12-10 00:00"),
+        ("freitag 4.12.", "2026-12-04 00:00"),
+        ("07.12.26, 08:26", "2026-12-07 08:26"),
+        ("31.12.26", "2026-12-31 00:00"),
+        ("24.12.26", "2026-12-24 00:00"),
+        ("Montag, 07.12.26", "2026-12-07 00:00"),
+        ("Mo. 7.12.26", "2026-12-07 00:00"),
+        ("bis 7.12.26, 18 Uhr", "2026-12-07 18:00"),
+        ("18:00 07.12.26", "2026-12-07 18:00"),
+        ("am 4.12. um 18 Uhr", "2026-12-04 18:00"),
+        ("4.12.", "2026-12-04 00:00"),
+        ("Fr 4.12. 18:00", "2026-12-04 18:00"),
+        ("donnerstag 3.12.", "2026-12-03 00:00"),
+        ("freitag 4.12", "2026-12-04 00:00"),
+        ("um 10.12", "2026-11-29 10:12"),
+        ("um 10.12 Uhr", "2026-11-29 10:12"),
+        ("10.12 Uhr", "2026-11-29 10:12"),
+        ("18.30", "2026-11-29 18:30"),
+        ("18.30.15", "2026-11-29 18:30:15"),
+        ("morgen 9.05", "2026-11-30 09:05"),
+        ("5.05pm", "2026-11-29 17:05"),
+        ("2026-12-01 9.05", "2026-12-01 09:05"),
+        ("10.12. 9.05", "2026-12-10 09:05"),
+        ("18:00 10.12", "2026-12-10 18:00"),
+        ("10.12. 2027", "2027-12-10 00:00"),
+        ("30.2.", "2026-02-30 is not a date of the calendar"),
+        ("31.4. 18:00", "2026-04-31 is not a date of the calendar"),
+    ]);
+    assert_refused(&[
+        "07.12.26",
+        "10.12",
+        "am 10.12",
+        "bis 9.05",
+        "montag 10.12",
+        "montag 18.12.26",
+        "8.11.26",
+        "9.1.27",
+        "4.12",
+    ]);
+}
+
+#[test]
+fn a_range_of_dates_or_times_is_refused_as_a_range() {
+    for text in [
+        "14.12. bis 15.12.2026",
+        "14.12. bis 16.12.",
+        "Montag bis Freitag",
+        "10 Uhr bis 12 Uhr",
+        "1.12.2026 bis 2.12.2026",
+        "tomorrow 15h CET - 18h CET",
+        "tomorrow 15h Europe/Paris - 18h Europe/Paris",
+        "tomorrow 15h GMT - 18h GMT",
+        "tomorrow 15h UTC - 18h UTC",
+        "15:00 CET - 18:00 CET",
+        "tomorrow 3pm EST - 6pm EST",
+        "demain 15h – 18h",
+        "15h -18h",
+        "tomorrow 15h CET -18h CET",
+        "tomorrow 15:00 Europe/Berlin – 18:00",
+        "friday 9h (CET) - 12h (CET)",
+        "morgen 15 Uhr CET - 18 Uhr CET",
+        "10:00 +01:00 - 12:00 +01:00",
+        "2026-12-01 15:00 GMT - 18:00",
+        "15 Uhr - 18 Uhr",
+        "3.12. - 5.12.",
+        "09:00 GMT-11:00",
+    ] {
+        let error = read(text);
+        assert!(
+            matches!(error, Err(Error::Range { .. })),
+            "{text:?}: {error:?}"
+        );
+    }
+    assert_refused(&[
+        "friday - 18h",
+        "du 14 décembre au 15 décembre",
+        "from 15h to 18h",
+        "15h CET-18h CET",
+    ]);
+    assert_read(&[
+        ("18:00 -2h", "2026-11-29 16:00"),
+        ("18:00 - 2 hours", "2026-11-29 16:00"),
+        ("tomorrow 13:00 +1h", "2026-11-30 14:00"),
+        ("10:00 GMT+2", "2026-11-29 09:00"),
+        ("am Montag bis 18 Uhr 30", "2026-11-30 18:30"),
+        ("morgen bis 18 Uhr", "2026-11-30 18:00"),
+    ]);
+}
+
+#[test]
+fn names_of_months_and_weekdays_are_those_of_cldr_with_and_without_dots_and_accents() {
+    assert_read(&[
+        ("7 déc. 2026 08:26", "2026-12-07 08:26"),
+        ("lun. 7 déc. 2026 08:26", "2026-12-07 08:26"),
+        ("3 janv. 2027", "2027-01-03 00:00"),
+        ("3 juil 2027", "2027-07-03 00:00"),
+        ("3 févr. 2027 10:00", "2027-02-03 10:00"),
+        ("dim 6 déc à 9h", "2026-12-06 09:00"),
+        ("sam. 5 déc. 18h", "2026-12-05 18:00"),
+        ("12 avr. 2027", "2027-04-12 00:00"),
+        ("15 aout 2027", "2027-08-15 00:00"),
+        ("jeu 3 déc 18:00", "2026-12-03 18:00"),
+        ("7 dec. 2026 08:26", "2026-12-07 08:26"),
+        ("7. Dez. 2026, 08:26", "2026-12-07 08:26"),
+        ("12. Okt. 2027", "2027-10-12 00:00"),
+        ("Sa., 5. Dez. 2026", "2026-12-05 00:00"),
+        ("3 Mär 2027", "2027-03-03 00:00"),
+        ("Do 18 Uhr", "2026-12-03 18:00"),
+        ("Mi., 2. Dez.", "2026-12-02 00:00"),
+        ("Di 8. Dez. 18 Uhr", "2026-12-08 18:00"),
+        ("Di 18 Uhr", "2026-12-01 18:00"),
+        ("bis Di, 18:00", "2026-12-01 18:00"),
+        ("So 10:00", "2026-11-29 10:00"),
+        ("Fr. 18h", "2026-12-04 18:00"),
+        ("7 dic 2026 8:26", "2026-12-07 08:26"),
+        ("3 ene 2027", "2027-01-03 00:00"),
+        ("vie 4 dic 18:00", "2026-12-04 18:00"),
+        ("sáb 5 dic", "2026-12-05 00:00"),
+        ("sab 5 dic", "2026-12-05 00:00"),
+        ("mié, 2 dic", "2026-12-02 00:00"),
+        ("10 ago 2027", "2027-08-10 00:00"),
+        ("3 abr 2027", "2027-04-03 00:00"),
+        ("7 dic 2026, 08:26", "2026-12-07 08:26"),
+        ("3 gen 2027", "2027-01-03 00:00"),
+        ("gio 3 dic 18:00", "2026-12-03 18:00"),
+        ("15 mag 2027", "2027-05-15 00:00"),
+        ("1 lug 2027", "2027-07-01 00:00"),
+        ("8 set 2027", "2027-09-08 00:00"),
+        ("30 ott 2027", "2027-10-30 00:00"),
+        ("2 giu 2027", "2027-06-02 00:00"),
+        ("ven alle 18", "2026-12-04 18:00"),
+        ("2 days ago", "2026-11-27 10:00"),
+        ("di sabato alle 9", "2026-12-05 09:00"),
+        ("sabato di mattina alle 9", "2026-12-05 09:00"),
+        ("8 Jänner 2027", "2027-01-08 00:00"),
+    ]);
+    assert_refused(&[
+        "Di 9. Dez. 18 Uhr",
+        "ven 5 déc",
+        "10 ago",
+        "di 18",
+        "mer 8 dic",
+    ]);
+}
+
+#[test]
+fn messages_name_the_readings_or_what_to_write() {
+    const ADVICE: &str = "write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h";
+    let not_understood = format!("not understood: \"2026.12.01\"; {ADVICE}");
+    let understood = format!("understood \"3 dec\", but not \"10\"; {ADVICE}");
+    assert_read(&[
+        (
+            "at 5 friday",
+            "\"at 5\" is in the morning or in the afternoon: write 05:00 or 17:00",
+        ),
+        (
+            "by 5 on friday",
+            "\"by 5\" is in the morning or in the afternoon: write 05:00 or 17:00",
+        ),
+        (
+            "12 monday 10:00",
+            "\"12 monday\" is an hour or a day of the month beside a weekday: \
+             write 12:00 or a date such as 2026-11-25",
+        ),
+        (
+            "9 di sabato",
+            "\"9 di sabato\" is an hour or a day of the month beside a weekday: \
+             write 09:00 or a date such as 2026-11-25",
+        ),
+        (
+            "mar 18h30",
+            "\"mar\" is Tuesday or March: write tuesday or march",
+        ),
+        (
+            "dec 18h30",
+            "\"dec\" is a month without a day: write a date such as 2026-11-25",
+        ),
+        (
+            "30-11-26 18:00",
+            "\"30-11-26\" is ambiguous: write 2026-11-30 or 2030-11-26",
+        ),
+        (
+            "26/11/30",
+            "\"26/11/30\" is ambiguous: write 2030-11-26 or 2026-11-30",
+        ),
+        (
+            "31-04-26",
+            "\"31-04-26\" is ambiguous: write 2026-04-31 or 2031-04-26",
+        ),
+        (
+            "tomorrow 2027",
+            "\"2027\" is a time of day or a year without a month: write 20:27 or 2027-11-25",
+        ),
+        (
+            "07.12.26",
+            "\"07.12.26\" is a time of day or a date: write 07:12:26 or 2026-12-07",
+        ),
+        (
+            "am 10.12",
+            "\"10.12\" is a time of day or a date: write 10:12 or 2026-12-10",
+        ),
+        (
+            "tomorrow 15h CET - 18h CET",
+            "\"15h CET - 18h\" is a range, not one time: use timeSlot",
+        ),
+        (
+            "14.12. bis 15.12.2026",
+            "\"14.12. bis 15.12.2026\" is a range, not one time: use timeSlot",
+        ),
+        ("2026.12.01 10:00", &not_understood),
+        ("3 dec 10", &understood),
+    ]);
+}
+
+#[test]
+fn every_message_quotes_what_was_understood_or_nothing() {
+    for text in [
+        "2026.12.01 10:00",
+        "2026.12.01",
+        "2026.12.01 18:00",
+        "10:00:00:00:00",
+        "3.4.5.6",
+        "2026:12:01:10",
+        "2026/12.01",
+        "18:00/19:00",
+        "1.2.3",
+        "20261201.10",
+        "12:00.12:00",
+    ] {
+        let error = read(text);
+        let message = error.as_ref().map_err(ToString::to_string);
+        assert!(
+            message
+                .as_ref()
+                .is_err_and(|message| !message.contains("\"\"")),
+            "{text:?}: {message:?}"
+        );
+    }
+}
+
+/// The days of a text of three numbers, read in each order, and as a time of day with dots.
+fn days_of(separator: char, numbers: [i8; 3], has_time: bool) -> HashSet<Date> {
+    let [first, second, third] = numbers;
+    let day = |year: i8, month: i8, day: i8| Date::new(2000 + i16::from(year), month, day).ok();
+    let mut days = vec![day(third, second, first)];
+    if separator != '.' {
+        days.extend([day(third, first, second), day(first, second, third)]);
+    } else if !has_time && first < 24 && second < 60 && third < 60 {
+        days.push(Date::new(2026, 11, 29).ok());
+    }
+    days.into_iter().flatten().collect()
+}
+
+#[test]
+fn three_numbers_are_read_only_if_all_their_readings_are_of_one_day() {
+    let numbers = (1..=31).step_by(2).flat_map(|first| {
+        (1..=13).flat_map(move |second| (24..=33).map(move |third| [first, second, third]))
+    });
+    for numbers @ [first, second, third] in numbers {
+        for (separator, time) in [('.', ""), ('.', " 18:00"), ('-', ""), ('/', " 18:00")] {
+            let text = format!("{first:02}{separator}{second:02}{separator}{third}{time}");
+            let days = days_of(separator, numbers, !time.is_empty());
+            if let Ok(instant) = read(&text) {
+                let day = instant.in_tz("Europe/Paris").unwrap().date();
+                assert_eq!(HashSet::from([day]), days, "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_numbers_with_a_dot_are_read_only_if_they_are_no_day_of_another_month() {
+    for (first, second) in (0..=23).flat_map(|first| (0..=59).map(move |second| (first, second))) {
+        let date = Date::new(2026, second, first).ok();
+        for text in [
+            format!("{first}.{second:02}"),
+            format!("am {first}.{second:02}"),
+        ] {
+            assert!(read(&text).is_err() || date.is_none(), "{text:?}");
+        }
+        let text = format!("{first}.{second:02}.");
+        if let (Ok(instant), Some(date)) = (read(&text), date) {
+            assert_eq!(
+                instant.in_tz("Europe/Paris").unwrap().date(),
+                date,
+                "{text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_hour_with_h_is_never_a_day_or_a_year() {
+    let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        "janv.", "févr.", "mai", "juin", "Okt.", "Dez.", "ene", "gen", "lug",
+    ];
+    for month in months {
+        for hour in 0..=24 {
+            for text in [
+                format!("{month} {hour}h"),
+                format!("{month} {hour}h30"),
+                format!("{month} {hour} h 30"),
+                format!("{hour}h {month}"),
+            ] {
+                assert!(read(&text).is_err(), "{text:?}");
+            }
+        }
+    }
+}
