@@ -92,10 +92,11 @@ impl<'a> Words<'a> {
                     || month(text).is_some()
             }
             Some((PhraseKind::Filler, length)) => self.is_of(index + length),
-            Some((kind, _)) => matches!(
-                kind,
-                PhraseKind::ThisEvening(_) | PhraseKind::PartOfDay(..) | PhraseKind::TuesdayOrMarch
-            ),
+            // `questa mattina`, `stasera`
+            Some((PhraseKind::ThisEvening(_) | PhraseKind::PartOfDay(..), _)) => {
+                self.folded[index].starts_with("quest") || self.folded[index].starts_with("sta")
+            }
+            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
             None => false,
         }
     }

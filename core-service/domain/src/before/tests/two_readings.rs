@@ -361,6 +361,9 @@ fn names_of_months_and_weekdays_are_those_of_cldr_with_and_without_dots_and_acce
         ("ven alle 18", "2026-12-04 18:00"),
         ("2 days ago", "2026-11-27 10:00"),
         ("di sabato alle 9", "2026-12-05 09:00"),
+        ("alle 9 di questa mattina", "2026-11-29 09:00"),
+        ("alle 21 di stasera", "2026-11-29 21:00"),
+        ("Di früh um 9 Uhr", "2026-12-01 09:00"),
         ("sabato di mattina alle 9", "2026-12-05 09:00"),
         ("8 Jänner 2027", "2027-01-08 00:00"),
     ]);
