@@ -24,8 +24,9 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
     let relative = &mut parsed.relative;
 
     let (month, day) = move_to_count_start(relative, month, day);
-    let date = date_of(year, month, day + days)?;
-    let date = add_days(date, days_to_weekday(relative, date))?;
+    let date = date_of(year, month, day)?;
+    // 24:00 is at the end of the weekday; PHP counts the weekday from the day after.
+    let date = add_days(date, days_to_weekday(relative, date) + days)?;
 
     let microseconds = time.microsecond + relative.microseconds;
     let duration = relative.hours * 3600

@@ -151,6 +151,18 @@ impl Expression {
         parts.any(|part| !part.is_empty() && part.bytes().all(|byte| byte == b'0'))
     }
 
+    /// Contains a weekday or a week, and a time that may be on the day before or after it: from 24:00,
+    /// `back of 14 pm`, `front of 0`.
+    pub(crate) fn ends_with_day(&self) -> bool {
+        let mut words = self.text.split([' ', ',']);
+        let is_end = |word: &str| word.trim_start_matches(['t', 'T']).starts_with("24");
+        let may_be_end = words.any(is_end)
+            || ["back of", "front of"]
+                .iter()
+                .any(|word| self.text.contains(word));
+        may_be_end && (self.has_day() || self.text.contains("week"))
+    }
+
     pub(crate) fn has_hyphens(&self) -> bool {
         self.text.contains(['-', '.'])
     }

@@ -60,6 +60,8 @@ enum Outcome {
     /// We read numbers with dots or hyphens, or four digits after a month, as a date where PHP reads a
     /// time, or the other way round.
     Numbers,
+    /// 24:00 is at the end of a weekday; PHP counts the weekday from the day after.
+    EndOfDay,
     /// We reject a second time. PHP takes the last one if a day is between them.
     RejectedTime,
     /// We reject a Unix time beside other parts.
@@ -173,6 +175,7 @@ fn compare(
             Outcome::RejectedAmbiguous
         }
         (Ok(_), _) if expression.has_numbers() => Outcome::Numbers,
+        (Ok(_), _) if expression.ends_with_day() => Outcome::EndOfDay,
         (Err(Error::Duplicate { kind: "date", .. }), _) if expression.has_hyphens() => {
             Outcome::Numbers
         }

@@ -69,6 +69,9 @@ fn a_number_after_a_preposition_of_time_is_an_hour() {
         ("by 5 december", "2026-12-05 00:00"),
         ("tomorrow at 5 pm", "2026-11-30 17:00"),
         ("dec 3, 4:56am", "2026-12-03 04:56"),
+        ("friday 24:00", "2026-12-05 00:00"),
+        ("sunday 24:00", "2026-11-30 00:00"),
+        ("at 24 friday", "2026-12-05 00:00"),
     ]);
     assert_refused(&[
         "at 5 friday",
