@@ -31,23 +31,34 @@ pub(super) fn at_start(text: &str) -> Option<(String, usize)> {
     (is_whole && !duration.is_empty()).then(|| (duration, text.len() - rest.len()))
 }
 
-/// The error for a whole text such as `2h`, `1h30` or `2 heures`. `13h` to `23h` are times of day.
+/// The error for a whole text such as `2h`, `1h30`, `1.30h` or `2 heures`. `13h` to `23h` are times of
+/// day.
 pub(super) fn ambiguity_error(text: &str) -> Option<Error> {
     let (hour, rest) = split_digits(text);
+    let (dotted, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);
     let rest = rest.trim_start();
     let after = rest.trim_start_matches(char::is_alphabetic);
     let unit = fold(rest.strip_suffix(after)?);
-    let minutes = after.trim_start();
+    let minutes = if dotted.is_empty() {
+        after.trim_start()
+    } else {
+        dotted
+    };
     let may_be_an_hour_of_day = match hour.parse() {
         Ok(0..=12 | 24) if unit.eq_ignore_ascii_case("h") => true,
         Ok(0..=24) => matches!(first_phrase(&[unit]), Some((PhraseKind::Hour, _))),
         _ => false,
     };
     let is_ambiguous = may_be_an_hour_of_day
+        && dotted.len() != 1
         && (minutes.is_empty() || matches!((minutes.len(), minutes.parse()), (1..=2, Ok(0..=59))));
     is_ambiguous.then(|| {
         let time = format!("{hour:0>2}:{minutes:0>2}");
-        time_or_duration(text, time, format!("+{hour}h{minutes}"))
+        let duration = match dotted {
+            "25" | "50" | "75" => format!("+{hour}.{dotted}h"),
+            _ => format!("+{hour}h{minutes}"),
+        };
+        time_or_duration(text, time, duration)
     })
 }
 

@@ -432,6 +432,14 @@ fn messages_name_the_readings_or_what_to_write() {
             "\"07.12.26\" is a time of day or a date: write 07:12:26 or 2026-12-07",
         ),
         (
+            "9.30h",
+            "\"9.30h\" is a time of day or a duration: write 09:30 or +9h30",
+        ),
+        (
+            "1.25h",
+            "\"1.25h\" is a time of day or a duration: write 01:25 or +1.25h",
+        ),
+        (
             "am 10.12",
             "\"10.12\" is a time of day or a date: write 10:12 or 2026-12-10",
         ),
