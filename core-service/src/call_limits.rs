@@ -36,6 +36,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
 
+/// Counted by the rate limit of token requests. Public keys, which are anonymous too, are not: else whoever
+/// reads them at a gateway would take the quota of its clients.
+const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 
 /// Timeout of `TestWebhook`, which waits for a dispatcher to send and report. Also less than the
@@ -128,7 +132,7 @@ impl CallLimits {
             _ => self.timeout,
         };
         let is_anonymous = is_public(path);
-        if let Err(error) = self.rate_limits.check_peer(peer, is_anonymous) {
+        if let Err(error) = self.rate_limits.check_peer(peer, path == ISSUE_TOKEN) {
             return Ok(Status::from(error).into_http());
         }
         let semaphore = if is_anonymous {

@@ -37,6 +37,7 @@ use crate::{
     platform::PlatformConfig,
     rate_limits::RateLimits,
     representation::media_type,
+    resources::tokens::public_keys::PublicKeys,
     stack::REQUEST_ID,
 };
 
@@ -69,6 +70,7 @@ pub(crate) struct Gateway {
     /// The document at `/api/docs.json`, made at its first request: that takes milliseconds and
     /// megabytes, which an idle gateway does not need.
     pub(crate) openapi: OnceLock<Bytes>,
+    pub(crate) public_keys: PublicKeys,
 }
 
 impl Readiness for Gateway {

@@ -43,7 +43,7 @@ macro_rules! handlers {
 static HANDLERS: &[(&str, Handler)] = handlers! {
     "issueToken" => |request| tokens::issue(request).boxed(),
     "getAuthorizationServerMetadata" => |request| ready(tokens::get_metadata(&request)).boxed(),
-    "listPublicKeys" => |request| tokens::public_keys(request).boxed(),
+    "listPublicKeys" => |request| tokens::public_keys::get(request).boxed(),
     "createDelivery" => |request| deliveries::create(request).boxed(),
     "listDeliveries" => |request| deliveries::list(request).boxed(),
     "assertDelivery" => |request| deliveries::assert(request).boxed(),

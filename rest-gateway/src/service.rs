@@ -29,6 +29,7 @@ use crate::{
     rate_limits::RateLimits,
     request::Gateway,
     request_head::{MAX_HEAD, MAX_HEADERS},
+    resources::tokens::public_keys::PublicKeys,
     stack,
 };
 
@@ -77,6 +78,7 @@ impl RestGateway {
         let gateway = Gateway {
             core: CorePool::new(Cores::new(&config.core_url, &config.core)?),
             openapi: OnceLock::new(),
+            public_keys: PublicKeys::default(),
             public_url,
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),

@@ -96,7 +96,7 @@ async fn call_of(peer: Ipv4Addr, limits: &CallLimits, path: &str, body: Body) ->
     Status::from_header_map(response.headers()).map(|status| status.code())
 }
 
-const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+const PUBLIC_KEYS: &str = "/delivery.v1.Tokens/ListPublicKeys";
 const HEALTH: &str = "/grpc.health.v1.Health/Watch";
 
 #[tokio::test]
@@ -168,6 +168,10 @@ async fn calls_and_token_requests_are_counted_per_peer() {
     for (limits, calls) in [
         (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
         (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
+        (
+            limit("off", "1/1d"),
+            [ISSUE_TOKEN, PUBLIC_KEYS, ISSUE_TOKEN],
+        ),
     ] {
         let mut codes = Vec::new();
         for path in calls {

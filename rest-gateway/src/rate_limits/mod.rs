@@ -172,7 +172,7 @@ impl LimitStatuses {
     }
 }
 
-/// The API keys of the clients of accepted tokens, by the SHA-256 of the `Authorization` header. The gateway
+/// The API keys of the clients of accepted tokens, by the SHA-256 of the token. The gateway
 /// cannot verify tokens, and trusting an unverified one would let any sender use up another client's
 /// quota. So a token's client is cached only after core has accepted the token.
 #[derive(Debug)]
@@ -194,14 +194,17 @@ impl TokenClients {
     }
 
     fn find(&self, authorization: &[u8]) -> Option<Arc<str>> {
-        self.0.get(&key(authorization))
+        self.0.get(&key(token(authorization)?))
     }
 
     /// Caches the client of a token that core has accepted.
     pub(crate) fn record_accepted(&self, authorization: &[u8]) {
-        let key = key(authorization);
+        let Some(token) = token(authorization) else {
+            return;
+        };
+        let key = key(token);
         if !self.0.contains_key(&key)
-            && let Some(client) = client(authorization)
+            && let Some(client) = client(token)
         {
             tracing::Span::current().record("client.key", &*client);
             self.0.insert(key, client);
@@ -209,15 +212,22 @@ impl TokenClients {
     }
 }
 
-fn key(authorization: &[u8]) -> [u8; 32] {
-    Sha256::digest(authorization).into()
+/// The token in an `Authorization` header, as core reads it: whatever the case of the scheme and the spaces,
+/// it is the same.
+fn token(authorization: &[u8]) -> Option<&str> {
+    let (_, token) = str::from_utf8(authorization).ok()?.split_once(' ')?;
+    Some(token.trim())
+}
+
+fn key(token: &str) -> [u8; 32] {
+    Sha256::digest(token).into()
 }
 
 /// The subject of a JWT: the key of its API client.
-fn client(authorization: &[u8]) -> Option<Arc<str>> {
-    let text = str::from_utf8(authorization).ok()?;
-    let mut parts = text.rsplit(' ').next()?.split('.');
-    let payload = BASE64_URL_SAFE_NO_PAD.decode(parts.nth(1)?).ok()?;
+fn client(token: &str) -> Option<Arc<str>> {
+    let payload = BASE64_URL_SAFE_NO_PAD
+        .decode(token.split('.').nth(1)?)
+        .ok()?;
     let claims: Claims = serde_json::from_slice(&payload).ok()?;
     Some(claims.sub.into())
 }
@@ -242,6 +252,9 @@ mod tests {
         token_clients.record_accepted(&bearer("{}"));
 
         assert_eq!(token_clients.find(&first).as_deref(), Some("a"));
+        let token = str::from_utf8(&first[7..]).unwrap();
+        let respelt = format!("bEaReR  \t{token}");
+        assert_eq!(token_clients.find(respelt.as_bytes()).as_deref(), Some("a"));
         assert_eq!(token_clients.find(&second), None);
         assert_eq!(token_clients.find(b"Bearer opaque"), None);
         assert_eq!(token_clients.find(&bearer("{}")), None);

@@ -5,15 +5,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CACHE_CONTROL};
 use process::health::Readiness as _;
-use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use crate::{
-    core_pool::{CallOptions, rpc},
+    core_pool::CallOptions,
     error::{BUSY_RETRY_SECONDS, Error},
     representation::error_codes as codes,
     request::{self, HandlerResult, Request},
+    resources::tokens::public_keys,
 };
 
 /// Shorter than the usual timeout of a health check, often one second.
@@ -43,10 +43,8 @@ async fn call_core(request: &Request) -> Result<(), Error> {
         deadline: request.deadline.min(Instant::now() + READY_TIMEOUT),
         ..request.anonymous_call_options()
     };
-    let message = ListPublicKeysRequest {};
     let deadline = options.deadline;
-    let core = &request.gateway.core;
-    let called = core.call(options, message, rpc!(TokensClient.list_public_keys));
+    let called = public_keys::read(request, options);
     match timeout_at(deadline, called).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) if *error.kind != codes::DEADLINE_EXCEEDED => Err(error),

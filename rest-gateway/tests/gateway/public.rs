@@ -31,16 +31,16 @@ async fn the_entrypoint_links_to_every_collection() {
 async fn a_gateway_is_live_without_a_core_and_ready_with_one() {
     let platform = Platform::start().await;
     // `/readyz` calls ListPublicKeys.
+    platform.core.will_fail(Status::unavailable("starting"));
+    platform.core.will_fail(Status::deadline_exceeded("slow"));
     platform
         .core
         .will_respond(ListPublicKeysResponse::default());
-    platform.core.will_fail(Status::unavailable("starting"));
-    platform.core.will_fail(Status::deadline_exceeded("slow"));
 
     let live = platform.client.get("/healthz").await;
-    let ready = platform.client.get("/readyz").await;
     let unready = platform.client.get("/readyz").await;
     let late = platform.client.get("/readyz").await;
+    let ready = platform.client.get("/readyz").await;
 
     assert_eq!((live.status.as_u16(), live.text()), (200, "ok\n"));
     assert_eq!((ready.status.as_u16(), ready.text()), (200, "ok\n"));

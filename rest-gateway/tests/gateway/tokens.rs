@@ -2,7 +2,7 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD, prelude::BASE64_STANDARD_NO_PAD};
 use http::Method;
-use proto::{AccessToken, IssueTokenRequest, ListPublicKeysResponse};
+use proto::{AccessToken, IssueTokenRequest, ListPublicKeysRequest, ListPublicKeysResponse};
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -331,4 +331,27 @@ async fn a_key_or_secret_of_more_than_a_kibibyte_is_rejected_without_a_call_to_c
         .post_form("/oauth2/token", GRANT, Some(&authorization));
 
     assert_eq!(reply.await.status, 200);
+}
+
+#[tokio::test]
+async fn many_that_ask_for_the_keys_cost_core_few_calls() {
+    const COUNT: usize = 20;
+    let platform = Platform::start().await;
+    for _ in 0..COUNT {
+        let jwks = r#"{"keys":[]}"#.to_owned();
+        platform.core.will_respond(ListPublicKeysResponse { jwks });
+    }
+
+    let requests = (0..COUNT).map(|_| platform.client.get("/oauth2/jwks"));
+    for reply in futures_util::future::join_all(requests).await {
+        assert_eq!(reply.text(), r#"{"keys":[]}"#);
+    }
+
+    let mut calls = 0;
+    while platform.core.has_unread_call() {
+        platform.core.received::<ListPublicKeysRequest>();
+        calls += 1;
+    }
+    // One, and another each half second.
+    assert!(calls < COUNT / 2, "{calls}");
 }

@@ -2,6 +2,7 @@
 //! Errors of token requests have the form of RFC 6749 §5.2 instead of the API's.
 
 mod credentials;
+pub(crate) mod public_keys;
 
 use std::mem;
 
@@ -10,7 +11,7 @@ use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, PRAGMA, WWW_AUTHENTICATE},
 };
-use proto::{IssueTokenRequest, ListPublicKeysRequest, tokens_client::TokensClient};
+use proto::{IssueTokenRequest, tokens_client::TokensClient};
 use serde::Serialize;
 
 use self::credentials::{Credentials, TokenForm};
@@ -84,25 +85,6 @@ pub(crate) async fn issue(request: Request) -> HandlerResult {
         Err(TokenError::Other(error)) => Err(error),
         Err(TokenError::Rejected(reason, message)) => error_response(reason, &message),
     }
-}
-
-/// Allows caching for less than the minute between the publication and first use of a key.
-const KEYS_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("public, max-age=30");
-
-/// `GET /oauth2/jwks`
-pub(crate) async fn public_keys(request: Request) -> HandlerResult {
-    let keys = request
-        .call_without_token(
-            ListPublicKeysRequest {},
-            rpc!(TokensClient.list_public_keys),
-        )
-        .await?;
-
-    let mut response = request::response("application/jwk-set+json", keys.jwks);
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, KEYS_CACHE_CONTROL);
-    Ok(response)
 }
 
 /// `GET /.well-known/oauth-authorization-server`
