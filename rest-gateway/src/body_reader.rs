@@ -1,161 +1,14 @@
-//! Reads the members of a JSON body, and collects violations instead of failing at the first:
-//! core adds its own, and the client gets all of them in one response.
+//! Reads the members of a JSON object; those that cannot be read are violations.
 
 use proto::limits::NumberRange;
 use serde_json::{Map, Value};
 
-use crate::{
-    api_description::Shape,
-    error::{Details, Error, Violation},
-    representation::{
-        field_names::FieldNames,
-        json::{self, Document, Fault, ParseError},
-    },
-};
-
-/// Core returns violations in response headers, whose size is limited.
-pub(crate) const MAX_VIOLATIONS: usize = 100;
-/// In characters. A client's keys may have any length.
-const MAX_FIELD: usize = 200;
-const MAX_DESCRIPTION: usize = 500;
-
-/// The violations found in a request so far, and the names of its fields.
-#[derive(Clone, Debug, Default)]
-pub struct ViolationCollector {
-    violations: Vec<proto::Violation>,
-    names: FieldNames,
-    unknown_members: Vec<String>,
-}
+use crate::violations::{ViolationCollector, type_name};
 
 /// A JSON object, and the path of the message that it becomes.
 pub(crate) struct Object<'v> {
     members: Option<&'v Map<String, Value>>,
     path: String,
-}
-
-impl ViolationCollector {
-    /// Parses the known members of a body that must be a JSON object. If it is not, adds a
-    /// violation and returns null. A byte order mark is skipped (RFC 8259 §8.1).
-    pub(crate) fn parse(&mut self, body: &[u8], shape: Shape) -> Value {
-        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-        if body.trim_ascii().is_empty() {
-            self.add(
-                "",
-                "REQUIRED",
-                "the body is empty; it must be a JSON object",
-            );
-            return Value::Null;
-        }
-        let Document {
-            value,
-            faults,
-            unknown,
-        } = match json::parse(body, shape) {
-            Ok(document) => document,
-            Err(error) => {
-                let reason = match error {
-                    ParseError::NotUtf8(_) | ParseError::NotJson(_) => "INVALID_JSON",
-                    ParseError::TooDeep => "TOO_DEEP",
-                };
-                self.add("", reason, format!("the body {error}"));
-                return Value::Null;
-            }
-        };
-        self.unknown_members = unknown;
-        for (path, fault) in faults {
-            let (reason, description) = match fault {
-                Fault::Repeated => ("REPEATED", "must occur only once"),
-                Fault::NotUnicode => ("NOT_UNICODE", "must not have half of a surrogate pair"),
-            };
-            self.add_verbatim(&path, reason, description);
-        }
-        if !value.is_object() {
-            let description = format!("the body must be a JSON object, not {}", type_name(&value));
-            self.add("", "WRONG_TYPE", description);
-            return Value::Null;
-        }
-        value
-    }
-
-    pub(crate) fn add(
-        &mut self,
-        field: impl AsRef<str>,
-        reason: &str,
-        description: impl AsRef<str>,
-    ) {
-        if self.violations.len() < MAX_VIOLATIONS {
-            self.violations.push(proto::Violation {
-                field: shorten(field.as_ref(), MAX_FIELD),
-                description: shorten(description.as_ref(), MAX_DESCRIPTION),
-                reason: reason.to_owned(),
-            });
-        }
-    }
-
-    /// Like [`ViolationCollector::add`], for a name that the client chose: it is not translated as
-    /// the names of core's fields are.
-    pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
-        self.names.verbatim.insert(shorten(name, MAX_FIELD));
-        self.add(name, reason, description);
-    }
-
-    pub(crate) fn add_wrong_type(&mut self, field: impl AsRef<str>, expected: &str, value: &Value) {
-        let description = format!("must be {expected}, not {}", type_name(value));
-        self.add(field, "WRONG_TYPE", description);
-    }
-
-    /// Records the member that the client used for a field with several names.
-    pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
-        self.names.aliases.insert(field, member);
-    }
-
-    /// The paths of the body's members that were ignored because no class has them.
-    pub(crate) fn unknown_members(&self) -> impl Iterator<Item = String> {
-        self.unknown_members
-            .iter()
-            .map(|path| shorten(path, MAX_FIELD))
-    }
-
-    /// A field's path in the client's names, such as `dropoff.address.latLng`.
-    pub fn path(&self, field: &str) -> String {
-        self.names.path(field)
-    }
-
-    /// The violations, in core's names.
-    pub fn to_proto(&self) -> Vec<proto::Violation> {
-        self.violations.clone()
-    }
-
-    /// Translates the paths of core's violations into the client's names.
-    pub(crate) fn translate(&self, mut error: Error) -> Error {
-        if let Details::Violations(violations) = &mut error.details {
-            // If the whole body is invalid, core reports every required field as missing.
-            if self.violations.iter().any(|own| own.field.is_empty()) {
-                violations.retain(|violation| violation.path.is_empty());
-            }
-            for violation in violations {
-                violation.path = self.names.path(&violation.path);
-            }
-        }
-        error
-    }
-
-    /// Fails if there are violations. For requests that are rejected without a call to core.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.violations.is_empty() {
-            return Ok(());
-        }
-        let violations = self
-            .violations
-            .iter()
-            .map(|violation| Violation {
-                path: violation.field.clone(),
-                message: violation.description.clone(),
-                code: violation.reason.to_ascii_lowercase(),
-            })
-            .collect();
-        Err(self.translate(Error::invalid(violations)))
-    }
 }
 
 impl<'v> Object<'v> {
@@ -308,13 +161,6 @@ impl<'v> Object<'v> {
     }
 }
 
-fn shorten(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 fn as_integer(value: &Value) -> Option<i64> {
     /// Every integer up to 2^53 has an exact `f64`.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -327,18 +173,6 @@ fn as_integer(value: &Value) -> Option<i64> {
         return None;
     }
     format!("{double:.0}").parse().ok()
-}
-
-/// The name of a value's type, for messages.
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

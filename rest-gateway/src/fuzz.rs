@@ -10,9 +10,9 @@ use http::{
 use serde_json::Value;
 
 use crate::{
-    body_reader::ViolationCollector,
     rate_limits::client_address,
     representation::{media_type::MediaType, problem::Problem},
+    violations::ViolationCollector,
 };
 
 /// The lines of an input as values of a header.

@@ -4,7 +4,7 @@ use http::{HeaderName, HeaderValue, request::Parts, uri::PathAndQuery};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{body_reader::ViolationCollector, request::HandlerResult};
+use crate::{request::HandlerResult, violations::ViolationCollector};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

@@ -27,12 +27,13 @@ mod idempotency;
 mod representation;
 mod request;
 mod resources;
+mod violations;
 
 pub use ::rate_limits::RateLimit;
-pub use body_reader::ViolationCollector;
 pub use config::{Config, DemoCourier, RateLimitConfig, TlsConfig};
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use platform::{PlatformConfig, map_center};
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;
+pub use violations::ViolationCollector;

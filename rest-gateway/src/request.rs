@@ -29,7 +29,6 @@ use crate::{
         Shape,
         operations::{Expects, Operation},
     },
-    body_reader::{MAX_VIOLATIONS, ViolationCollector},
     config::DemoCourier,
     core_pool::{CallOptions, CoreChannel, CorePool},
     error::Error,
@@ -39,6 +38,7 @@ use crate::{
     representation::media_type,
     resources::tokens::public_keys::PublicKeys,
     stack::REQUEST_ID,
+    violations::{MAX_VIOLATIONS, ViolationCollector},
 };
 
 /// In bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.

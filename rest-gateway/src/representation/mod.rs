@@ -3,7 +3,6 @@
 pub(crate) mod collection;
 pub(crate) mod error_codes;
 pub(crate) mod etag;
-pub(crate) mod field_names;
 pub(crate) mod json;
 pub(crate) mod json_ld;
 pub(crate) mod media_type;

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::{
     api_description::{self, Shape},
-    body_reader::{Object, ViolationCollector},
+    body_reader::Object,
     request::Request,
+    violations::ViolationCollector,
 };
 
 /// Parses a delivery from a JSON body, and collects violations for unreadable members.

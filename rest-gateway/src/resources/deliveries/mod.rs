@@ -16,7 +16,6 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use crate::{
-    body_reader::ViolationCollector,
     core_pool::rpc,
     error::{Error, Violation},
     idempotency,
@@ -29,6 +28,7 @@ use crate::{
         retail_prices::{Price, TaxDisplay, distance_source},
         tasks::Task,
     },
+    violations::ViolationCollector,
 };
 
 const CONTEXT: &str = "/api/contexts/Delivery";
