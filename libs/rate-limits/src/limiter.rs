@@ -1,12 +1,17 @@
 //! Counts requests per key against a quota, in bounded memory.
 
-use std::{hash::Hash, time::Duration};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, Hash},
+    time::Duration,
+};
 
 use governor::{
     Quota, RateLimiter,
     clock::{Clock as _, Reference},
     middleware::{StateInformationMiddleware, StateSnapshot},
-    state::keyed::HashMapStateStore,
+    nanos::Nanos,
+    state::{StateStore, keyed::ShrinkableKeyedStateStore},
 };
 use parking_lot::Mutex;
 
@@ -17,10 +22,12 @@ type Clock = governor::clock::FakeRelativeClock;
 #[cfg(not(test))]
 type Clock = governor::clock::MonotonicClock;
 
-/// Keys that a sweep leaves in memory. It drops a key whose quota is full again, and all if more than
-/// these are left: then all quotas are full again. Between two sweeps every new key is kept: as many as
-/// a process receives requests in a second.
+/// Limit of the keys with a quota of their own. A sweep drops a key whose quota is full again.
 const MAX_KEYS: usize = 100_000;
+
+/// The quotas that all further keys share, by their hash, until a sweep: a flood of keys restores no
+/// quota, and exhausts those of keys that are as new as its own only.
+const SHARED_QUOTAS: u64 = 1024;
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -46,22 +53,57 @@ struct Counter<K: Clone + Eq + Hash> {
     policy: &'static str,
     quota: Quota,
     window: Duration,
-    keys: Mutex<Keys<K>>,
+    limiter: RateLimiter<K, KeyStates<K>, Clock, StateInformationMiddleware>,
+    swept_at: Mutex<<Clock as governor::clock::Clock>::Instant>,
 }
 
-type KeyLimiter<K> = RateLimiter<K, HashMapStateStore<K>, Clock, StateInformationMiddleware>;
+/// When each quota will be full.
+struct KeyStates<K>(Mutex<States<K>>);
 
-struct Keys<K: Clone + Eq + Hash> {
-    limiter: KeyLimiter<K>,
-    swept_at: <Clock as governor::clock::Clock>::Instant,
+struct States<K> {
+    own: HashMap<K, Nanos>,
+    shared: HashMap<u64, Nanos>,
 }
 
-impl<K: Clone + Eq + Hash> Keys<K> {
-    fn new(quota: Quota, clock: Clock) -> Self {
-        Self {
-            swept_at: clock.now(),
-            limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock),
+impl<K: Clone + Eq + Hash> StateStore for KeyStates<K> {
+    type Key = K;
+
+    fn measure_and_replace<T, F, E>(&self, key: &K, decide: F) -> Result<T, E>
+    where
+        F: Fn(Option<Nanos>) -> Result<(T, Nanos), E>,
+    {
+        let States { own, shared } = &mut *self.0.lock();
+        if let Some(state) = own.get_mut(key) {
+            let (decision, new) = decide(Some(*state))?;
+            *state = new;
+            Ok(decision)
+        } else if own.len() < MAX_KEYS {
+            let (decision, new) = decide(None)?;
+            own.insert(key.clone(), new);
+            Ok(decision)
+        } else {
+            let shared_key = own.hasher().hash_one(key) % SHARED_QUOTAS;
+            let (decision, new) = decide(shared.get(&shared_key).copied())?;
+            shared.insert(shared_key, new);
+            Ok(decision)
         }
+    }
+}
+
+impl<K: Clone + Eq + Hash> ShrinkableKeyedStateStore<K> for KeyStates<K> {
+    fn retain_recent(&self, drop_below: Nanos) {
+        let States { own, shared } = &mut *self.0.lock();
+        own.retain(|_, state| *state > drop_below);
+        own.shrink_to_fit();
+        shared.retain(|_, state| *state > drop_below);
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().own.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -71,33 +113,30 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
             return Self(None);
         };
         // One request of the quota is replenished in each period.
-        let quota = Quota::with_period(window / requests.get());
-        Self(
-            quota
-                .map(|quota| quota.allow_burst(requests))
-                .map(|quota| Counter {
-                    policy,
-                    quota,
-                    window,
-                    keys: Mutex::new(Keys::new(quota, Clock::default())),
-                }),
-        )
+        let period = Quota::with_period(window / requests.get());
+        let clock = Clock::default();
+        Self(period.map(|period| {
+            let quota = period.allow_burst(requests);
+            let states = KeyStates(Mutex::new(States {
+                own: HashMap::new(),
+                shared: HashMap::new(),
+            }));
+            Counter {
+                policy,
+                quota,
+                window,
+                swept_at: Mutex::new(clock.now()),
+                limiter: RateLimiter::new(quota, states, clock),
+            }
+        }))
     }
 
     /// Counts a request; none if the limiter is disabled.
     pub fn check(&self, key: &K) -> Option<Status> {
         let counter = self.0.as_ref()?;
-        let (mut keys, quota) = (counter.keys.lock(), counter.quota.burst_size().get());
-        let now = keys.limiter.clock().now();
-        if Duration::from(Reference::duration_since(&now, keys.swept_at)) >= SWEEP_INTERVAL {
-            keys.swept_at = now;
-            keys.limiter.retain_recent();
-            if keys.limiter.len() > MAX_KEYS {
-                *keys = Keys::new(counter.quota, keys.limiter.clock().clone());
-            }
-            keys.limiter.shrink_to_fit();
-        }
-        let checked = keys.limiter.check_key(key);
+        let quota = counter.quota.burst_size().get();
+        let now = counter.sweep();
+        let checked = counter.limiter.check_key(key);
         let remaining = checked
             .as_ref()
             .map_or(0, StateSnapshot::remaining_burst_capacity);
@@ -116,6 +155,19 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
     }
 }
 
+impl<K: Clone + Eq + Hash> Counter<K> {
+    /// Drops the keys whose quota is full again, if a sweep is due. Returns the current time.
+    fn sweep(&self) -> <Clock as governor::clock::Clock>::Instant {
+        let mut swept_at = self.swept_at.lock();
+        let now = self.limiter.clock().now();
+        if Duration::from(Reference::duration_since(&now, *swept_at)) >= SWEEP_INTERVAL {
+            *swept_at = now;
+            self.limiter.retain_recent();
+        }
+        now
+    }
+}
+
 /// Whole seconds, rounded up, at least 1: a client that waits for them does not retry too early.
 pub fn seconds_rounded_up(duration: Duration) -> u64 {
     let partial_second = u64::from(duration.subsec_nanos() > 0);
@@ -131,12 +183,15 @@ mod tests {
     }
 
     fn advance(limiter: &Limiter<u32>, seconds: u64) {
-        let keys = limiter.0.as_ref().unwrap().keys.lock();
-        keys.limiter.clock().advance(Duration::from_secs(seconds));
+        let counter = limiter.0.as_ref().unwrap();
+        counter
+            .limiter
+            .clock()
+            .advance(Duration::from_secs(seconds));
     }
 
     fn key_count(limiter: &Limiter<u32>) -> usize {
-        limiter.0.as_ref().unwrap().keys.lock().limiter.len()
+        limiter.0.as_ref().unwrap().limiter.len()
     }
 
     #[test]
@@ -187,18 +242,33 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_hundred_thousand_keys_are_dropped_within_a_second() {
+    fn a_flood_of_keys_restores_no_quota_and_has_only_the_shared_ones() {
         let limiter = limiter("10/1h");
-        let keys = |count| (0..count).all(|key| limiter.check(&key).is_some());
-        assert!(keys(100_000));
+        let allowed = |keys: std::ops::Range<u32>| {
+            keys.filter(|key| limiter.check(key).unwrap().is_allowed)
+                .count()
+        };
+        assert_eq!(allowed(0..100_000), 100_000);
+
+        let shared = 10 * usize::try_from(SHARED_QUOTAS).unwrap();
+        assert_eq!(allowed(100_000..300_000), shared);
         advance(&limiter, 1);
+        assert_eq!(allowed(100_000..300_000), 0);
+
         assert_eq!(limiter.check(&0).unwrap().remaining, 8);
         assert_eq!(key_count(&limiter), 100_000);
+    }
 
-        assert!(keys(100_001));
-        advance(&limiter, 1);
+    #[test]
+    fn a_key_has_its_own_quota_again_once_those_of_a_flood_are_full() {
+        let limiter = limiter("10/1h");
+        for key in 0..200_000 {
+            limiter.check(&key);
+        }
+        advance(&limiter, 3600);
 
-        assert_eq!(limiter.check(&0).unwrap().remaining, 9);
+        assert_eq!(limiter.check(&200_000).unwrap().remaining, 9);
+
         assert_eq!(key_count(&limiter), 1);
     }
 
