@@ -67,8 +67,8 @@ async fn prepare(config: &Config, again: bool) -> Result<Bootstrapped, StartErro
         dispatcher_client: credentials(),
     };
     let clients = [
-        new_client(OPERATOR, None, &bootstrapped.operator_client, now),
-        new_client(DISPATCHER, None, &bootstrapped.dispatcher_client, now),
+        operator(&bootstrapped.operator_client, now),
+        dispatcher(&bootstrapped.dispatcher_client, now),
     ];
     let existing = create_unless_set_up(&storage, clients, again)
         .await
@@ -116,12 +116,22 @@ async fn create_unless_set_up(
         .await
 }
 
-pub(crate) const OPERATOR: (&str, &[Scope]) = ("Operator", &[Scope::TasksAll, Scope::Admin]);
-pub(crate) const DISPATCHER: (&str, &[Scope]) = ("Webhook dispatcher", &[Scope::Notifications]);
+/// The client of an operator.
+pub(crate) fn operator(credentials: &Credentials, now: Timestamp) -> ApiClient {
+    let scopes = [Scope::TasksAll, Scope::Admin];
+    new_client("Operator", &scopes, None, credentials, now)
+}
+
+/// The client of a dispatcher.
+pub(crate) fn dispatcher(credentials: &Credentials, now: Timestamp) -> ApiClient {
+    let scopes = [Scope::Notifications];
+    new_client("Webhook dispatcher", &scopes, None, credentials, now)
+}
 
 /// A new API client with the given credentials.
 pub(crate) fn new_client(
-    (display_name, scopes): (&str, &[Scope]),
+    display_name: &str,
+    scopes: &[Scope],
     store_id: Option<StoreId>,
     credentials: &Credentials,
     now: Timestamp,
@@ -137,14 +147,6 @@ pub(crate) fn new_client(
         created_at: now,
         disabled_at: None,
     }
-}
-
-/// Creates an API client, unless its key exists.
-pub(crate) async fn create(storage: &Storage, client: ApiClient) -> Result<(), Error> {
-    let created = storage.write(move |transaction| async move {
-        storage::api_clients::insert_if_absent(&transaction, &client).await
-    });
-    Ok(created.await?)
 }
 
 #[cfg(test)]

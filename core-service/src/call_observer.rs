@@ -101,20 +101,20 @@ impl Drop for Call {
         let duration = self.started.elapsed();
         let code = self.code.unwrap_or(Code::Cancelled);
         let is_fault = is_fault(code);
-        let code = self.metrics.record(self.method, code, duration);
+        let code_name = self.metrics.record(self.method, code, duration);
         if self.method.starts_with(LOGGED) {
             let (method, milliseconds) = (self.method, milliseconds(duration));
             self.span.in_scope(|| {
                 tracing::info!(
                     rpc.method = method,
-                    rpc.status = code,
+                    rpc.status = code_name,
                     duration_ms = milliseconds,
                     "call served"
                 );
             });
         }
         if let Some(trace) = self.trace.take() {
-            trace.set(|| [KeyValue::new("rpc.response.status_code", code)]);
+            trace.set(|| [KeyValue::new("rpc.response.status_code", code_name)]);
             if is_fault {
                 trace.set_failed();
             }

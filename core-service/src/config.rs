@@ -3,26 +3,25 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
-use domain::signing_key::MAX_TOKEN_LIFETIME_SECONDS;
+use domain::{
+    signing_key::MAX_TOKEN_LIFETIME_SECONDS,
+    store::{Country, parse_time_zone},
+};
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, tz::TimeZone};
 use process::{
     command_line::{self, DATABASE_URL, SecretFlag},
     duration,
     logs::LogConfig,
-    number,
+    number, tls,
     traces::TraceConfig,
 };
 use url::Url;
 
-pub use crate::tls_config::TlsConfig;
 pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification};
 
-use crate::{
-    auth::rate_limits::RateLimitConfig, platform_config::PlatformConfig, routing::RouterConfig,
-    start_error::StartError,
-};
+use crate::{auth::rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum of the settings that are at least a day.
@@ -145,6 +144,79 @@ pub struct Config {
     pub all_in_one: bool,
 }
 
+/// TLS settings. All files are PEM and are reloaded when they change.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TlsConfig {
+    /// Certificate chain of the gRPC API (PEM). Enables TLS. Changed TLS files are reloaded for
+    /// new connections. Default: none. Example: `/etc/delivery/core.pem`.
+    #[arg(
+        long,
+        env = "DELIVERY_TLS_CERTIFICATE",
+        value_name = "FILE",
+        requires = "tls_key"
+    )]
+    pub tls_certificate: Option<PathBuf>,
+
+    /// Private key of the certificate (PEM), readable only by its owner. Default: none. Example:
+    /// `/etc/delivery/core.key`.
+    #[arg(
+        long,
+        env = "DELIVERY_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_certificate"
+    )]
+    pub tls_key: Option<PathBuf>,
+
+    /// Require client certificates, issued by one of these authorities (PEM). Default: none.
+    /// Example: `/etc/delivery/ca.pem`.
+    #[arg(
+        long,
+        env = "DELIVERY_TLS_CLIENT_CA",
+        value_name = "FILE",
+        requires = "tls_certificate"
+    )]
+    pub tls_client_ca: Option<PathBuf>,
+}
+
+impl TlsConfig {
+    /// `None` if TLS is not configured.
+    pub fn files(&self) -> Option<tls::ServerFiles> {
+        Some(tls::ServerFiles {
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
+            client_ca: self.tls_client_ca.clone(),
+        })
+    }
+
+    /// `None` if TLS is not configured.
+    pub(crate) fn open(&self) -> Result<Option<tls::Server>, tls::Error> {
+        let server = self.files().map(|files| tls::Server::open(files, &["h2"]));
+        server.transpose()
+    }
+}
+
+/// The defaults of stores and clients.
+#[derive(Args, Clone, Debug)]
+pub struct PlatformConfig {
+    /// Default time zone of stores (IANA). Example: `Europe/Brussels`.
+    #[arg(long, env = "DELIVERY_TIMEZONE", value_name = "ZONE", default_value = "Europe/Paris", value_parser = parse_time_zone)]
+    pub timezone: TimeZone,
+
+    /// Language of labels for clients without a supported preference (BCP 47). Example: `fr-BE`.
+    #[arg(long, env = "DELIVERY_LOCALE", default_value = "en", value_parser = locale)]
+    pub locale: String,
+
+    /// Default country of stores, in whose national format telephone numbers are read (ISO 3166-1
+    /// alpha-2). Example: `BE`.
+    #[arg(
+        long,
+        env = "DELIVERY_COUNTRY",
+        value_name = "CODE",
+        default_value = "FR"
+    )]
+    pub country: Country,
+}
+
 /// How many deliveries a store may create, and when their personal data is erased.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct DeliveryConfig {
@@ -221,6 +293,12 @@ impl Default for Config {
             ..command_line::settings(&["--database-url=none"])
         }
     }
+}
+
+fn locale(tag: &str) -> Result<String, String> {
+    tag.parse::<icu_locale_core::Locale>()
+        .map(|_| tag.to_owned())
+        .map_err(|_| format!("{tag:?} is not a language; give a BCP 47 tag, such as en or fr-BE"))
 }
 
 /// Parses a duration from 1d to 3650d.

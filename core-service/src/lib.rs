@@ -19,7 +19,6 @@ mod messages;
 mod metrics;
 mod notifications;
 mod planning;
-mod platform_config;
 mod platform_metrics;
 mod readiness;
 mod routing;
@@ -28,7 +27,6 @@ mod service;
 mod services;
 mod start_error;
 mod startup;
-mod tls_config;
 mod wiring;
 mod workers;
 
@@ -37,10 +35,9 @@ pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring
 pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
 pub use config::{
     Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification,
-    DeliveryConfig, TlsConfig, WebhookConfig,
+    DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,
 };
 pub use demo::{Demo, OwnClients};
-pub use platform_config::PlatformConfig;
 pub use process::clock::Clock;
 pub use routing::{Fallback, RouterConfig};
 pub use secrets::master_keys::{KeyId, MasterKeyCommand};

@@ -76,12 +76,12 @@ impl CallMetrics {
         code: Code,
         duration: Duration,
     ) -> &'static str {
-        let code = proto::CODE_NAMES.get(code as usize);
-        let code = code.copied().unwrap_or("UNKNOWN");
+        let names = proto::CODE_NAMES;
+        let name = names.get(code as usize).copied().unwrap_or("UNKNOWN");
         self.durations
-            .get_or_create(&[("rpc_method", method), ("rpc_response_status_code", code)])
+            .get_or_create(&[("rpc_method", method), ("rpc_response_status_code", name)])
             .observe(duration.as_secs_f64());
-        code
+        name
     }
 }
 

@@ -42,28 +42,33 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
     } else {
         Storage::connect_existing(&url, config.database_connections).await?
     });
-    let secret_box = open_secret_box(&storage, config, config.all_in_one).await?;
-    let secret_box = Arc::new(secret_box);
+    let secret_box = Arc::new(open_secret_box(&storage, config, config.all_in_one).await?);
     if storage.is_single_process() {
         recover_orphaned_leases(&storage, config.all_in_one, clock.now())
             .await
             .map_err(StartError::Leases)?;
     }
     let mut upstreams = Vec::new();
-    let router = config.router.open(&mut upstreams);
-    let router = router.map_err(StartError::Router)?;
-    let key_ring = KeyRing::open(
+    let router = config
+        .router
+        .open(&mut upstreams)
+        .map_err(StartError::Router)?;
+    let opened = KeyRing::open(
         Arc::clone(&storage),
         Arc::clone(&secret_box),
         clock.clone(),
         config.public_url.clone(),
     );
-    let key_ring = Arc::new(key_ring.await.map_err(StartError::SigningKeys)?);
+    let key_ring = Arc::new(opened.await.map_err(StartError::SigningKeys)?);
     let gazetteer = Arc::new(Gazetteer::new(&config.gazetteer_file));
     if config.all_in_one {
         gazetteer.ensure_demo()?;
     }
-    let geocoder = geocoder(config, &gazetteer, (&storage, &clock), &mut upstreams)?;
+    let geocode_cache = GeocodeCache {
+        storage: Arc::clone(&storage),
+        clock: clock.clone(),
+    };
+    let geocoder = geocoder(config, &gazetteer, &geocode_cache, &mut upstreams)?;
     Ok(Resources {
         storage,
         clock,
@@ -80,7 +85,7 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
 fn geocoder(
     config: &Config,
     gazetteer: &Arc<Gazetteer>,
-    (storage, clock): (&Arc<Storage>, &Clock),
+    cache: &GeocodeCache,
     upstreams: &mut Vec<Monitor>,
 ) -> Result<Chain, StartError> {
     let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
@@ -101,15 +106,8 @@ fn geocoder(
                     HttpGeocoder::new(spec, language, &name).map_err(StartError::GeocoderTls)?;
                 upstreams.push(http.monitor());
                 let cache_scope = http.cache_scope();
-                let cache = GeocodeCache {
-                    storage: Arc::clone(storage),
-                    clock: clock.clone(),
-                };
-                chain.push(Box::new(CachedGeocoder::new(
-                    http,
-                    cache_scope,
-                    Box::new(cache),
-                )));
+                let cache = Box::new(cache.clone());
+                chain.push(Box::new(CachedGeocoder::new(http, cache_scope, cache)));
             }
         }
     }
@@ -165,11 +163,11 @@ pub(crate) async fn require_keys(
 ) -> Result<(), StartError> {
     let platform_secrets = storage::platform_secrets::list(reader).await?;
     let webhook_secrets =
-        storage::webhook_secrets::distinct_prefixes(reader, KeyId::LENGTH).await?;
+        storage::webhooks::secret_columns::distinct_prefixes(reader, KeyId::LENGTH).await?;
     let signing_keys = signing_keys.iter().map(|key| &*key.encrypted_private_key);
     let used: BTreeSet<_> = signing_keys
-        .chain(platform_secrets.iter().map(|(_, secret)| secret.as_slice()))
-        .chain(webhook_secrets.iter().map(Vec::as_slice))
+        .chain(platform_secrets.iter().map(|secret| &*secret.encrypted))
+        .chain(webhook_secrets.iter().map(|secret| &**secret))
         .filter_map(KeyId::of_ciphertext)
         .collect();
     let path = config.master_key_file.display();
@@ -213,8 +211,9 @@ mod tests {
             .into();
 
         let mut upstreams = Vec::new();
-        let cached_in = (&storage, &Clock::system());
-        geocoder(&config, &gazetteer, cached_in, &mut upstreams).unwrap();
+        let clock = Clock::system();
+        let cache = GeocodeCache { storage, clock };
+        geocoder(&config, &gazetteer, &cache, &mut upstreams).unwrap();
 
         let mut exposition = Exposition::new();
         upstream::register_metrics(upstreams, exposition.registry());

@@ -23,28 +23,8 @@ use crate::{
     idempotency::Idempotency,
     metrics::Metrics,
     notifications::{Queue, StreamServer, Streams, TestSends},
-    planning::{
-        address_geocoder::AddressGeocoder, definitions::Definitions, planner::Planner,
-        quotas::DeliveryQuotas, quotes::Quotes,
-    },
-    services::{
-        addresses::Addresses,
-        api_clients::ApiClients,
-        deliveries::{Deliveries, creation::DeliveryCreator},
-        events::{EventFeed, Events},
-        master_keys::MasterKeys,
-        notifications::Notifications,
-        personal_data::PersonalData,
-        price_lists::PriceLists,
-        retail_prices::RetailPrices,
-        signing_keys::SigningKeys,
-        stores::Stores,
-        tasks::Tasks,
-        time_slots::TimeSlots,
-        tokens::Tokens,
-        webhooks::Webhooks,
-        zones::Zones,
-    },
+    planning::{definitions::Definitions, planner::Planner},
+    services::{Services, events::EventFeed, notifications::Notifications},
     startup::Resources,
     workers::{retention::Retention, sequencer::Sequencer},
 };
@@ -88,7 +68,6 @@ pub(crate) fn wire(
         router,
         upstreams: _,
     } = resources;
-    let platform = &config.platform;
     let events_sequenced = watch::Sender::new(());
 
     let authenticator = Arc::new(Authenticator::new(
@@ -96,31 +75,25 @@ pub(crate) fn wire(
         Arc::clone(&key_ring),
         clock.clone(),
     ));
-    let idempotency = Arc::new(Idempotency {
+    let authentication = Authentication {
+        authenticator: Arc::clone(&authenticator),
+        rate_limits: Arc::clone(rate_limits),
+        calls: Concurrency::new(),
+    };
+    let planner = Planner {
+        definitions: Definitions::new(Arc::clone(&storage)),
+        geocoder,
+        required_precision: config.geocoding.address_precision,
+        router,
+        secret_box: Arc::clone(&secret_box),
+        clock: clock.clone(),
+        country: config.platform.country.clone(),
+    };
+    let idempotency = Idempotency {
         storage: Arc::clone(&storage),
         secret_box: Arc::clone(&secret_box),
         clock: clock.clone(),
-    });
-
-    let definitions = Arc::new(Definitions::new(Arc::clone(&storage)));
-    let geocoder = Arc::new(AddressGeocoder {
-        geocoder,
-        required_precision: config.geocoding.address_precision,
-        country: platform.country.clone(),
-        definitions: Arc::clone(&definitions),
-    });
-    let quotes = Arc::new(Quotes {
-        secret_box: Arc::clone(&secret_box),
-        clock: clock.clone(),
-    });
-    let planner = Arc::new(Planner {
-        quotes: Arc::clone(&quotes),
-        definitions: Arc::clone(&definitions),
-        geocoder: Arc::clone(&geocoder),
-        router,
-        clock: clock.clone(),
-        country: platform.country.clone(),
-    });
+    };
 
     let (streams, unsent_leases) = Streams::new();
     let streams = Arc::new(streams);
@@ -160,155 +133,46 @@ pub(crate) fn wire(
     task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
-    let release_leases = queue.release_leases(unsent_leases, lifecycle.streams_closed.clone());
-    let release_leases = tokio::spawn(release_leases);
+    let release_leases =
+        tokio::spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
 
-    let authentication = Authentication {
-        authenticator: Arc::clone(&authenticator),
-        rate_limits: Arc::clone(rate_limits),
-        calls: Concurrency::new(),
-    };
-    let addresses = Addresses {
-        storage: Arc::clone(&storage),
-        definitions: Arc::clone(&definitions),
-        geocoder: Arc::clone(&geocoder),
-        gazetteer,
-        country: platform.country.clone(),
-    };
-    let api_clients = ApiClients {
-        authenticator: Arc::clone(&authenticator),
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        geocoder: Arc::clone(&geocoder),
-    };
-    let creator = DeliveryCreator {
-        storage: Arc::clone(&storage),
-        idempotency: Arc::clone(&idempotency),
-        planner: Arc::clone(&planner),
-        quotas: DeliveryQuotas::new(config.deliveries),
-        metrics: metrics.clone(),
-    };
-    let deliveries = Deliveries {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        creator,
-        streams: Arc::clone(&streams),
-        metrics: metrics.clone(),
-    };
-    let events = Events {
-        authenticator: Arc::clone(&authenticator),
-        storage: Arc::clone(&storage),
-        feed,
-        streams: Concurrency::new(),
-        task_tracker: lifecycle.task_tracker.clone(),
-    };
-    let master_keys = MasterKeys {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        secret_box: Arc::clone(&secret_box),
-        idempotency: Arc::clone(&idempotency),
-    };
     let notifications = Notifications {
         authenticator: Arc::clone(&authenticator),
         stream_server,
         task_tracker: lifecycle.task_tracker.clone(),
     };
-    let personal_data = PersonalData {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        country: platform.country.clone(),
-    };
-    let price_lists = PriceLists {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        definitions: Arc::clone(&definitions),
-        planner: Arc::clone(&planner),
-    };
-    let retail_prices = RetailPrices {
-        storage: Arc::clone(&storage),
-        planner,
-        quotes,
-    };
-    let signing_keys = SigningKeys {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        key_ring: Arc::clone(&key_ring),
-        authenticator: Arc::clone(&authenticator),
-    };
-    let stores = Stores {
-        authenticator: Arc::clone(&authenticator),
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        definitions: Arc::clone(&definitions),
-        geocoder,
-        time_zone: platform.timezone.clone(),
-        country: platform.country.clone(),
-    };
-    let tasks = Tasks {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        streams: Arc::clone(&streams),
-        metrics: metrics.clone(),
-    };
-    let time_slots = TimeSlots {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        definitions: Arc::clone(&definitions),
-        locale: platform.locale.clone(),
-        country: platform.country.clone(),
-    };
-    let tokens = Tokens {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        key_ring,
-        rate_limits: Arc::clone(rate_limits),
-        lifetime: config.token_lifetime_seconds(),
-    };
-    let webhooks = Webhooks {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-        idempotency: Arc::clone(&idempotency),
-        secret_box,
-        streams,
-        test_sends,
-        egress: config.egress.clone(),
-        notification_retention: config.webhooks.notification_retention,
-    };
-    let zones = Zones {
+    let services = Arc::new(Services {
+        config: config.clone(),
         storage,
         clock,
+        secret_box,
+        key_ring,
+        authenticator,
+        rate_limits: Arc::clone(rate_limits),
         idempotency,
-        definitions,
-    };
+        planner,
+        gazetteer,
+        streams,
+        test_sends,
+        feed,
+        event_streams: Concurrency::new(),
+        task_tracker: lifecycle.task_tracker.clone(),
+        metrics: metrics.clone(),
+    });
 
-    macro_rules! server {
-        ($server:ident, $service:ident) => {
-            $server::new($service).max_decoding_message_size(MAX_MESSAGE_SIZE)
+    macro_rules! add {
+        ($($server:ident)*) => {
+            routes$(.add_service(
+                $server::from_arc(Arc::clone(&services)).max_decoding_message_size(MAX_MESSAGE_SIZE),
+            ))*
         };
     }
-    routes
-        .add_service(server!(TokensServer, tokens))
-        .add_service(server!(AddressesServer, addresses))
-        .add_service(server!(StoresServer, stores))
-        .add_service(server!(ApiClientsServer, api_clients))
-        .add_service(server!(SigningKeysServer, signing_keys))
-        .add_service(server!(MasterKeysServer, master_keys))
-        .add_service(server!(DeliveriesServer, deliveries))
-        .add_service(server!(TasksServer, tasks))
-        .add_service(server!(RetailPricesServer, retail_prices))
-        .add_service(server!(PriceListsServer, price_lists))
-        .add_service(server!(TimeSlotsServer, time_slots))
-        .add_service(server!(WebhooksServer, webhooks))
-        .add_service(server!(ZonesServer, zones))
-        .add_service(server!(EventsServer, events))
-        .add_service(server!(PersonalDataServer, personal_data))
-        .add_service(server!(NotificationsServer, notifications));
+    add!(
+        TokensServer AddressesServer StoresServer ApiClientsServer SigningKeysServer
+        MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
+        TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
+    );
+    let notifications = NotificationsServer::new(notifications);
+    routes.add_service(notifications.max_decoding_message_size(MAX_MESSAGE_SIZE));
     (authentication, release_leases)
 }

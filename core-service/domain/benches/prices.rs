@@ -5,7 +5,7 @@
     reason = "a benchmark prints its results, and panics on errors"
 )]
 
-mod plan;
+mod delivery;
 
 use std::{hint::black_box, time::Instant};
 
@@ -51,13 +51,13 @@ fn bands(count: u32) -> String {
 
 fn report(name: &str, list: &PriceList) {
     let now: Zoned = "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap();
-    let plan = plan::plan(&now);
-    assert!(list.calculate(&plan, "Shop", &now).price.is_some());
+    let delivery = delivery::delivery(&now);
+    assert!(list.calculate(&delivery, "Shop", &now).price.is_some());
     let mut rounds: Vec<_> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
             for _ in 0..ITERATIONS_PER_ROUND {
-                black_box(list.calculate(black_box(&plan), "Shop", &now));
+                black_box(list.calculate(black_box(&delivery), "Shop", &now));
             }
             start.elapsed() / ITERATIONS_PER_ROUND
         })

@@ -1,5 +1,7 @@
 //! Addresses and points.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::AddressId;
 
 /// Mean radius of the earth (IUGG).
@@ -9,10 +11,25 @@ const EARTH_RADIUS_METERS: f64 = 6_371_008.8;
 const ERASED: &str = "(erased)";
 
 /// A point on the earth, WGS 84 degrees.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Degrees")]
 pub struct LatLng {
     latitude: f64,
     longitude: f64,
+}
+
+#[derive(Deserialize)]
+struct Degrees {
+    latitude: f64,
+    longitude: f64,
+}
+
+impl TryFrom<Degrees> for LatLng {
+    type Error = String;
+
+    fn try_from(degrees: Degrees) -> Result<Self, String> {
+        Self::new(degrees.latitude, degrees.longitude)
+    }
 }
 
 impl LatLng {
@@ -61,23 +78,31 @@ impl LatLng {
     }
 }
 
-/// A postal address with its point.
-#[derive(Clone, Debug, PartialEq)]
+/// A postal address with its point. As JSON, it has its stored form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Address {
     pub id: AddressId,
     pub street_address: String,
+    #[serde(flatten)]
     pub lat_lng: LatLng,
     /// The name of the place, such as a shop.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contact_name: Option<String>,
     /// E.164.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub telephone: Option<String>,
     /// Free text for the courier.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub postal_code: Option<String>,
     /// The town.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub locality: Option<String>,
     /// ISO 3166-1 alpha-2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
 }
 

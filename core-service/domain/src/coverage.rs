@@ -1,7 +1,50 @@
-//! Coverage: a store's service area, with the points and zones that it refers to. Decides which
-//! points a store delivers to, and near which point address texts are searched.
+//! Where a store delivers: its service area, as configured, and its coverage, which has the points and
+//! zones that the area refers to. Decides which points a store delivers to, and near which point
+//! address texts are searched.
 
 use crate::{address::LatLng, zone::Zones};
+
+/// A store's service area, as configured by an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServiceArea {
+    Circle(Circle),
+    /// A zone by name; follows later changes of the zone.
+    Zone(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Circle {
+    /// The store's default address if absent.
+    center: Option<LatLng>,
+    radius_meters: u32,
+}
+
+const MIN_RADIUS: u32 = 100;
+const MAX_RADIUS: u32 = 1_000_000;
+
+impl Circle {
+    /// A circle around a point, or around the store's default address.
+    pub fn new(center: Option<LatLng>, radius_meters: u32) -> Result<Self, String> {
+        if (MIN_RADIUS..=MAX_RADIUS).contains(&radius_meters) {
+            Ok(Self {
+                center,
+                radius_meters,
+            })
+        } else {
+            Err(format!(
+                "a radius of {radius_meters} m is out of range; give 100 m to 1000 km"
+            ))
+        }
+    }
+
+    pub fn center(self) -> Option<LatLng> {
+        self.center
+    }
+
+    pub fn radius_meters(self) -> u32 {
+        self.radius_meters
+    }
+}
 
 /// Where a store delivers.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,5 +245,18 @@ mod tests {
                 .as_deref(),
             Some("found 1 Rue A, which is 11.1 km away: the store delivers within 5 km")
         );
+    }
+
+    #[test]
+    fn a_radius_is_between_its_limits() {
+        let center = LatLng::new(48.85, 2.3).ok();
+        for radius in [100, 1_000_000] {
+            let circle = Circle::new(center, radius).unwrap();
+            assert_eq!((circle.center(), circle.radius_meters()), (center, radius));
+        }
+        for radius in [0, 99, 1_000_001] {
+            let expected = format!("a radius of {radius} m is out of range; give 100 m to 1000 km");
+            assert_eq!(Circle::new(None, radius), Err(expected));
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     event::EventName,
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
-    task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
+    task::{Task, TaskKind, TaskState, TimeWindow},
 };
 
 /// The route from the pickup to the dropoff.
@@ -40,14 +40,6 @@ pub enum DistanceSource {
     StraightLine,
     /// The router.
     Osrm,
-}
-
-/// A validated request for a delivery.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DeliveryPlan {
-    pub pickup: TaskPlan,
-    pub dropoff: TaskPlan,
-    pub route: Route,
 }
 
 /// A booking of a time slot with limited capacity.
@@ -89,39 +81,6 @@ pub enum CompleteTaskError {
 const TASK_DONE: &str = "a task of the delivery is done, so it can no longer be cancelled";
 
 impl Delivery {
-    /// A new delivery with both tasks to do.
-    pub fn new(
-        store_id: StoreId,
-        plan: DeliveryPlan,
-        price: Option<Price>,
-        now: Timestamp,
-    ) -> Self {
-        let id = DeliveryId::new();
-        let task = |kind, plan| Task {
-            id: TaskId::new(),
-            delivery_id: id,
-            kind,
-            state: TaskState::Todo,
-            plan,
-            created_at: now,
-            updated_at: now,
-            cancelled_at: None,
-        };
-        Self {
-            id,
-            store_id,
-            pickup: task(TaskKind::Pickup, plan.pickup),
-            dropoff: task(TaskKind::Dropoff, plan.dropoff),
-            route: plan.route,
-            price,
-            retail_price: None,
-            booking: None,
-            created_at: now,
-            cancelled_at: None,
-            external_reference: None,
-        }
-    }
-
     /// Completes one of the tasks, in any order, and returns the resulting events: of the pickup,
     /// and of the delivery once both are done. `None` if the task was already done.
     pub fn complete_task(
@@ -176,53 +135,15 @@ impl Delivery {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::{
-        address::{Address, LatLng},
-        id::AddressId,
-    };
+    use crate::fixture;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     fn delivery() -> Delivery {
-        let task = TaskPlan {
-            address: Address {
-                id: AddressId::new(),
-                street_address: "24 Rue de la Paix, 75002 Paris".to_owned(),
-                lat_lng: LatLng::new(48.8695, 2.3312).unwrap(),
-                place_name: None,
-                contact_name: None,
-                telephone: None,
-                description: None,
-                postal_code: None,
-                locality: None,
-                country: None,
-            },
-            window: TimeWindow {
-                after: at(1000),
-                before: at(2000),
-            },
-            has_time_slot: false,
-            comments: String::new(),
-            weight: None,
-            packages: Vec::new(),
-            tags: Vec::new(),
-            metadata: BTreeMap::new(),
-        };
-        let plan = DeliveryPlan {
-            pickup: task.clone(),
-            dropoff: task,
-            route: Route {
-                distance_meters: 1000,
-                duration_seconds: 240,
-                source: DistanceSource::StraightLine,
-            },
-        };
-        Delivery::new(StoreId::new(), plan, None, at(0))
+        fixture::delivery(1000)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Events of deliveries and webhooks.
+//! Events of deliveries and webhooks, and the log of the numbered ones.
 
 use jiff::Timestamp;
 
@@ -45,6 +45,46 @@ named_enum! {
     }
 }
 
+/// The numbers of the retained events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogBounds {
+    /// The newest deleted number; 0 before the first deletion.
+    pub retained_after: i64,
+    /// The newest assigned number; 0 before the first event.
+    pub last: i64,
+}
+
+/// Why the events after a cursor can't be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CursorError {
+    /// Some of the following events have been deleted.
+    #[error("the events up to {retained_after} have been deleted; the oldest is {}", .retained_after + 1)]
+    Expired { retained_after: i64 },
+    /// No event has this number: the cursor belongs to another log, or this log has lost events.
+    #[error("is beyond the newest event, {last}")]
+    Beyond { last: i64 },
+}
+
+impl LogBounds {
+    /// The number of the oldest retained event, or of the next one if there is none.
+    pub fn first(&self) -> i64 {
+        self.retained_after.saturating_add(1)
+    }
+
+    /// Fails unless all events after a cursor are retained.
+    pub fn check_cursor(&self, after: i64) -> Result<(), CursorError> {
+        if after < self.retained_after {
+            return Err(CursorError::Expired {
+                retained_after: self.retained_after,
+            });
+        }
+        if after > self.last {
+            return Err(CursorError::Beyond { last: self.last });
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +103,39 @@ mod tests {
             "delivery.lost".parse::<EventName>().unwrap_err(),
             "there is no event \"delivery.lost\"; the events are \
              delivery.completed, delivery.picked, delivery.cancelled"
+        );
+    }
+
+    #[test]
+    fn a_cursor_is_valid_while_all_following_events_are_retained() {
+        let empty = LogBounds::default();
+        let some = LogBounds {
+            retained_after: 20,
+            last: 50,
+        };
+        let all_deleted = LogBounds {
+            retained_after: 50,
+            last: 50,
+        };
+        let expired = |retained_after| Err(CursorError::Expired { retained_after });
+        let beyond = |last| Err(CursorError::Beyond { last });
+        for (bounds, after, expected) in [
+            (empty, 0, Ok(())),
+            (empty, 1, beyond(0)),
+            (some, 0, expired(20)),
+            (some, 19, expired(20)),
+            (some, 20, Ok(())),
+            (some, 50, Ok(())),
+            (some, 51, beyond(50)),
+            (some, i64::MAX, beyond(50)),
+            (all_deleted, 49, expired(50)),
+            (all_deleted, 50, Ok(())),
+        ] {
+            assert_eq!(bounds.check_cursor(after), expected, "{bounds:?} {after}");
+        }
+        assert_eq!(
+            (empty.first(), some.first(), all_deleted.first()),
+            (1, 21, 51)
         );
     }
 }

@@ -11,7 +11,8 @@ pub mod definition;
 pub mod delivery;
 pub mod delivery_window;
 pub mod event;
-pub mod event_log;
+#[cfg(test)]
+mod fixture;
 pub mod id;
 pub mod money;
 mod named_enum;
@@ -21,7 +22,6 @@ pub mod price_list;
 pub mod proven_webhooks;
 pub mod quote;
 pub mod scheduling;
-pub mod service_area;
 pub mod signing_key;
 pub mod store;
 pub mod task;

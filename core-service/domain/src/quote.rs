@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::{
     address::Address,
-    delivery::{DeliveryPlan, Route},
+    delivery::{Delivery, Route},
     money::Price,
-    task::{TaskKind, TaskPlan},
+    task::{Task, TaskKind},
 };
 
 /// A calculated price, binding until it expires for one delivery that matches the fingerprint.
@@ -25,23 +25,23 @@ pub struct Quote {
     pub route: Route,
     /// The time that relative times of the request refer to.
     pub calculated_at: Timestamp,
-    pub fingerprint: PlanFingerprint,
+    pub fingerprint: DeliveryFingerprint,
 }
 
-/// Digests of the fields of a plan that price rules can use. Contacts, comments and metadata are
+/// Digests of the fields of a delivery that price rules can use. Contacts, comments and metadata are
 /// excluded: shops often know them only after they have the price.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanFingerprint([TaskDigests; 2]);
+pub struct DeliveryFingerprint([TaskDigests; 2]);
 
-/// The digests of a task, in the order of [`PlanField::ALL`].
-type TaskDigests = [Digest; PlanField::ALL.len()];
+/// The digests of a task, in the order of [`QuotedField::ALL`].
+type TaskDigests = [Digest; QuotedField::ALL.len()];
 
 /// Half a SHA-256: a collision takes about 2^64 calculated prices.
 type Digest = [u8; 16];
 
 /// A field of a task that price rules can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanField {
+pub enum QuotedField {
     Address,
     Before,
     After,
@@ -50,7 +50,7 @@ pub enum PlanField {
     Tags,
 }
 
-impl PlanField {
+impl QuotedField {
     const ALL: [Self; 6] = [
         Self::Address,
         Self::Before,
@@ -61,12 +61,12 @@ impl PlanField {
     ];
 }
 
-impl PlanFingerprint {
-    pub fn of(plan: &DeliveryPlan) -> Self {
-        Self([&plan.pickup, &plan.dropoff].map(task_digests))
+impl DeliveryFingerprint {
+    pub fn of(delivery: &Delivery) -> Self {
+        Self([&delivery.pickup, &delivery.dropoff].map(task_digests))
     }
 
-    /// Parses the bytes of [`PlanFingerprint::to_bytes`].
+    /// Parses the bytes of [`DeliveryFingerprint::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (digests, rest) = bytes.as_chunks();
         let (tasks, []) = digests.as_chunks() else {
@@ -82,38 +82,37 @@ impl PlanFingerprint {
 
     /// Whether the price was calculated for these two addresses.
     pub fn matches_addresses(&self, from: &Address, to: &Address) -> bool {
-        self.digest(TaskKind::Pickup, PlanField::Address) == address_digest(from)
-            && self.digest(TaskKind::Dropoff, PlanField::Address) == address_digest(to)
+        self.digest(TaskKind::Pickup, QuotedField::Address) == address_digest(from)
+            && self.digest(TaskKind::Dropoff, QuotedField::Address) == address_digest(to)
     }
 
     /// The fields that differ, in the order of tasks and fields.
-    pub fn differences(&self, other: &Self) -> Vec<(TaskKind, PlanField)> {
+    pub fn differences(&self, other: &Self) -> Vec<(TaskKind, QuotedField)> {
         [TaskKind::Pickup, TaskKind::Dropoff]
             .into_iter()
-            .flat_map(|kind| PlanField::ALL.map(|field| (kind, field)))
+            .flat_map(|kind| QuotedField::ALL.map(|field| (kind, field)))
             .filter(|(kind, field)| self.digest(*kind, *field) != other.digest(*kind, *field))
             .collect()
     }
 
-    fn digest(&self, kind: TaskKind, field: PlanField) -> Digest {
+    fn digest(&self, kind: TaskKind, field: QuotedField) -> Digest {
         self.0[kind as usize][field as usize]
     }
 }
 
-fn task_digests(plan: &TaskPlan) -> TaskDigests {
+fn task_digests(task: &Task) -> TaskDigests {
+    let (window, details) = (task.window, &task.details);
     let mut packages = BTreeMap::new();
-    for package in &plan.packages {
+    for package in &details.packages {
         *packages.entry(&package.kind).or_insert(0_u64) += u64::from(package.quantity);
     }
-    let packages: Vec<_> = packages.into_iter().collect();
-    let window = plan.window;
     [
-        address_digest(&plan.address),
-        digest(&(window.before.as_microsecond(), plan.has_time_slot)),
+        address_digest(&task.address),
+        digest(&(window.before.as_microsecond(), task.has_time_slot)),
         digest(&window.after.as_microsecond()),
-        digest(&plan.weight),
-        digest(&packages),
-        digest(&plan.tags),
+        digest(&details.weight),
+        digest(&packages.into_iter().collect::<Vec<_>>()),
+        digest(&details.tags),
     ]
 }
 
@@ -140,51 +139,10 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::{
-        address::LatLng,
-        delivery::DistanceSource,
-        id::AddressId,
-        task::{Package, TimeWindow},
-    };
+    use crate::{address::LatLng, fixture, id::AddressId, task::Package};
 
-    fn task() -> TaskPlan {
-        let at = |second| Timestamp::from_second(second).unwrap();
-        TaskPlan {
-            address: Address {
-                id: AddressId::new(),
-                street_address: "24 Rue de la Paix".to_owned(),
-                lat_lng: LatLng::new(48.8695, 2.3312).unwrap(),
-                place_name: None,
-                contact_name: None,
-                telephone: None,
-                description: None,
-                postal_code: None,
-                locality: None,
-                country: None,
-            },
-            window: TimeWindow {
-                after: at(1000),
-                before: at(2000),
-            },
-            has_time_slot: false,
-            comments: String::new(),
-            weight: None,
-            packages: Vec::new(),
-            tags: Vec::new(),
-            metadata: BTreeMap::new(),
-        }
-    }
-
-    fn plan() -> DeliveryPlan {
-        DeliveryPlan {
-            pickup: task(),
-            dropoff: task(),
-            route: Route {
-                distance_meters: 1000,
-                duration_seconds: 240,
-                source: DistanceSource::StraightLine,
-            },
-        }
+    fn delivery() -> Delivery {
+        fixture::delivery(1000)
     }
 
     fn package(kind: &str, quantity: u32) -> Package {
@@ -196,10 +154,10 @@ mod tests {
 
     #[test]
     fn a_fingerprint_matches_its_own_two_addresses_in_their_order() {
-        let mut plan = plan();
-        plan.dropoff.address.street_address = "48 Rue de Rivoli".to_owned();
-        let fingerprint = PlanFingerprint::of(&plan);
-        let [from, to] = [&plan.pickup.address, &plan.dropoff.address];
+        let mut delivery = delivery();
+        delivery.dropoff.address.street_address = "48 Rue de Rivoli".to_owned();
+        let fingerprint = DeliveryFingerprint::of(&delivery);
+        let [from, to] = [&delivery.pickup.address, &delivery.dropoff.address];
         for (first, second, expected) in [
             (from, to, true),
             (to, from, false),
@@ -212,46 +170,48 @@ mod tests {
 
     #[test]
     fn changes_of_fields_used_by_rules_are_reported() {
-        type Change = fn(&mut TaskPlan);
-        let cases: [(PlanField, Change); 11] = [
-            (PlanField::Address, |task| {
+        type Change = fn(&mut Task);
+        let cases: [(QuotedField, Change); 11] = [
+            (QuotedField::Address, |task| {
                 task.address.street_address.push('x');
             }),
-            (PlanField::Address, |task| {
+            (QuotedField::Address, |task| {
                 task.address.lat_lng = LatLng::new(48.8695, 2.3313).unwrap();
             }),
-            (PlanField::Address, |task| {
-                task.address.postal_code = Some("75002".to_owned());
+            (QuotedField::Address, |task| {
+                task.address.postal_code = Some("75001".to_owned());
             }),
-            (PlanField::Address, |task| {
-                task.address.locality = Some("75002".to_owned());
+            (QuotedField::Address, |task| {
+                task.address.locality = Some("75001".to_owned());
             }),
-            (PlanField::Before, |task| {
+            (QuotedField::Before, |task| {
                 task.window.before += SignedDuration::from_micros(1);
             }),
-            (PlanField::Before, |task| task.has_time_slot = true),
-            (PlanField::After, |task| {
+            (QuotedField::Before, |task| task.has_time_slot = true),
+            (QuotedField::After, |task| {
                 task.window.after += SignedDuration::from_secs(1);
             }),
-            (PlanField::Weight, |task| task.weight = Some(0)),
-            (PlanField::Packages, |task| {
-                task.packages = vec![package("S", 1)];
+            (QuotedField::Weight, |task| task.details.weight = Some(0)),
+            (QuotedField::Packages, |task| {
+                task.details.packages = vec![package("S", 1)];
             }),
-            (PlanField::Tags, |task| task.tags = vec!["a b".to_owned()]),
-            (PlanField::Tags, |task| {
-                task.tags = vec!["a".to_owned(), "b".to_owned()];
+            (QuotedField::Tags, |task| {
+                task.details.tags = vec!["a b".to_owned()];
+            }),
+            (QuotedField::Tags, |task| {
+                task.details.tags = vec!["a".to_owned(), "b".to_owned()];
             }),
         ];
-        let fingerprint = PlanFingerprint::of(&plan());
+        let fingerprint = DeliveryFingerprint::of(&delivery());
         let mut seen = vec![fingerprint.clone()];
         for (field, change) in cases {
             for kind in [TaskKind::Pickup, TaskKind::Dropoff] {
-                let mut other = plan();
+                let mut other = delivery();
                 change(match kind {
                     TaskKind::Pickup => &mut other.pickup,
                     TaskKind::Dropoff => &mut other.dropoff,
                 });
-                let other = PlanFingerprint::of(&other);
+                let other = DeliveryFingerprint::of(&other);
                 assert_eq!(fingerprint.differences(&other), [(kind, field)]);
                 assert!(!seen.contains(&other), "{field:?} again");
                 seen.push(other);
@@ -261,18 +221,21 @@ mod tests {
 
     #[test]
     fn changes_of_other_fields_are_ignored() {
-        let fingerprint = PlanFingerprint::of(&plan());
-        let mut changed = plan();
+        let fingerprint = DeliveryFingerprint::of(&delivery());
+        let mut changed = delivery();
         let dropoff = &mut changed.dropoff;
         dropoff.address.id = AddressId::new();
         dropoff.address.contact_name = Some("Ada".to_owned());
         dropoff.address.telephone = Some("+33612345678".to_owned());
-        dropoff.comments = "rings twice".to_owned();
-        dropoff.metadata = BTreeMap::from([("order".to_owned(), "1".to_owned())]);
+        dropoff.details.comments = "rings twice".to_owned();
+        dropoff.details.metadata = BTreeMap::from([("order".to_owned(), "1".to_owned())]);
 
-        assert_eq!(fingerprint.differences(&PlanFingerprint::of(&changed)), []);
         assert_eq!(
-            PlanFingerprint::from_bytes(&fingerprint.to_bytes()),
+            fingerprint.differences(&DeliveryFingerprint::of(&changed)),
+            []
+        );
+        assert_eq!(
+            DeliveryFingerprint::from_bytes(&fingerprint.to_bytes()),
             Some(fingerprint)
         );
     }
@@ -280,9 +243,9 @@ mod tests {
     #[test]
     fn packages_of_the_same_kind_are_added_up() {
         let with = |packages| {
-            let mut plan = plan();
-            plan.pickup.packages = packages;
-            PlanFingerprint::of(&plan)
+            let mut delivery = delivery();
+            delivery.pickup.details.packages = packages;
+            DeliveryFingerprint::of(&delivery)
         };
 
         let listed_once = with(vec![package("S", 2), package("XL", 1)]);
@@ -294,10 +257,10 @@ mod tests {
 
     #[test]
     fn fingerprints_of_a_wrong_length_are_rejected() {
-        let bytes = PlanFingerprint::of(&plan()).to_bytes();
+        let bytes = DeliveryFingerprint::of(&delivery()).to_bytes();
 
         for wrong in [&bytes[1..], &[bytes.as_slice(), &[0]].concat(), &[]] {
-            assert_eq!(PlanFingerprint::from_bytes(wrong), None);
+            assert_eq!(DeliveryFingerprint::from_bytes(wrong), None);
         }
     }
 }

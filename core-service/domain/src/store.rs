@@ -3,7 +3,7 @@
 use iso_currency::Currency;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::{address::Address, id::StoreId, service_area::ServiceArea};
+use crate::{address::Address, coverage::ServiceArea, id::StoreId};
 
 /// A shop. Its time zone applies to the times of its deliveries, prices and time slots.
 #[derive(Clone, Debug)]

@@ -38,29 +38,15 @@ pub struct Package {
     pub quantity: u32,
 }
 
-/// A task's validated content: of a request, and of the stored task.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskPlan {
-    pub address: Address,
-    pub window: TimeWindow,
-    /// Whether the request gave the window as `timeSlot`.
-    pub has_time_slot: bool,
+/// What a task is about, besides its place and time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskDetails {
     pub comments: String,
     /// Grams.
     pub weight: Option<i64>,
     pub packages: Vec<Package>,
     pub tags: Vec<String>,
     pub metadata: BTreeMap<String, String>,
-}
-
-impl TaskPlan {
-    /// Removes personal data: keeps what accounting needs.
-    pub fn erase(&mut self) {
-        self.address.erase();
-        self.comments.clear();
-        self.tags.clear();
-        self.metadata.clear();
-    }
 }
 
 /// A task of a delivery.
@@ -70,7 +56,11 @@ pub struct Task {
     pub delivery_id: DeliveryId,
     pub kind: TaskKind,
     pub state: TaskState,
-    pub plan: TaskPlan,
+    pub address: Address,
+    pub window: TimeWindow,
+    /// Whether the request gave the window as `timeSlot`.
+    pub has_time_slot: bool,
+    pub details: TaskDetails,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
@@ -80,15 +70,25 @@ impl Task {
     pub fn is_done(&self) -> bool {
         self.state != TaskState::Todo
     }
+
+    /// Removes personal data: keeps what accounting needs.
+    pub fn erase(&mut self) {
+        self.address.erase();
+        self.details = TaskDetails {
+            weight: self.details.weight,
+            packages: std::mem::take(&mut self.details.packages),
+            ..TaskDetails::default()
+        };
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{address::LatLng, id::AddressId};
+    use crate::{address::LatLng, fixture, id::AddressId};
 
     #[test]
-    fn an_erased_plan_keeps_what_accounting_needs() {
+    fn an_erased_task_keeps_what_accounting_needs() {
         let text = || "Zoé".to_owned();
         let address = |street: &str, latitude, longitude, text: Option<String>| Address {
             id: AddressId(uuid::Uuid::nil()),
@@ -102,34 +102,36 @@ mod tests {
             locality: Some("Town".to_owned()),
             country: Some("CL".to_owned()),
         };
-        let mut plan = TaskPlan {
+        let mut task = Task {
             address: address("24 Calle Larga", -33.448_751, 2.331_249, Some(text())),
-            window: TimeWindow {
-                after: Timestamp::UNIX_EPOCH,
-                before: Timestamp::UNIX_EPOCH,
-            },
             has_time_slot: true,
-            comments: text(),
-            weight: Some(1200),
-            packages: vec![Package {
-                kind: "XL".to_owned(),
-                quantity: 2,
-            }],
-            tags: vec![text()],
-            metadata: [(text(), text())].into(),
+            details: TaskDetails {
+                comments: text(),
+                weight: Some(1200),
+                packages: vec![Package {
+                    kind: "XL".to_owned(),
+                    quantity: 2,
+                }],
+                tags: vec![text()],
+                metadata: [(text(), text())].into(),
+            },
+            ..fixture::delivery(1000).pickup
         };
-        let expected = TaskPlan {
+        let expected = Task {
             address: address("(erased)", -33.45, 2.33, None),
-            comments: String::new(),
-            tags: Vec::new(),
-            metadata: BTreeMap::new(),
-            ..plan.clone()
+            details: TaskDetails {
+                comments: String::new(),
+                tags: Vec::new(),
+                metadata: BTreeMap::new(),
+                ..task.details.clone()
+            },
+            ..task.clone()
         };
 
-        plan.erase();
+        task.erase();
 
-        assert_eq!(plan, expected);
-        plan.erase();
-        assert_eq!(plan, expected, "erased twice");
+        assert_eq!(task, expected);
+        task.erase();
+        assert_eq!(task, expected, "erased twice");
     }
 }

@@ -61,10 +61,13 @@ fn to_e164(text: &str, country: &str) -> Option<String> {
     if text.len() > MAX_LENGTH {
         return None;
     }
-    let text = text.chars().map(half_width).collect::<String>();
-    let text = text.trim().to_lowercase();
-    let text = without_extension(without_label(&text)?)?;
-    let (start, rest) = text.split_at(text.find(|c: char| c.is_ascii_digit())?);
+    let lower_case = text
+        .chars()
+        .map(half_width)
+        .collect::<String>()
+        .to_lowercase();
+    let number = without_extension(without_label(lower_case.trim())?)?;
+    let (start, rest) = number.split_at(number.find(|c: char| c.is_ascii_digit())?);
     let is_valid = |text: &str| text.chars().all(|c| c.is_ascii_digit() || is_separator(c));
     if !is_valid(&start.replacen('+', "", 1)) || !is_valid(rest) {
         return None;
@@ -81,8 +84,8 @@ fn to_e164(text: &str, country: &str) -> Option<String> {
     let parsed = match international {
         Some(digits) => phonenumber::parse(None, format!("+{digits}")),
         None => phonenumber::parse(Some(region?.id().parse::<country::Id>().ok()?), &digits),
-    };
-    let parsed = parsed.ok()?;
+    }
+    .ok()?;
     let code = parsed.code().value();
     let e164 = parsed.format().mode(Mode::E164).to_string();
     let prefix = format!("+{code}");

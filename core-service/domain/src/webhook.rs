@@ -69,13 +69,13 @@ impl Webhook {
         let certain_from = from.saturating_add(EVENT_TIME_MARGIN).ok()?;
         let certain_until = until.saturating_sub(EVENT_TIME_MARGIN).ok()?;
         let possible_until = until.saturating_add(EVENT_TIME_MARGIN).ok()?;
-        let earliest = retained_since.clamp(self.possible_from()?, certain_from);
+        let retained_from = retained_since.clamp(self.possible_from()?, certain_from);
         let latest = if retained_since <= certain_until {
             possible_until
         } else {
             certain_until
         };
-        let earliest = earliest.max(since);
+        let earliest = retained_from.max(since);
         (earliest <= latest).then_some((earliest, latest))
     }
 

@@ -6,8 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "tells the two processes apart")]
 #![expect(clippy::print_stdout, reason = "the counts are for the next bounds")]
 
-#[path = "../benches/plan/mod.rs"]
-mod plan;
+#[path = "../benches/delivery/mod.rs"]
+mod delivery;
 #[path = "../../../tests/e2e/harness/prerequisites.rs"]
 mod prerequisites;
 
@@ -89,8 +89,8 @@ fn execute(name: &str) {
         "a day and a time of day" => twice(&|| before("tomorrow 13:00")),
         "a price" => {
             let list = PriceList::parse(LIST, &Zones::parse(ZONES).unwrap()).unwrap();
-            let plan = plan::plan(&now);
-            twice(&|| assert!(list.calculate(&plan, "Shop", &now).price.is_some()));
+            let delivery = delivery::delivery(&now);
+            twice(&|| assert!(list.calculate(&delivery, "Shop", &now).price.is_some()));
         }
         "choices of time slots" => {
             let slot = TimeSlot::parse(TIME_SLOT, "FR").unwrap();

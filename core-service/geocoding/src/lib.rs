@@ -1,8 +1,6 @@
 //! Geocoding: resolves the text of an address to a point, or reports which part does not match.
 
 mod cache;
-mod chain;
-mod config;
 pub mod gazetteer;
 mod geocoder;
 mod http;
@@ -11,10 +9,8 @@ mod spec;
 mod tokenizer;
 
 pub use cache::{CacheKey, CachedGeocoder, PersistentCache};
-pub use chain::Chain;
-pub use config::GeocodingConfig;
 pub use gazetteer::Gazetteer;
-pub use geocoder::{Error, Geocoder, Query};
+pub use geocoder::{Chain, Error, Geocoder, Query};
 pub use http::HttpGeocoder;
 pub use result::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision};
-pub use spec::{GeocoderSpec, HttpGeocoderSpec, Options, Protocol};
+pub use spec::{GeocoderSpec, GeocodingConfig, HttpGeocoderSpec, Options, Protocol};

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use clap::ValueEnum;
-
 use domain::address::LatLng;
+use serde::{Deserialize, Serialize};
 
 /// How exact a point is, from the most to the least exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// The point of the house
     House,
@@ -32,8 +33,8 @@ impl fmt::Display for Precision {
     }
 }
 
-/// An address that matches a query.
-#[derive(Clone, Debug, PartialEq)]
+/// An address that matches a query. As JSON, it has its stored form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GeocodeMatch {
     /// The whole address in one line.
     pub formatted: String,
@@ -42,14 +43,17 @@ pub struct GeocodeMatch {
     pub locality: Option<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
+    #[serde(flatten)]
     pub lat_lng: LatLng,
     pub precision: Precision,
     /// From 0 to 1; 1 if every word matches the data exactly.
     pub confidence: f64,
     /// Whether the query names no town, and the one nearest to [`Query::near`](crate::Query::near)
     /// was chosen.
+    #[serde(skip)]
     pub is_in_nearest_town: bool,
     /// How the parts of the query were matched, for people.
+    #[serde(skip)]
     pub reasons: Vec<String>,
 }
 

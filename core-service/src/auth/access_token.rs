@@ -109,8 +109,10 @@ impl SigningKey {
     /// Signs claims: the compact serialization of RFC 7515 §7.1.
     fn sign(&self, claims: &Claims) -> Result<String, String> {
         let message = format!("{}.{}", self.header, encode_part(claims)?);
-        let signature = self.key_pair.try_sign(message.as_bytes());
-        let signature = signature.map_err(key_error)?;
+        let signature = self
+            .key_pair
+            .try_sign(message.as_bytes())
+            .map_err(key_error)?;
         Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 }
@@ -136,7 +138,8 @@ impl SigningKeySet {
     /// the secret's.
     pub(crate) fn sign(
         &self,
-        (client, secret): (&ApiClient, ValidSecret),
+        client: &ApiClient,
+        secret: ValidSecret,
         scopes: &Scopes,
         now: Timestamp,
         lifetime: u32,

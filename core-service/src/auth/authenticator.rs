@@ -293,7 +293,7 @@ mod tests {
         let key_ring = Arc::new(key_ring.await.unwrap());
         let secret = client.secrets.accept("secret", clock.now()).unwrap();
         let signer = key_ring.keys();
-        let token = signer.sign((&client, secret), &client.scopes, clock.now(), 3600);
+        let token = signer.sign(&client, secret, &client.scopes, clock.now(), 3600);
         let bearer = format!("Bearer {}", token.unwrap().access_token);
         let mut metadata = MetadataMap::new();
         metadata.insert("authorization", bearer.parse().unwrap());

@@ -32,8 +32,9 @@ impl Caller {
     /// has identified, and the message.
     pub(crate) fn of<T>(request: Request<T>) -> Result<(Arc<Self>, T), Error> {
         let (_, mut extensions, message) = request.into_parts();
-        let caller = extensions.remove();
-        let caller = caller.ok_or(Error::Unauthenticated(Unauthenticated::NoToken))?;
+        let caller = extensions
+            .remove()
+            .ok_or(Error::Unauthenticated(Unauthenticated::NoToken))?;
         Ok((caller, message))
     }
 

@@ -97,9 +97,9 @@ pub async fn back_up(source: &BackupSource, file: &Path, replace: bool) -> anyho
         None => None,
     };
 
-    let partial = partial_path(file);
-    let mut copy = create_locked(&partial)?;
-    let partial = removed_on_error(&partial)?;
+    let partial_path = partial_path(file);
+    let mut copy = create_locked(&partial_path)?;
+    let partial = removed_on_error(&partial_path)?;
     let description = Description {
         taken_at: source.taken_at,
         program: source.program.clone(),
@@ -129,9 +129,9 @@ pub async fn restore(
     database: &Path,
     master_key: &Path,
 ) -> anyhow::Result<Backup> {
-    let copy = restoring_path(database);
-    let mut target = create_new(&copy)?;
-    let copy = removed_on_error(&copy)?;
+    let copy_path = restoring_path(database);
+    let mut target = create_new(&copy_path)?;
+    let copy = removed_on_error(&copy_path)?;
     copy_verified(file, &mut target)?;
     target.sync_all().map_err(|error| failed(&copy, error))?;
     let (backup, contents) = inspect(&copy, file).await?;
@@ -238,9 +238,12 @@ fn removed_on_error(path: &Path) -> anyhow::Result<TempPath> {
 }
 
 fn create_new(path: &Path) -> anyhow::Result<File> {
-    let mut options = File::options();
-    let options = options.write(true).create_new(true).mode(0o600);
-    options.open(path).map_err(|error| failed(path, error))
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| failed(path, error))
 }
 
 fn read_master_key(path: &Path) -> anyhow::Result<Zeroizing<String>> {

@@ -1,10 +1,9 @@
 //! What the all-in-one creates once: the platform's own API clients, and the demo, a store with a
 //! time slot, a price list and an API client. Never overwrites changes of an operator.
 
-mod credentials;
-
 use std::sync::Arc;
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
     address::Address,
     api_client::Scope,
@@ -17,13 +16,18 @@ use domain::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use geocoding::{Gazetteer, GeocodeResult, Geocoder as _, Query};
 use jiff::Timestamp;
+use process::random;
 use proto::iri::Collection;
-use storage::{Storage, price_lists::StoredPriceList, time_slots::StoredTimeSlot};
+use storage::{
+    Storage, platform_secrets::StoredSecret, price_lists::StoredPriceList,
+    time_slots::StoredTimeSlot,
+};
+use zeroize::Zeroizing;
 
-use self::credentials::Seed;
 use crate::{
-    bootstrap::{self, Credentials, DISPATCHER, OPERATOR},
+    bootstrap::{self, Credentials},
     error::Error,
+    secrets::secret_box::{Purpose, SecretBox, derive},
     service::CoreService,
     start_error::StartError,
     startup::Resources,
@@ -102,9 +106,14 @@ async fn create_own_clients(resources: &Resources, seed: &Seed) -> Result<OwnCli
     // `demo` in the labels, although there need not be one: another label would yield other credentials.
     let operator = seed.credentials("demo operator");
     let dispatcher = seed.credentials("demo dispatcher");
-    for (role, credentials) in [(OPERATOR, &operator), (DISPATCHER, &dispatcher)] {
-        let client = bootstrap::new_client(role, None, credentials, now);
-        bootstrap::create(storage, client).await?;
+    for client in [
+        bootstrap::operator(&operator, now),
+        bootstrap::dispatcher(&dispatcher, now),
+    ] {
+        let created = storage.write(move |transaction| async move {
+            storage::api_clients::insert_if_absent(&transaction, &client).await
+        });
+        created.await?;
     }
     Ok(OwnClients {
         operator: if_valid(storage, operator, now).await?,
@@ -140,7 +149,8 @@ async fn create_store(
         created_at: now,
     };
     let client = bootstrap::new_client(
-        (STORE_NAME, &[Scope::Deliveries, Scope::Tasks]),
+        STORE_NAME,
+        &[Scope::Deliveries, Scope::Tasks],
         Some(store_id),
         credentials,
         now,
@@ -203,4 +213,52 @@ async fn default_address(gazetteer: &Arc<Gazetteer>) -> Result<Option<Address>, 
         locality: found.locality,
         country: found.country,
     }))
+}
+
+/// The name of the seed in the database.
+const SEED_NAME: &str = "own clients";
+
+/// The secret from which the credentials of the clients are derived: the same at every start and under
+/// every master key.
+struct Seed(Zeroizing<Vec<u8>>);
+
+impl Seed {
+    /// Reads the secret; creates it at the first start.
+    async fn read_or_create(storage: &Storage, secret_box: &SecretBox) -> Result<Self, Error> {
+        if let Some(seed) = Self::read(storage, secret_box).await? {
+            return Ok(seed);
+        }
+        let new = Zeroizing::new(random::bytes::<32>());
+        let encrypted = secret_box.encrypt(Purpose::PlatformSecret, SEED_NAME.as_bytes(), &*new);
+        let secret = StoredSecret {
+            name: SEED_NAME.to_owned(),
+            encrypted,
+        };
+        storage
+            .write(move |transaction| async move {
+                // Another all-in-one may have created it meanwhile.
+                storage::platform_secrets::insert_if_absent(&transaction, secret).await
+            })
+            .await?;
+        Self::read(storage, secret_box)
+            .await?
+            .ok_or_else(|| Error::Bug("no secret after creating one".to_owned()))
+    }
+
+    async fn read(storage: &Storage, secret_box: &SecretBox) -> Result<Option<Self>, Error> {
+        let encrypted = storage::platform_secrets::find(storage.reader(), SEED_NAME).await?;
+        let decrypt = |secret: Vec<u8>| {
+            secret_box.decrypt(Purpose::PlatformSecret, SEED_NAME.as_bytes(), &secret)
+        };
+        Ok(encrypted.map(decrypt).transpose()?.map(Self))
+    }
+
+    fn credentials(&self, label: &str) -> Credentials {
+        let key = derive(&self.0, &format!("{label} key"));
+        let secret = derive(&self.0, &format!("{label} secret"));
+        Credentials {
+            api_key: BASE64_URL_SAFE_NO_PAD.encode(&key[..16]),
+            api_secret: BASE64_URL_SAFE_NO_PAD.encode(*secret),
+        }
+    }
 }

@@ -29,8 +29,8 @@ impl Idempotency {
             .unwrap_or(created_at);
         let mut after = None;
         loop {
-            let start = (since, after);
-            let page = idempotency_keys::list(self.storage.reader(), store_id, start, PAGE).await?;
+            let reader = self.storage.reader();
+            let page = idempotency_keys::list(reader, store_id, since, after, PAGE).await?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
@@ -131,8 +131,8 @@ mod tests {
             .collect();
         let write = idempotency.storage.write(move |transaction| async move {
             for (key, now, encrypted) in rows.iter() {
-                let times = (*now, Timestamp::MIN);
-                idempotency_keys::acquire(&transaction, *key, [0; 32], times).await?;
+                let (hash, cutoff) = ([0; 32], Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, *key, hash, *now, cutoff).await?;
                 idempotency_keys::store_response(&transaction, *key, encrypted.clone()).await?;
             }
             Ok::<_, Error>(())

@@ -1,7 +1,7 @@
 //! Idempotent requests: the response to the first request with a key is stored in the request's
-//! transaction and replayed for repetitions. A use case begins with [`Idempotency::read_key`] and
-//! [`Idempotency::replay`], before it reads anything that depends on time, and ends with
-//! [`Idempotency::write`], or with [`Idempotency::write_step`] if it takes several transactions.
+//! transaction and replayed for repetitions. A use case begins with [`Idempotency::begin`], before it
+//! reads anything that depends on time, and ends with [`Idempotency::write`], or with
+//! [`Idempotency::write_step`] if it takes several transactions.
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
 
 mod erasing;
@@ -26,6 +26,27 @@ use storage::{
     idempotency_keys::{self, Acquisition},
 };
 
+/// A call of an rpc on the resource with a name.
+pub(crate) struct ResourceCall<'a> {
+    pub(crate) rpc: &'static str,
+    pub(crate) name: &'a str,
+    pub(crate) idempotency: Option<proto::Idempotency>,
+}
+
+impl<'a> ResourceCall<'a> {
+    pub(crate) fn new(
+        rpc: &'static str,
+        name: &'a str,
+        idempotency: Option<proto::Idempotency>,
+    ) -> Self {
+        Self {
+            rpc,
+            name,
+            idempotency,
+        }
+    }
+}
+
 /// Runs requests idempotently.
 pub(crate) struct Idempotency {
     pub(crate) storage: Arc<Storage>,
@@ -34,8 +55,36 @@ pub(crate) struct Idempotency {
 }
 
 impl Idempotency {
-    /// Reads a request's key. The scope of a key is its client and `operation`: the rpc, and the
-    /// resource that it is called on, if any.
+    /// Begins a request: reads its key, and the stored response, if any. The scope of a key is its
+    /// client and `operation`: the rpc, and the resource that it is called on, if any. Fails if the key
+    /// belongs to another request.
+    pub(crate) async fn begin<M>(
+        &self,
+        caller: &Caller,
+        operation: &str,
+        idempotency: Option<proto::Idempotency>,
+    ) -> Result<(RequestKey, Option<Response<M>>), Error>
+    where
+        M: prost::Message + Default,
+    {
+        let request_key = self.read_key(caller, operation, idempotency)?;
+        Ok((request_key, self.replay(request_key).await?))
+    }
+
+    /// Like [`Self::begin`], for an rpc that is called on a resource.
+    pub(crate) async fn begin_on<M>(
+        &self,
+        caller: &Caller,
+        collection: Collection,
+        call: ResourceCall<'_>,
+    ) -> Result<(RequestKey, Option<Response<M>>), Error>
+    where
+        M: prost::Message + Default,
+    {
+        let request_key = self.read_key_on(caller, collection, call)?;
+        Ok((request_key, self.replay(request_key).await?))
+    }
+
     pub(crate) fn read_key(
         &self,
         caller: &Caller,
@@ -48,27 +97,21 @@ impl Idempotency {
             .transpose()
     }
 
-    /// Like [`Self::read_key`], for an rpc that is called on a resource.
     pub(crate) fn read_key_on(
         &self,
         caller: &Caller,
-        rpc: &str,
-        (collection, name): (Collection, &str),
-        idempotency: Option<proto::Idempotency>,
+        collection: Collection,
+        call: ResourceCall<'_>,
     ) -> Result<RequestKey, Error> {
-        match collection.id(name) {
-            Some(id) => self.read_key(caller, &format!("{rpc} {id}"), idempotency),
-            // The resource will not be found, and unvalidated input must not become part of a
-            // key's scope.
-            None => Ok(None),
-        }
+        // Otherwise the resource will not be found, and unvalidated input must not become part of a
+        // key's scope.
+        let Some(id) = collection.id(call.name) else {
+            return Ok(None);
+        };
+        self.read_key(caller, &format!("{} {id}", call.rpc), call.idempotency)
     }
 
-    /// Returns the stored response, if any. Fails if the key belongs to another request.
-    pub(crate) async fn replay<M>(
-        &self,
-        request_key: RequestKey,
-    ) -> Result<Option<Response<M>>, Error>
+    async fn replay<M>(&self, request_key: RequestKey) -> Result<Option<Response<M>>, Error>
     where
         M: prost::Message + Default,
     {

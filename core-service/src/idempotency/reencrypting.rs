@@ -20,8 +20,7 @@ impl Idempotency {
     ) -> Result<(u32, Option<Key>), Error> {
         let reader = self.storage.reader();
         // The id of its key is enough of a response.
-        let length_and_limit = (KeyId::LENGTH, PAGE);
-        let page = idempotency_keys::list_prefixes(reader, after, length_and_limit).await?;
+        let page = idempotency_keys::list_prefixes(reader, after, KeyId::LENGTH, PAGE).await?;
         let last = page.last().map(|(key, _)| *key);
         let current = self.secret_box.current_key();
         let others: Vec<_> = page

@@ -50,8 +50,7 @@ impl KeyedRequest {
                 format!("must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"),
             );
         }
-        let hash = <[u8; 32]>::try_from(idempotency.request_hash);
-        let hash = hash.map_err(|_| "must be 32 bytes");
+        let hash = <[u8; 32]>::try_from(idempotency.request_hash).map_err(|_| "must be 32 bytes");
         let field = "idempotency.request_hash";
         match violations.check(field, "INVALID_HASH", hash) {
             Some(hash) if violations.is_empty() => Ok(Self {
@@ -73,8 +72,8 @@ impl KeyedRequest {
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
     /// concurrent request with the same key, up to the database's lock timeout.
     pub(super) async fn acquire(&self, transaction: &Session) -> Result<Acquisition, Error> {
-        let times = (self.now, expired_before(self.now));
-        idempotency_keys::acquire(transaction, self.key, self.hash, times)
+        let cutoff = expired_before(self.now);
+        idempotency_keys::acquire(transaction, self.key, self.hash, self.now, cutoff)
             .await
             .map_err(|error| match error {
                 error if error.is_lock_timeout() => Error::IdempotencyKeyInUse,

@@ -1,26 +1,69 @@
-//! Conversion of domain types to protobuf messages.
+//! Resources: found by the names and references that clients give, and converted to messages.
 
-pub(crate) mod lookup;
 pub(crate) mod pages;
 
 use domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
+    coverage::ServiceArea,
     delivery::{Delivery, DistanceSource},
-    id::WebhookId,
+    id::{StoreId, WebhookId},
     money::Price,
     price_list::RuleOutcome,
-    service_area::ServiceArea,
     store::Store,
     task::{Package, Task, TaskKind, TaskState},
     violation::{Violation, Violations},
     webhook::{DisabledReason, Webhook},
 };
 use jiff::Timestamp;
+use proto::iri::Collection;
+use storage::Storage;
+use uuid::Uuid;
 
 use crate::error::Error;
 
-use proto::iri::Collection;
+/// Finds what a name refers to. Fails if it does not exist.
+pub(crate) async fn find_resource<T, E, F>(
+    collection: Collection,
+    name: &str,
+    find: impl FnOnce(Uuid) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<Option<T>, E>>,
+    Error: From<E>,
+{
+    let found = match collection.id(name) {
+        Some(id) => find(id).await?,
+        None => None,
+    };
+    found.ok_or_else(|| Error::NotFound(name.to_owned()))
+}
+
+/// Finds a store. Fails if it does not exist.
+pub(crate) async fn find_store(storage: &Storage, name: &str) -> Result<Store, Error> {
+    let find = |id| storage::stores::find(storage.reader(), StoreId(id));
+    find_resource(Collection::Stores, name, find).await
+}
+
+/// Fails if a delivery of the store has the external reference.
+pub(crate) async fn check_external_reference(
+    storage: &Storage,
+    store_id: StoreId,
+    reference: Option<&str>,
+) -> Result<(), Error> {
+    let Some(reference) = reference else {
+        return Ok(());
+    };
+    let reader = storage.reader();
+    let id = storage::deliveries::find_by_external_reference(reader, store_id, reference);
+    match id.await? {
+        Some(id) => Err(Error::ExternalReferenceTaken {
+            reference: reference.to_owned(),
+            existing: Collection::Deliveries.name(id),
+        }),
+        None => Ok(()),
+    }
+}
 
 /// Limit of the violations taken over from a gateway.
 const MAX_VIOLATIONS: usize = 100;
@@ -149,7 +192,7 @@ pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
 }
 
 pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
-    let plan = task.plan;
+    let details = task.details;
     let complete_time = match task.state {
         TaskState::Todo => None,
         TaskState::Done { completed_at } => Some(timestamp(completed_at)),
@@ -167,14 +210,14 @@ pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
             TaskState::Done { .. } => proto::task::Status::Done,
         }
         .into(),
-        address: Some(address(plan.address)),
-        after: Some(timestamp(plan.window.after)),
-        before: Some(timestamp(plan.window.before)),
-        comments: plan.comments,
-        weight: plan.weight,
-        packages: plan.packages.into_iter().map(package).collect(),
-        tags: plan.tags,
-        metadata: plan.metadata.into_iter().collect(),
+        address: Some(address(task.address)),
+        after: Some(timestamp(task.window.after)),
+        before: Some(timestamp(task.window.before)),
+        comments: details.comments,
+        weight: details.weight,
+        packages: details.packages.into_iter().map(package).collect(),
+        tags: details.tags,
+        metadata: details.metadata.into_iter().collect(),
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(task.created_at)),
         update_time: Some(timestamp(task.updated_at)),

@@ -1,19 +1,17 @@
 //! Geocodes requested addresses and checks them against the store's coverage.
 
-use std::sync::Arc;
-
 use domain::{
     address::Address,
     coverage::Coverage,
     id::{AddressId, StoreId},
-    store::{Country, Store},
+    store::Store,
     telephone,
     violation::Violations,
 };
-use geocoding::{Chain, GeocodeResult, Precision, Query};
+use geocoding::{GeocodeResult, Query};
 
 use super::{
-    definitions::Definitions,
+    planner::Planner,
     validation::{self, AddressDraft},
 };
 use crate::{auth::caller::Caller, error::Error};
@@ -26,16 +24,7 @@ pub(crate) struct StoreArea<'a> {
     pub(crate) coverage: &'a Coverage,
 }
 
-/// Adds points to requested addresses.
-pub(crate) struct AddressGeocoder {
-    pub(crate) geocoder: Chain,
-    pub(crate) required_precision: Precision,
-    /// The platform's country: for telephone numbers in national form, not for geocoding.
-    pub(crate) country: Country,
-    pub(crate) definitions: Arc<Definitions>,
-}
-
-impl AddressGeocoder {
+impl Planner {
     /// The requested address, or else the default address of the client or of the store, with the
     /// requested contact.
     pub(crate) async fn pickup_address(
@@ -182,19 +171,12 @@ impl AddressGeocoder {
         if violations.has_violation_in(&format!("{field}.lat_lng")) {
             return Ok(None);
         }
-        let parts = [
-            Some(&draft.text),
-            draft.postal_code.as_ref(),
-            draft.locality.as_ref(),
-        ];
-        let text = parts
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut text = draft.text.clone();
+        for part in [&draft.postal_code, &draft.locality].into_iter().flatten() {
+            text = format!("{text}, {part}");
+        }
         let country = draft.country.clone();
-        match self.search(text.clone(), country, store).await? {
+        match self.search_address(text.clone(), country, store).await? {
             GeocodeResult::Found(found) => {
                 if let Some(ambiguity) = found.ambiguity() {
                     violations.warn(field, "VAGUE_ADDRESS", ambiguity);
@@ -225,7 +207,7 @@ impl AddressGeocoder {
     }
 
     /// Geocodes a text with the required precision; prefers results near the store.
-    pub(crate) async fn search(
+    pub(crate) async fn search_address(
         &self,
         text: String,
         country: Option<String>,

@@ -1,24 +1,109 @@
-//! Time slots, price lists and zones, compiled and cached. A cached one that is no longer fresh is
-//! compiled again only if the definition in the database has changed.
+//! Time slots, price lists and zones, compiled and cached, which saves price calculations and creations
+//! most of their queries. A cached one that is too old is compiled again only if the definition in the
+//! database has changed.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use domain::{
-    coverage::Coverage,
+    coverage::{Coverage, ServiceArea},
     definition::Mistake,
     id::StoreId,
     price_list::PriceList,
-    service_area::ServiceArea,
     store::{Country, Store},
     time_slot::TimeSlot,
     violation::Violations,
     zone::Zones,
 };
 use iso_currency::Currency;
-use std::sync::Arc;
-
-use super::freshness::{ApplyCounter, Freshness, FreshnessCache};
 use storage::{Storage, delivery_insertion::DefinitionVersions, time_slots::StoredTimeSlot};
 
 use crate::error::Error;
+
+/// How long a price calculation may miss a definition applied at another core.
+const TIME_TO_LIVE: Duration = Duration::from_secs(1);
+
+const CAPACITY: u64 = 1_000;
+
+/// Which cached definitions may be used. None is older than the last definition applied at this core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CachePolicy {
+    /// None: read from the database.
+    Bypass,
+    /// One that is at most [`TIME_TO_LIVE`] old.
+    Recent,
+    /// One of any age. What is planned with it is written only if it is still current.
+    AnyAge,
+}
+
+/// Values of the database by key.
+struct DefinitionCache<K, V>(moka::sync::Cache<K, CachedValue<V>>);
+
+#[derive(Clone)]
+struct CachedValue<V> {
+    value: V,
+    /// When the read began.
+    at: Instant,
+    /// The value of [`Definitions::applied`] when the read began.
+    applied: u64,
+}
+
+impl<K, V> DefinitionCache<K, V>
+where
+    K: Eq + Hash + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    fn new() -> Self {
+        Self(moka::sync::Cache::new(CAPACITY))
+    }
+
+    /// The cached value, of any age. A compiled definition is valid as long as its source is
+    /// unchanged.
+    fn last(&self, key: &K) -> Option<V> {
+        self.0.get(key).map(|cached| cached.value)
+    }
+
+    /// The cached value if the policy permits it, else the result of `read`. `applied` is the number of
+    /// attempts to apply a definition at this core before this call.
+    async fn get<E>(
+        &self,
+        key: K,
+        policy: CachePolicy,
+        applied: u64,
+        read: impl Future<Output = Result<V, E>>,
+    ) -> Result<V, E> {
+        let at = Instant::now();
+        let max_age = match policy {
+            CachePolicy::Bypass => None,
+            CachePolicy::Recent => Some(TIME_TO_LIVE),
+            CachePolicy::AnyAge => Some(Duration::MAX),
+        };
+        if let Some(max_age) = max_age
+            && let Some(cached) = self.0.get(&key)
+            && cached.applied == applied
+            && at.saturating_duration_since(cached.at) < max_age
+        {
+            return Ok(cached.value);
+        }
+        let value = read.await?;
+        let cached = CachedValue {
+            value: value.clone(),
+            at,
+            applied,
+        };
+        self.0.insert(key, cached);
+        Ok(value)
+    }
+}
 
 /// The error for a stored definition that does not compile. Definitions are checked when they are
 /// applied, so this can only happen after an upgrade.
@@ -33,10 +118,11 @@ fn invalid_stored_definition(what: &str, store_id: StoreId, mistakes: &[Mistake]
 /// The definitions in the database, with their cache.
 pub(crate) struct Definitions {
     pub(crate) storage: Arc<Storage>,
-    applied: ApplyCounter,
-    price_lists: FreshnessCache<StoreId, Option<CompiledPriceList>>,
-    zones: FreshnessCache<(), (Option<i64>, Zones)>,
-    time_slots: FreshnessCache<(StoreId, Country), Option<CompiledTimeSlot>>,
+    /// The attempts to apply a definition at this core; each invalidates all cached values.
+    applied: AtomicU64,
+    price_lists: DefinitionCache<StoreId, Option<CompiledPriceList>>,
+    zones: DefinitionCache<(), (Option<i64>, Zones)>,
+    time_slots: DefinitionCache<(StoreId, Country), Option<CompiledTimeSlot>>,
 }
 
 /// A version of a price list, compiled with a version of the zones.
@@ -58,41 +144,45 @@ impl Definitions {
     pub(crate) fn new(storage: Arc<Storage>) -> Self {
         Self {
             storage,
-            applied: ApplyCounter::default(),
-            price_lists: FreshnessCache::new(),
-            zones: FreshnessCache::new(),
-            time_slots: FreshnessCache::new(),
+            applied: AtomicU64::new(0),
+            price_lists: DefinitionCache::new(),
+            zones: DefinitionCache::new(),
+            time_slots: DefinitionCache::new(),
         }
     }
 
-    /// Invalidates the recent values. To be called after every attempt to apply a definition, even
-    /// a failed one: it may be committed.
+    /// Invalidates the cached values. To be called after every attempt to apply a definition, even
+    /// a failed one, which may be committed, and before its response.
     pub(crate) fn invalidate(&self) {
-        self.applied.increment();
+        self.applied.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The freshness that a read requires, with the counter that invalidates older values. A core
-    /// invalidates its own values, so a recent value of the only core is the current one. The
-    /// exception is an apply that failed with an unknown outcome: it may still become visible.
-    fn required_freshness(&self, freshness: Freshness) -> (Freshness, &ApplyCounter) {
-        let required = if self.storage.is_single_process() {
-            Freshness::Recent
+    fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
+    /// The policy of a read. A core invalidates its own values, so a recent value of the only core is
+    /// the current one. The exception is an apply that failed with an unknown outcome: it may still
+    /// become visible.
+    fn effective(&self, policy: CachePolicy) -> CachePolicy {
+        if self.storage.is_single_process() {
+            CachePolicy::Recent
         } else {
-            freshness
-        };
-        (required, &self.applied)
+            policy
+        }
     }
 
     /// The price list of a store, if it has one. Adds its versions to `used`.
     pub(crate) async fn price_list(
         &self,
         store_id: StoreId,
-        freshness: Freshness,
+        policy: CachePolicy,
         used: &mut DefinitionVersions,
     ) -> Result<Option<Arc<PriceList>>, Error> {
-        let freshness = self.required_freshness(freshness);
+        let (policy, applied) = (self.effective(policy), self.applied());
         let read = self.read_price_list(store_id);
-        let Some(compiled) = self.price_lists.get(store_id, freshness, read).await? else {
+        let found = self.price_lists.get(store_id, policy, applied, read);
+        let Some(compiled) = found.await? else {
             return Ok(None);
         };
         used.price_list = Some(compiled.version);
@@ -118,7 +208,7 @@ impl Definitions {
             return Ok(None);
         };
         // Read after the list, which may name a zone applied just before it.
-        let (zones_version, zones) = self.zones(Freshness::Current).await?;
+        let (zones_version, zones) = self.zones(CachePolicy::Bypass).await?;
         let list = parse_price_list(&stored.definition, &zones, None)
             .await?
             .map_err(|mistakes| invalid_stored_definition("price list", store_id, &mistakes))?;
@@ -130,9 +220,10 @@ impl Definitions {
     }
 
     /// The current zones and their version.
-    pub(crate) async fn zones(&self, freshness: Freshness) -> Result<(Option<i64>, Zones), Error> {
-        let freshness = self.required_freshness(freshness);
-        self.zones.get((), freshness, self.read_zones()).await
+    pub(crate) async fn zones(&self, policy: CachePolicy) -> Result<(Option<i64>, Zones), Error> {
+        let (policy, applied) = (self.effective(policy), self.applied());
+        let zones = self.zones.get((), policy, applied, self.read_zones());
+        zones.await
     }
 
     async fn read_zones(&self) -> Result<(Option<i64>, Zones), Error> {
@@ -154,18 +245,18 @@ impl Definitions {
     /// Where a store delivers now.
     pub(crate) async fn current_coverage(&self, store: &Store) -> Result<Coverage, Error> {
         let mut used = DefinitionVersions::default();
-        self.coverage(store, Freshness::Current, &mut used).await
+        self.coverage(store, CachePolicy::Bypass, &mut used).await
     }
 
     /// Where a store delivers. Adds the version of the zones to `used` if it depends on them.
     pub(crate) async fn coverage(
         &self,
         store: &Store,
-        freshness: Freshness,
+        policy: CachePolicy,
         used: &mut DefinitionVersions,
     ) -> Result<Coverage, Error> {
-        let address = store.default_address.as_ref();
-        let address = address.map(|address| address.lat_lng);
+        let default = store.default_address.as_ref();
+        let address = default.map(|address| address.lat_lng);
         match &store.service_area {
             None => Ok(Coverage::Unlimited { store: address }),
             Some(ServiceArea::Circle(circle)) => Ok(match circle.center().or(address) {
@@ -177,7 +268,7 @@ impl Definitions {
                 None => Coverage::UNKNOWN,
             }),
             Some(ServiceArea::Zone(name)) => {
-                let (version, zones) = self.zones(freshness).await?;
+                let (version, zones) = self.zones(policy).await?;
                 used.add_zones(version);
                 // The zone existed when it was assigned, and zones are never removed.
                 if !zones.has(name) {
@@ -199,21 +290,22 @@ impl Definitions {
     pub(crate) async fn time_slot(
         &self,
         store: &Store,
-        freshness: Freshness,
+        policy: CachePolicy,
     ) -> Result<Option<CompiledTimeSlot>, Error> {
-        let freshness = self.required_freshness(freshness);
+        let (policy, applied) = (self.effective(policy), self.applied());
         let key = (store.id, store.country.clone());
         let read = async {
             let reader = self.storage.reader();
-            let stored = storage::time_slots::find_default(reader, store.id).await?;
-            let Some(stored) = stored else {
+            let found = storage::time_slots::find_default(reader, store.id).await?;
+            let Some(stored) = found else {
                 return Ok(None);
             };
-            let rules = self.compile_time_slot(store, &stored)?;
-            let stored = Arc::new(stored);
-            Ok(Some(CompiledTimeSlot { stored, rules }))
+            Ok(Some(CompiledTimeSlot {
+                rules: self.compile_time_slot(store, &stored)?,
+                stored: Arc::new(stored),
+            }))
         };
-        self.time_slots.get(key, freshness, read).await
+        self.time_slots.get(key, policy, applied, read).await
     }
 
     /// Compiles a time slot, or takes it from the cache.

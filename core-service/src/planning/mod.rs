@@ -3,7 +3,6 @@
 
 pub(crate) mod address_geocoder;
 pub(crate) mod definitions;
-pub(crate) mod freshness;
 pub(crate) mod planner;
 pub(crate) mod quotas;
 pub(crate) mod quotes;

@@ -5,48 +5,47 @@ use std::sync::Arc;
 use domain::{
     address::Address,
     before::DateOrder,
-    delivery::{Booking, DeliveryPlan, Route},
+    delivery::{Delivery, Route},
     delivery_window::{self, TaskTimes},
-    price_list::PriceList,
+    id::{DeliveryId, TaskId},
+    price_list::{Calculation, PriceList},
     quote::Quote,
-    store::Country,
-    task::{TaskPlan, TimeWindow},
+    store::{Country, Store},
+    task::{Task, TaskDetails, TaskKind, TaskState, TimeWindow},
     telephone,
     violation::{Violation, Violations},
 };
-use jiff::Zoned;
+use geocoding::{Chain, Precision};
+use jiff::{Timestamp, Zoned};
 use process::clock::Clock;
 use storage::delivery_insertion::DefinitionVersions;
+use uuid::Uuid;
 
 use super::{
-    address_geocoder::{AddressGeocoder, StoreArea},
-    definitions::Definitions,
-    freshness::Freshness,
-    quotes::{self, GivenTimes, QuoteUse, Quotes},
+    address_geocoder::StoreArea,
+    definitions::{CachePolicy, Definitions},
+    quotes::{self, QuoteUse},
     slot_availability::SlotAvailability,
-    validation::{self, AddressDraft, ParseContext, TaskDetails},
+    validation::{self, AddressDraft, ParseContext},
 };
 use crate::{
     auth::caller::Caller,
     error::Error,
     messages,
     routing::{self, Router},
+    secrets::secret_box::SecretBox,
 };
 
-/// A requested delivery, and the violations that the gateway has found in it.
-pub(crate) type Draft = (Option<proto::DeliveryDraft>, Vec<proto::Violation>);
-
-/// A valid plan, and the inputs of its price.
+/// A valid delivery, and what its price and its creation depend on.
 pub(crate) struct PlannedDelivery {
-    pub(crate) plan: DeliveryPlan,
+    pub(crate) delivery: Delivery,
+    /// Of the price list; without outcomes if a quote sets the price.
+    pub(crate) calculation: Calculation,
     pub(crate) price_list: Option<Arc<PriceList>>,
-    /// The accepted quote, if the request names one.
-    pub(crate) quote: Option<Quote>,
-    /// The time of planning, in the store's time zone.
-    pub(crate) now: Zoned,
-    /// Booking of the dropoff in a slot with limited capacity, and that capacity.
-    pub(crate) booking: Option<(Booking, u32)>,
-    pub(crate) external_reference: Option<String>,
+    /// The id of the quote that is charged.
+    pub(crate) quote_id: Option<Uuid>,
+    /// The capacity of the dropoff's slot, if it is limited.
+    pub(crate) capacity: Option<u32>,
     /// What is valid in the request and may be a mistake.
     pub(crate) warnings: Vec<Violation>,
     /// The definitions that the plan depends on.
@@ -60,86 +59,106 @@ struct TaskInput {
     details: TaskDetails,
 }
 
-/// Plans deliveries.
+impl TaskInput {
+    fn task(
+        &self,
+        kind: TaskKind,
+        delivery_id: DeliveryId,
+        address: Address,
+        window: TimeWindow,
+        created_at: Timestamp,
+    ) -> Task {
+        Task {
+            id: TaskId::new(),
+            delivery_id,
+            kind,
+            state: TaskState::Todo,
+            address,
+            window,
+            has_time_slot: self.times.slot.is_some(),
+            details: self.details.clone(),
+            created_at,
+            updated_at: created_at,
+            cancelled_at: None,
+        }
+    }
+}
+
+/// Plans deliveries, geocodes their addresses, and issues and reads quotes.
 pub(crate) struct Planner {
-    pub(crate) quotes: Arc<Quotes>,
-    pub(crate) definitions: Arc<Definitions>,
-    pub(crate) geocoder: Arc<AddressGeocoder>,
+    pub(crate) definitions: Definitions,
+    pub(crate) geocoder: Chain,
+    pub(crate) required_precision: Precision,
     pub(crate) router: Router,
+    pub(crate) secret_box: Arc<SecretBox>,
     pub(crate) clock: Clock,
-    /// The platform's country, for [`telephone::national_country`].
+    /// The platform's country: for telephone numbers in national form, not for geocoding.
     pub(crate) country: Country,
 }
 
 impl Planner {
     /// Plans a delivery for the caller's store, under the terms of the quote if one is charged.
-    /// Reports the violations found by the gateway too. `freshness` is that of the time slot, the
-    /// price list and the zones.
+    /// Reports the violations found by the gateway too. The policy is that of the time slot, the price
+    /// list and the zones.
     pub(crate) async fn plan(
         &self,
         caller: &Caller,
-        (draft, violations): Draft,
+        draft: Option<proto::DeliveryDraft>,
+        found: Vec<proto::Violation>,
         quote_use: QuoteUse,
-        freshness: Freshness,
+        policy: CachePolicy,
     ) -> Result<PlannedDelivery, Error> {
         let store = caller.store()?;
         let draft = draft.unwrap_or_default();
-        let name = draft.retail_price.as_deref();
-        let named = self.quotes.look_up(store.id, name, quote_use);
+        let named = self.look_up_quote(store.id, draft.retail_price.as_deref(), quote_use);
         let quote = named.as_ref().ok().and_then(Option::as_ref);
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         // "Tomorrow" is relative to the time of the quote.
-        let relative_to = quote.map_or_else(
-            || now.clone(),
-            |quote| quote.calculated_at.to_zoned(now.time_zone().clone()),
-        );
+        let relative_to = quote
+            .map_or(now.timestamp(), |quote| quote.calculated_at)
+            .to_zoned(now.time_zone().clone());
         let context = ParseContext {
             now: &relative_to,
             date_order: DateOrder::of_country(store.country.as_str()),
             country: telephone::national_country(Some(&store.country), &self.country).as_str(),
         };
-        let mut violations = messages::read_violations(violations);
+        let mut violations = messages::read_violations(found);
 
         let external_reference =
             validation::external_reference(draft.external_reference, &mut violations);
-        let [pickup, dropoff] = task_inputs(draft.pickup, draft.dropoff, &context, &mut violations);
+        let [mut pickup, mut dropoff] =
+            task_inputs(draft.pickup, draft.dropoff, &context, &mut violations);
         let definitions = &self.definitions;
         let mut versions = DefinitionVersions::default();
-        let price_list = definitions.price_list(store.id, freshness, &mut versions);
-        let price_list = price_list.await?;
+        let price_list = definitions
+            .price_list(store.id, policy, &mut versions)
+            .await?;
         // A quote stays binding even if the price list has changed since.
         if let (Some(price_list), None) = (&price_list, quote) {
             check_packages("pickup", &pickup.details, price_list, &mut violations);
             check_packages("dropoff", &dropoff.details, price_list, &mut violations);
         }
-        let availability = SlotAvailability::read(definitions, store, freshness, &now).await?;
+        let availability = SlotAvailability::read(definitions, store, policy, &now).await?;
         if let Some(availability) = &availability {
             versions.time_slot = Some(Arc::clone(&availability.stored));
-            availability.check_window("pickup", &pickup.times, &now, &mut violations);
-            availability.check_dropoff(&dropoff.times, &now, &mut violations);
+            availability.check(&pickup.times, &dropoff.times, &now, &mut violations);
         }
-        let booking =
-            availability.and_then(|availability| availability.booking(dropoff.times.slot));
+        let slot = availability.and_then(|availability| availability.booking(dropoff.times.slot));
+        let (booking, capacity) = slot.unzip();
 
-        let coverage = definitions.coverage(store, freshness, &mut versions);
-        let coverage = coverage.await?;
+        let coverage = definitions.coverage(store, policy, &mut versions).await?;
         let area = StoreArea {
             id: Some(store.id),
             coverage: &coverage,
         };
         let from = self
-            .geocoder
-            .pickup_address(caller, area, pickup.address, &mut violations)
+            .pickup_address(caller, area, pickup.address.take(), &mut violations)
             .await?;
         let to = self
-            .geocoder
-            .dropoff_address(area, dropoff.address, &mut violations)
+            .dropoff_address(area, dropoff.address.take(), &mut violations)
             .await?;
         let route = match (&from, &to) {
-            (Some(from), Some(to)) => match quote {
-                Some(quote) if quote.fingerprint.matches_addresses(from, to) => Some(quote.route),
-                _ => self.route(from, to, &mut violations).await?,
-            },
+            (Some(from), Some(to)) => self.route(quote, from, to, &mut violations).await?,
             _ => None,
         };
         let windows = delivery_window::task_windows(
@@ -150,7 +169,7 @@ impl Planner {
             &mut violations,
         );
 
-        let (Some(from), Some(to), Some(route), Some((pickup_window, dropoff_window)), true) =
+        let (Some(from), Some(to), Some(route), Some((first, second)), true) =
             (from, to, route, windows, violations.is_empty())
         else {
             if let Err(unusable) = named {
@@ -158,41 +177,53 @@ impl Planner {
             }
             return Err(Error::Invalid(violations));
         };
-        let plan = DeliveryPlan {
-            pickup: task_plan(from, pickup_window, &pickup.times, pickup.details),
-            dropoff: task_plan(to, dropoff_window, &dropoff.times, dropoff.details),
-            route,
-        };
-        let given = GivenTimes {
-            pickup: pickup.times.is_end_requested,
-            pickup_slot: pickup.times.slot.is_some(),
-            dropoff_slot: dropoff.times.slot.is_some(),
-        };
         let quote = named?;
+        let (id, created_at) = (DeliveryId::new(), now.timestamp());
+        let mut delivery = Delivery {
+            id,
+            store_id: store.id,
+            pickup: pickup.task(TaskKind::Pickup, id, from, first, created_at),
+            dropoff: dropoff.task(TaskKind::Dropoff, id, to, second, created_at),
+            route,
+            price: None,
+            retail_price: quote.as_ref().map(|quote| quote.name.clone()),
+            booking,
+            created_at,
+            cancelled_at: None,
+            external_reference,
+        };
         if let Some(quote) = &quote {
-            quotes::check_plan(quote, &plan, &given)?;
+            quotes::check_delivery(quote, &delivery, pickup.times.is_end_requested)?;
         }
+        let list = price_list.as_deref();
+        let calculation = calculate(&delivery, quote.as_ref(), list, store, &now);
+        // A delivery without a matching price rule is created without a price.
+        delivery.price = calculation.price;
         for (task, times) in [("pickup", &pickup.times), ("dropoff", &dropoff.times)] {
             delivery_window::warn_of_past_times(task, times, &now, &mut violations);
         }
         Ok(PlannedDelivery {
-            plan,
+            delivery,
+            calculation,
             price_list,
-            quote,
-            now,
-            booking,
-            external_reference,
+            quote_id: quote.map(|quote| quote.id),
+            capacity,
             warnings: violations.into_warnings(),
             versions,
         })
     }
 
+    /// The route: that of the quote, if it is for the same addresses.
     async fn route(
         &self,
+        quote: Option<&Quote>,
         from: &Address,
         to: &Address,
         violations: &mut Violations,
     ) -> Result<Option<Route>, Error> {
+        if let Some(quote) = quote.filter(|quote| quote.fingerprint.matches_addresses(from, to)) {
+            return Ok(Some(quote.route));
+        }
         match self.router.route(from.lat_lng, to.lat_lng).await {
             Ok(route) => Ok(Some(route)),
             Err(error @ routing::Error::NoRoute) => {
@@ -201,6 +232,24 @@ impl Planner {
             }
             Err(error @ routing::Error::Unavailable(_)) => Err(error.into()),
         }
+    }
+}
+
+/// The price of a delivery: that of the quote, or the price list's.
+fn calculate(
+    delivery: &Delivery,
+    quote: Option<&Quote>,
+    price_list: Option<&PriceList>,
+    store: &Store,
+    now: &Zoned,
+) -> Calculation {
+    match (quote, price_list) {
+        (Some(quote), _) => Calculation {
+            price: Some(quote.price),
+            outcomes: Vec::new(),
+        },
+        (None, Some(list)) => list.calculate(delivery, &store.display_name, now),
+        (None, None) => Calculation::without_list(),
     }
 }
 
@@ -245,8 +294,8 @@ fn task_input(
         times: validation::times(field, &draft, context, violations),
         details: validation::details(field, draft, violations),
     };
-    let bytes =
-        input.details.text_bytes() + input.address.as_ref().map_or(0, AddressDraft::text_bytes);
+    let bytes = validation::text_bytes(&input.details)
+        + input.address.as_ref().map_or(0, AddressDraft::text_bytes);
     validation::check_total(field, bytes, violations);
     input
 }
@@ -259,10 +308,10 @@ fn check_packages(
 ) {
     for (index, package) in details.packages.iter().enumerate() {
         if !price_list.allows_package(&package.kind) {
-            let known: Vec<_> = price_list.package_types().collect();
-            let known = match known.as_slice() {
+            let types: Vec<_> = price_list.package_types().collect();
+            let known = match types.as_slice() {
                 [] => "the store has none".to_owned(),
-                known => format!("the store has {}", known.join(", ")),
+                types => format!("the store has {}", types.join(", ")),
             };
             violations.add(
                 format!("{task}.packages[{index}].type"),
@@ -270,23 +319,5 @@ fn check_packages(
                 format!("there is no package type {:?}: {known}", package.kind),
             );
         }
-    }
-}
-
-fn task_plan(
-    address: Address,
-    window: TimeWindow,
-    times: &TaskTimes,
-    details: TaskDetails,
-) -> TaskPlan {
-    TaskPlan {
-        address,
-        window,
-        has_time_slot: times.slot.is_some(),
-        comments: details.comments,
-        weight: details.weight,
-        packages: details.packages,
-        tags: details.tags,
-        metadata: details.metadata,
     }
 }

@@ -1,29 +1,23 @@
 //! Quotes: retail prices encrypted into their own resource names, and accepted when a delivery is
 //! created.
 
-use std::sync::Arc;
-
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
-    delivery::{DeliveryPlan, Route},
+    delivery::{Delivery, Route},
     id::{DeliveryId, StoreId},
     money::Price,
-    quote::{PlanField, PlanFingerprint, Quote},
-    store::{self, Store},
+    quote::{DeliveryFingerprint, Quote, QuotedField},
+    store,
     task::TaskKind,
     violation::Violations,
 };
 use jiff::Timestamp;
-use process::clock::Clock;
 use prost::Message as _;
 use proto::iri::Collection;
 use uuid::Uuid;
 
-use crate::{
-    error::Error,
-    messages,
-    secrets::secret_box::{Purpose, SecretBox},
-};
+use super::planner::Planner;
+use crate::{error::Error, messages, secrets::secret_box::Purpose};
 
 /// Limit of the matched rules that a name contains.
 const MAX_RULES: usize = 10;
@@ -68,19 +62,12 @@ struct DecryptedQuote {
     is_expired: bool,
 }
 
-/// Issues and reads quotes.
-pub(crate) struct Quotes {
-    pub(crate) secret_box: Arc<SecretBox>,
-    pub(crate) clock: Clock,
-}
-
-impl Quotes {
+impl Planner {
     /// Sets the name of a retail price: the price itself, encrypted for its store. The name has to
     /// fit into a URL, so it contains only the matched rules of the calculation.
-    pub(crate) fn issue(
+    pub(crate) fn issue_quote(
         &self,
-        store: &Store,
-        (plan, calculated_at): (&DeliveryPlan, Timestamp),
+        delivery: &Delivery,
         mut retail_price: proto::RetailPrice,
     ) -> proto::RetailPrice {
         let mut encoded = retail_price.clone();
@@ -89,12 +76,12 @@ impl Quotes {
         let payload = QuotePayload {
             id: Uuid::now_v7().as_bytes().to_vec(),
             retail_price: Some(encoded),
-            calculated_at: calculated_at.as_microsecond(),
-            fingerprint: PlanFingerprint::of(plan).to_bytes(),
+            calculated_at: delivery.created_at.as_microsecond(),
+            fingerprint: DeliveryFingerprint::of(delivery).to_bytes(),
         };
         let encrypted = self.secret_box.encrypt(
             Purpose::RetailPrice,
-            store.id.0.as_bytes(),
+            delivery.store_id.0.as_bytes(),
             &payload.encode_to_vec(),
         );
         retail_price.name = Collection::RetailPrices.name(BASE64_URL_SAFE_NO_PAD.encode(encrypted));
@@ -102,14 +89,14 @@ impl Quotes {
     }
 
     /// None if the quote is altered, of another store, or expired.
-    pub(crate) fn read(&self, store_id: StoreId, name: &str) -> Option<proto::RetailPrice> {
-        self.decrypt(store_id, name)
+    pub(crate) fn read_quote(&self, store_id: StoreId, name: &str) -> Option<proto::RetailPrice> {
+        self.decrypt_quote(store_id, name)
             .filter(|decrypted| !decrypted.is_expired)
             .map(|decrypted| decrypted.retail_price)
     }
 
     /// Looks up the quote that a draft names. None if it names none, or if the price is replaced.
-    pub(crate) fn look_up(
+    pub(crate) fn look_up_quote(
         &self,
         store_id: StoreId,
         name: Option<&str>,
@@ -118,8 +105,9 @@ impl Quotes {
         let Some(name) = name else {
             return Ok(None);
         };
-        let decrypted = self.decrypt(store_id, name);
-        let decrypted = decrypted.ok_or(UnusableQuote::Unknown)?;
+        let decrypted = self
+            .decrypt_quote(store_id, name)
+            .ok_or(UnusableQuote::Unknown)?;
         match quote_use {
             QuoteUse::Replaced => Ok(None),
             QuoteUse::Charged if decrypted.is_expired => Err(UnusableQuote::Expired),
@@ -127,7 +115,7 @@ impl Quotes {
         }
     }
 
-    fn decrypt(&self, store_id: StoreId, name: &str) -> Option<DecryptedQuote> {
+    fn decrypt_quote(&self, store_id: StoreId, name: &str) -> Option<DecryptedQuote> {
         let token = Collection::RetailPrices.last_segment(name)?;
         let encrypted = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
         let plaintext = self
@@ -155,7 +143,7 @@ impl Quotes {
                 source: messages::read_distance_source(retail_price.distance_source())?,
             },
             calculated_at: Timestamp::from_microsecond(payload.calculated_at).ok()?,
-            fingerprint: PlanFingerprint::from_bytes(&payload.fingerprint)?,
+            fingerprint: DeliveryFingerprint::from_bytes(&payload.fingerprint)?,
         };
         Some(DecryptedQuote {
             quote,
@@ -193,58 +181,42 @@ impl From<UnusableQuote> for Error {
     }
 }
 
-/// Fails if a plan differs from the quoted one.
-pub(crate) fn check_plan(
+/// Fails if a delivery differs from the quoted one, by the field names of the draft. `has_pickup_end`
+/// tells whether the draft has the end of the pickup.
+pub(crate) fn check_delivery(
     quote: &Quote,
-    plan: &DeliveryPlan,
-    given: &GivenTimes,
+    delivery: &Delivery,
+    has_pickup_end: bool,
 ) -> Result<(), Error> {
-    let violations = differences(&quote.fingerprint, plan, given);
-    if violations.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::PriceMismatch(violations))
-    }
-}
-
-/// Which times a draft gives explicitly.
-pub(crate) struct GivenTimes {
-    /// Whether the pickup has `before` or `timeSlot`.
-    pub(crate) pickup: bool,
-    pub(crate) pickup_slot: bool,
-    pub(crate) dropoff_slot: bool,
-}
-
-/// The differences between a plan and the quoted one, by the field names of the draft.
-fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes) -> Violations {
-    let differences = quoted.differences(&PlanFingerprint::of(plan));
+    let fingerprint = DeliveryFingerprint::of(delivery);
+    let differences = quote.fingerprint.differences(&fingerprint);
     let mut violations = Violations::new();
     for (kind, part) in &differences {
         let differs = |part| differences.contains(&(*kind, part));
         let is_implied = match part {
             // The default start of a window follows from its end.
-            PlanField::After => differs(PlanField::Before),
+            QuotedField::After => differs(QuotedField::Before),
             // The end of a pickup for which none is given follows from the dropoff's end and the route.
-            PlanField::Before if *kind == TaskKind::Pickup && !given.pickup => differences
+            QuotedField::Before if *kind == TaskKind::Pickup && !has_pickup_end => differences
                 .iter()
-                .any(|difference| determines_pickup_end(*difference)),
+                .any(|(kind, field)| determines_pickup_end(*kind, *field)),
             _ => false,
         };
         if is_implied {
             continue;
         }
         let (task, has_slot) = match kind {
-            TaskKind::Pickup => ("pickup", given.pickup_slot),
-            TaskKind::Dropoff => ("dropoff", given.dropoff_slot),
+            TaskKind::Pickup => ("pickup", delivery.pickup.has_time_slot),
+            TaskKind::Dropoff => ("dropoff", delivery.dropoff.has_time_slot),
         };
         let part = match part {
-            PlanField::Address => "address",
-            PlanField::Before if has_slot => "time_slot",
-            PlanField::Before => "before",
-            PlanField::After => "after",
-            PlanField::Weight => "weight",
-            PlanField::Packages => "packages",
-            PlanField::Tags => "tags",
+            QuotedField::Address => "address",
+            QuotedField::Before if has_slot => "time_slot",
+            QuotedField::Before => "before",
+            QuotedField::After => "after",
+            QuotedField::Weight => "weight",
+            QuotedField::Packages => "packages",
+            QuotedField::Tags => "tags",
         };
         violations.add(
             format!("{task}.{part}"),
@@ -252,15 +224,16 @@ fn differences(quoted: &PlanFingerprint, plan: &DeliveryPlan, given: &GivenTimes
             "differs from the delivery that the price was calculated for",
         );
     }
-    violations
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::PriceMismatch(violations))
+    }
 }
 
 /// Whether a pickup's end follows from this, if none is given.
-fn determines_pickup_end(difference: (TaskKind, PlanField)) -> bool {
-    matches!(
-        difference,
-        (_, PlanField::Address) | (TaskKind::Dropoff, PlanField::Before)
-    )
+fn determines_pickup_end(kind: TaskKind, field: QuotedField) -> bool {
+    field == QuotedField::Address || (kind == TaskKind::Dropoff && field == QuotedField::Before)
 }
 
 /// The error for a quote that was used for another delivery.

@@ -9,9 +9,9 @@ use domain::{
 };
 use jiff::Zoned;
 
-use super::{definitions::Definitions, freshness::Freshness};
 use storage::{slot_bookings, time_slots::StoredTimeSlot};
 
+use super::definitions::{CachePolicy, Definitions};
 use crate::error::Error;
 
 pub(crate) struct SlotAvailability {
@@ -25,16 +25,16 @@ impl SlotAvailability {
     pub(crate) async fn read(
         definitions: &Definitions,
         store: &Store,
-        freshness: Freshness,
+        policy: CachePolicy,
         now: &Zoned,
     ) -> Result<Option<Self>, Error> {
-        let Some(current) = definitions.time_slot(store, freshness).await? else {
+        let Some(current) = definitions.time_slot(store, policy).await? else {
             return Ok(None);
         };
         let (stored, time_slot) = (current.stored, current.rules);
         let booked = if time_slot.capacity.is_some() {
-            let slot = (store.id, stored.id);
-            slot_bookings::counts(definitions.storage.reader(), slot, now.timestamp()).await?
+            let reader = definitions.storage.reader();
+            slot_bookings::counts(reader, store.id, stored.id, now.timestamp()).await?
         } else {
             HashMap::new()
         };
@@ -49,25 +49,28 @@ impl SlotAvailability {
         self.time_slot.choices(now, |window| self.booked(window))
     }
 
-    /// Checks the times of a dropoff, which must have a window if the store requires one.
-    pub(crate) fn check_dropoff(
+    /// Checks the times of a pickup and of a dropoff, which must have a window if the store requires
+    /// one.
+    pub(crate) fn check(
         &self,
-        times: &TaskTimes,
+        pickup: &TaskTimes,
+        dropoff: &TaskTimes,
         now: &Zoned,
         violations: &mut Violations,
     ) {
-        if times.slot.is_none()
+        self.check_window("pickup", pickup, now, violations);
+        if dropoff.slot.is_none()
             && let Some(missing) = self
                 .time_slot
                 .missing_slot(now, |window| self.booked(window))
         {
             violations.add("dropoff.time_slot", "TIME_SLOT_REQUIRED", missing);
         }
-        self.check_window("dropoff", times, now, violations);
+        self.check_window("dropoff", dropoff, now, violations);
     }
 
     /// Checks a requested window if the store accepts only offered ones.
-    pub(crate) fn check_window(
+    fn check_window(
         &self,
         task: &str,
         times: &TaskTimes,

@@ -68,9 +68,10 @@ impl FromStr for KeyId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_id = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u32::from_str_radix(text, 16).ok().filter(|_| is_id);
-        let number = number.ok_or("not the id of a master key: 8 hexadecimal digits")?;
-        Ok(Self(number.to_be_bytes()))
+        match u32::from_str_radix(text, 16) {
+            Ok(number) if is_id => Ok(Self(number.to_be_bytes())),
+            _ => Err("not the id of a master key: 8 hexadecimal digits"),
+        }
     }
 }
 
@@ -163,8 +164,8 @@ impl MasterKeys {
             path: path.to_owned(),
         };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let keys: Option<Vec<_>> = lines.map(MasterKey::parse).collect();
-        let keys = Self(keys.ok_or_else(malformed)?);
+        let parsed: Option<Vec<_>> = lines.map(MasterKey::parse).collect();
+        let keys = Self(parsed.ok_or_else(malformed)?);
         let mut ids: Vec<_> = keys.ids().collect();
         ids.sort();
         ids.dedup();
@@ -268,8 +269,8 @@ impl MasterKeys {
 /// Flushes a file and its directory: a key must not be lost after a secret was encrypted with it,
 /// even if another program wrote the file.
 pub(crate) fn flush(path: &Path) -> Result<(), Error> {
-    let flushed = File::open(path).and_then(|file| file.sync_all());
-    let flushed = flushed.and_then(|()| match File::open(directory_of(path)) {
+    let file_flushed = File::open(path).and_then(|file| file.sync_all());
+    let flushed = file_flushed.and_then(|()| match File::open(directory_of(path)) {
         Ok(directory) => directory.sync_all(),
         // A directory of another user, such as `/etc/delivery`, which belongs to root.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -132,11 +132,10 @@ impl SecretBox {
         encrypted: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let id = KeyId::of_ciphertext(encrypted).ok_or(Error::Undecryptable)?;
-        let keys = ring.0.iter().find(|keys| keys.id == id);
-        let keys = keys.ok_or_else(|| Error::UnknownKey {
-            path: self.path.clone(),
-            id,
-        })?;
+        let Some(keys) = ring.0.iter().find(|keys| keys.id == id) else {
+            let path = self.path.clone();
+            return Err(Error::UnknownKey { path, id });
+        };
         keys.decrypt(purpose, context, &encrypted[KeyId::LENGTH..])
             .ok_or(Error::Undecryptable)
     }

@@ -1,7 +1,5 @@
 //! API clients: creates, lists and disables them and rotates their secrets, for operators.
 
-use std::sync::Arc;
-
 use domain::{
     api_client::{ApiClient, Scope, Scopes},
     api_secrets::{ApiSecrets, DEFAULT_OVERLAP, MAX_OVERLAP, SecretHash},
@@ -9,40 +7,30 @@ use domain::{
     violation::Violations,
 };
 use jiff::SignedDuration;
-use process::{clock::Clock, random};
+use process::random;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use storage::ConnectionTrait;
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
-    auth::{authenticator::Authenticator, caller::Caller},
-    error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup},
-    planning::{address_geocoder::AddressGeocoder, validation},
+    auth::caller::Caller, error::Error, idempotency::ResourceCall, messages, planning::validation,
 };
-use storage::{ConnectionTrait, Storage};
-
-pub(crate) struct ApiClients {
-    pub(crate) authenticator: Arc<Authenticator>,
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) geocoder: Arc<AddressGeocoder>,
-}
 
 #[tonic::async_trait]
-impl proto::api_clients_server::ApiClients for ApiClients {
+impl proto::api_clients_server::ApiClients for Services {
     async fn create_api_client(
         &self,
         request: Request<proto::CreateApiClientRequest>,
-    ) -> Result<Response<proto::ApiClient>, Status> {
+    ) -> Reply<proto::ApiClient> {
         let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
 
         let idempotency = request.idempotency.take();
-        let request_key = self
+        let begun = self
             .idempotency
-            .read_key(&caller, "CreateApiClient", idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            .begin(&caller, "CreateApiClient", idempotency);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let (client, secret) = self.new_client(request).await?;
@@ -62,14 +50,14 @@ impl proto::api_clients_server::ApiClients for ApiClients {
     async fn list_api_clients(
         &self,
         request: Request<proto::ListApiClientsRequest>,
-    ) -> Result<Response<proto::ListApiClientsResponse>, Status> {
+    ) -> Reply<proto::ListApiClientsResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let name = request.store;
         let store_id = if name.is_empty() {
             None
         } else {
-            Some(lookup::store(&self.storage, &name).await?.id)
+            Some(messages::find_store(&self.storage, &name).await?.id)
         };
         let clients = storage::api_clients::list(self.storage.reader(), store_id)
             .await
@@ -85,10 +73,10 @@ impl proto::api_clients_server::ApiClients for ApiClients {
     async fn disable_api_client(
         &self,
         request: Request<proto::DisableApiClientRequest>,
-    ) -> Result<Response<proto::ApiClient>, Status> {
+    ) -> Reply<proto::ApiClient> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let call = ("DisableApiClient", &*request.name, request.idempotency);
+        let call = ResourceCall::new("DisableApiClient", &request.name, request.idempotency);
         let now = self.clock.now();
         let disabled = self.change_client(&caller, call, None, move |client| {
             client.disabled_at.get_or_insert(now);
@@ -100,7 +88,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
     async fn rotate_api_client_secret(
         &self,
         request: Request<proto::RotateApiClientSecretRequest>,
-    ) -> Result<Response<proto::ApiClient>, Status> {
+    ) -> Reply<proto::ApiClient> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let overlap = request.overlap_seconds.map_or(DEFAULT_OVERLAP, |seconds| {
@@ -113,7 +101,8 @@ impl proto::api_clients_server::ApiClients for ApiClients {
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
-        let call = ("RotateApiClientSecret", &*request.name, request.idempotency);
+        let rpc = "RotateApiClientSecret";
+        let call = ResourceCall::new(rpc, &request.name, request.idempotency);
         let rotated = self.change_client(&caller, call, Some(secret), move |client| {
             if client.disabled_at.is_some() {
                 return Err(Error::Conflict(
@@ -130,7 +119,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
     async fn get_current_api_client(
         &self,
         request: Request<proto::GetCurrentApiClientRequest>,
-    ) -> Result<Response<proto::ApiClient>, Status> {
+    ) -> Reply<proto::ApiClient> {
         let (caller, _) = Caller::of(request)?;
 
         let client = storage::api_clients::find(self.storage.reader(), caller.id)
@@ -142,7 +131,7 @@ impl proto::api_clients_server::ApiClients for ApiClients {
     }
 }
 
-impl ApiClients {
+impl Services {
     async fn new_client(
         &self,
         request: proto::CreateApiClientRequest,
@@ -175,7 +164,7 @@ impl ApiClients {
         let store = if request.store.is_empty() {
             None
         } else {
-            Some(lookup::store(&self.storage, &request.store).await?)
+            Some(messages::find_store(&self.storage, &request.store).await?)
         };
         if store.is_none() && scopes.iter().any(|scope| scope.requires_store()) {
             violations.add(
@@ -186,7 +175,7 @@ impl ApiClients {
         }
         let default_address = match request.default_address {
             Some(draft) => {
-                self.geocoder
+                self.planner
                     .default_address(draft, store.as_ref(), &mut violations)
                     .await?
             }
@@ -212,22 +201,24 @@ impl ApiClients {
     async fn change_client(
         &self,
         caller: &Caller,
-        (rpc, name, idempotency): (&'static str, &str, Option<proto::Idempotency>),
+        call: ResourceCall<'_>,
         secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::ApiClient>, Error> {
-        let client = (Collection::ApiClients, name);
+        let (rpc, name) = (call.rpc, call.name);
         let request_key = self
             .idempotency
-            .read_key_on(caller, rpc, client, idempotency)?;
-        let id = Collection::ApiClients.id(name).map(ApiClientId);
-        let id = id.ok_or_else(|| Error::NotFound(name.to_owned()))?;
+            .read_key_on(caller, Collection::ApiClients, call)?;
+        let id = Collection::ApiClients
+            .id(name)
+            .map(ApiClientId)
+            .ok_or_else(|| Error::NotFound(name.to_owned()))?;
         let changed = self
             .idempotency
             .write(request_key, move |transaction| async move {
-                let client = storage::api_clients::find_and_lock(&transaction, id).await?;
-                let mut client =
-                    client.ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
+                let mut client = storage::api_clients::find_and_lock(&transaction, id)
+                    .await?
+                    .ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
                 change(&mut client)?;
                 storage::api_clients::update(&transaction, &client).await?;
                 let disabled_webhooks = disable_webhooks(&transaction, &client).await?;

@@ -8,14 +8,13 @@ use domain::{
     id::{ApiClientId, StoreId, WebhookId},
 };
 use jiff::Timestamp;
-use process::clock::Clock;
-use storage::{Session, Storage, idempotency_keys::Key, webhook_secrets};
-use tonic::{Request, Response, Status};
+use storage::{Session, idempotency_keys::Key, webhooks::secret_columns};
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::Idempotency,
     secrets::secret_box::{Purpose, SecretBox},
 };
 
@@ -24,13 +23,6 @@ pub(crate) const PAGE: u64 = 500;
 
 /// The most rows that one transaction changes; a small batch delays no other write.
 pub(crate) const BATCH: usize = 50;
-
-pub(crate) struct MasterKeys {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) secret_box: Arc<SecretBox>,
-    pub(crate) idempotency: Arc<Idempotency>,
-}
 
 /// What a call examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +34,11 @@ enum Page {
 }
 
 #[tonic::async_trait]
-impl proto::master_keys_server::MasterKeys for MasterKeys {
+impl proto::master_keys_server::MasterKeys for Services {
     async fn reencrypt_secrets(
         &self,
         request: Request<proto::ReencryptSecretsRequest>,
-    ) -> Result<Response<proto::ReencryptSecretsResponse>, Status> {
+    ) -> Reply<proto::ReencryptSecretsResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let page = Page::decode(&request.page_token)?;
@@ -97,7 +89,7 @@ impl proto::master_keys_server::MasterKeys for MasterKeys {
     }
 }
 
-impl MasterKeys {
+impl Services {
     /// Returns how many signing keys and secrets of the platform were reencrypted.
     async fn reencrypt_keys(&self) -> Result<(u32, u32), Error> {
         let secret_box = Arc::clone(&self.secret_box);
@@ -109,16 +101,17 @@ impl MasterKeys {
                     let (context, old) = (key.id.as_bytes(), &key.encrypted_private_key);
                     let new = secret_box.reencrypt(Purpose::SigningKey, context, old)?;
                     if let Some(new) = new {
-                        storage::signing_keys::save(&transaction, (key.id, new)).await?;
+                        storage::signing_keys::save(&transaction, key.id, new).await?;
                         signing_keys += 1;
                     }
                 }
                 let secrets = storage::platform_secrets::list_and_lock(&transaction).await?;
-                for (name, old) in secrets {
-                    let context = name.as_bytes();
-                    let new = secret_box.reencrypt(Purpose::PlatformSecret, context, &old)?;
+                for mut secret in secrets {
+                    let (context, old) = (secret.name.as_bytes(), &secret.encrypted);
+                    let new = secret_box.reencrypt(Purpose::PlatformSecret, context, old)?;
                     if let Some(new) = new {
-                        storage::platform_secrets::save(&transaction, (name, new)).await?;
+                        secret.encrypted = new;
+                        storage::platform_secrets::save(&transaction, secret).await?;
                         platform_secrets += 1;
                     }
                 }
@@ -133,7 +126,7 @@ impl MasterKeys {
         &self,
         after: Option<(StoreId, WebhookId)>,
     ) -> Result<(u32, Option<(StoreId, WebhookId)>), Error> {
-        let page = webhook_secrets::list(self.storage.reader(), after, PAGE).await?;
+        let page = secret_columns::list(self.storage.reader(), after, PAGE).await?;
         let last = page.last().map(|(webhook, _)| *webhook);
         let current = self.secret_box.current_key();
         let others: Vec<_> = page
@@ -171,7 +164,7 @@ async fn reencrypt_batch(
             let new = secret_box.reencrypt(Purpose::WebhookSecret, id.0.as_bytes(), secret)?;
             Ok::<_, Error>(new.unwrap_or_else(|| secret.to_vec()))
         })?;
-        webhook_secrets::save(transaction, (store_id, id), &secrets, now).await?;
+        secret_columns::save(transaction, store_id, id, &secrets, now).await?;
         count += 1;
     }
     Ok(count)

@@ -1,53 +1,39 @@
 //! Personal data of deliveries: erased by an operator.
 
-use std::sync::Arc;
-
 use domain::{
     api_client::Scope,
     id::{DeliveryId, StoreId, TaskId},
-    store::Country,
     telephone,
     violation::Violations,
 };
-use process::clock::Clock;
 use proto::{erase_deliveries_request::Selection, iri::Collection};
-use tonic::{Request, Response, Status};
+use storage::personal_data::{self, Position};
+use tonic::{Request, Response};
 
-use crate::{auth::caller::Caller, error::Error, idempotency::Idempotency, messages};
-use storage::{
-    Storage,
-    personal_data::{self, Position},
-};
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, messages};
 
 /// The tasks that a call searches for a telephone number, and the most of them that it erases: each
 /// erasure reads the store's notifications and stored responses.
 const SEARCHED_TASKS: u64 = 2000;
 const MAX_FOUND: usize = 10;
 
-pub(crate) struct PersonalData {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    /// The platform's country, for telephone numbers in national form.
-    pub(crate) country: Country,
-}
-
 /// Deliveries to erase, and where the search continues.
 type Found = (Vec<(StoreId, DeliveryId)>, Option<Position>);
 
 #[tonic::async_trait]
-impl proto::personal_data_server::PersonalData for PersonalData {
+impl proto::personal_data_server::PersonalData for Services {
     async fn erase_deliveries(
         &self,
         request: Request<proto::EraseDeliveriesRequest>,
-    ) -> Result<Response<proto::EraseDeliveriesResponse>, Status> {
+    ) -> Reply<proto::EraseDeliveriesResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let (found, next) = self.find(&request).await?;
+        let (found, next) = self.find_to_erase(&request).await?;
         if !request.dry_run && !found.is_empty() {
-            for delivery in &found {
-                self.erase(*delivery).await?;
-                caller.audit("EraseDeliveries", &Collection::Deliveries.name(delivery.1));
+            for (store_id, id) in &found {
+                self.erase_delivery(*store_id, *id).await?;
+                caller.audit("EraseDeliveries", &Collection::Deliveries.name(*id));
             }
             self.storage
                 .truncate_write_ahead_log()
@@ -65,25 +51,26 @@ impl proto::personal_data_server::PersonalData for PersonalData {
     }
 }
 
-impl PersonalData {
-    async fn find(&self, request: &proto::EraseDeliveriesRequest) -> Result<Found, Error> {
+impl Services {
+    async fn find_to_erase(&self, request: &proto::EraseDeliveriesRequest) -> Result<Found, Error> {
         match &request.selection {
             Some(Selection::Delivery(name)) => {
                 let not_found = || Error::NotFound(name.clone());
-                let id = Collection::Deliveries.id(name).map(DeliveryId);
-                let id = id.ok_or_else(not_found)?;
+                let id = DeliveryId(Collection::Deliveries.id(name).ok_or_else(not_found)?);
                 let store = personal_data::find_store(self.storage.reader(), id).await?;
                 Ok((vec![(store.ok_or_else(not_found)?, id)], None))
             }
             Some(Selection::Telephone(number)) => {
                 let mut violations = Violations::new();
-                let parsed = telephone::parse(number, self.country.as_str());
+                let parsed = telephone::parse(number, self.config.platform.country.as_str());
                 let number = violations
                     .check("telephone", "INVALID_TELEPHONE", parsed)
                     .flatten();
                 let after = decode(&request.page_token, &mut violations);
                 match number {
-                    Some(number) if violations.is_empty() => self.search(&number, after).await,
+                    Some(number) if violations.is_empty() => {
+                        self.search_telephone(&number, after).await
+                    }
                     _ => Err(required_or(violations)),
                 }
             }
@@ -91,7 +78,11 @@ impl PersonalData {
         }
     }
 
-    async fn search(&self, number: &str, after: Option<Position>) -> Result<Found, Error> {
+    async fn search_telephone(
+        &self,
+        number: &str,
+        after: Option<Position>,
+    ) -> Result<Found, Error> {
         let reader = self.storage.reader();
         let (mut tasks, mut next) =
             personal_data::search_telephone(reader, number, after, SEARCHED_TASKS).await?;
@@ -109,16 +100,15 @@ impl PersonalData {
         Ok((found, next))
     }
 
-    async fn erase(&self, (store_id, id): (StoreId, DeliveryId)) -> Result<(), Error> {
+    async fn erase_delivery(&self, store_id: StoreId, id: DeliveryId) -> Result<(), Error> {
         // Before the tasks: an interrupted search for a telephone number finds the delivery again.
         self.erase_stored_responses(store_id, id).await?;
         let now = self.clock.now();
         self.storage
             .write(move |transaction| async move {
-                let delivery = (store_id, id);
-                let points = personal_data::erase(&transaction, delivery, now).await?;
+                let points = personal_data::erase(&transaction, store_id, id, now).await?;
                 personal_data::delete_geocodes(&transaction, &points).await?;
-                personal_data::erase_response_bodies(&transaction, delivery).await?;
+                personal_data::erase_response_bodies(&transaction, store_id, id).await?;
                 Ok::<_, Error>(())
             })
             .await?;
@@ -133,9 +123,8 @@ impl PersonalData {
         let (Some(mut delivery), Some(store)) = (delivery, store) else {
             return Ok(());
         };
-        for task in [&mut delivery.pickup, &mut delivery.dropoff] {
-            task.plan.erase();
-        }
+        delivery.pickup.erase();
+        delivery.dropoff.erase();
         let created_at = delivery.created_at;
         let erased = messages::delivery(delivery, &store);
         self.idempotency

@@ -1,52 +1,39 @@
 //! Price lists: applied and checked by operators.
 
-use std::sync::Arc;
-
-use domain::{api_client::Scope, price_list::Calculation};
-use process::clock::Clock;
+use domain::api_client::Scope;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use storage::price_lists::StoredPriceList;
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup},
+    idempotency::ResourceCall,
+    messages,
     planning::{
-        definitions::{self, Definitions},
-        freshness::Freshness,
-        planner::Planner,
+        definitions::{self, CachePolicy},
         quotes::QuoteUse,
     },
 };
-use storage::{Storage, price_lists::StoredPriceList};
-
-pub(crate) struct PriceLists {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) definitions: Arc<Definitions>,
-    pub(crate) planner: Arc<Planner>,
-}
 
 #[tonic::async_trait]
-impl proto::price_lists_server::PriceLists for PriceLists {
+impl proto::price_lists_server::PriceLists for Services {
     async fn apply_price_list(
         &self,
         request: Request<proto::ApplyPriceListRequest>,
-    ) -> Result<Response<proto::PriceList>, Status> {
+    ) -> Reply<proto::PriceList> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = (Collection::Stores, request.store.as_str());
-        let request_key =
-            self.idempotency
-                .read_key_on(&caller, "ApplyPriceList", store, request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("ApplyPriceList", &request.store, request.idempotency);
+        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
-        let store = lookup::store(&self.storage, &request.store).await?;
+        let store = messages::find_store(&self.storage, &request.store).await?;
         let definition = request.definition;
-        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
         let list = definitions::parse_price_list(&definition, &zones, Some(store.currency))
             .await?
             .map_err(definitions::invalid)?;
@@ -68,7 +55,7 @@ impl proto::price_lists_server::PriceLists for PriceLists {
                 Ok(price_list(stored, &warnings))
             })
             .await;
-        self.definitions.invalidate();
+        self.definitions().invalidate();
         let applied = applied?;
         caller.audit("ApplyPriceList", &request.store);
         Ok(applied)
@@ -77,11 +64,11 @@ impl proto::price_lists_server::PriceLists for PriceLists {
     async fn check_price_list(
         &self,
         request: Request<proto::CheckPriceListRequest>,
-    ) -> Result<Response<proto::CheckPriceListResponse>, Status> {
+    ) -> Reply<proto::CheckPriceListResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let definition = request.definition;
-        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
         let list = definitions::parse_price_list(&definition, &zones, None)
             .await?
             .map_err(definitions::invalid)?;
@@ -94,21 +81,21 @@ impl proto::price_lists_server::PriceLists for PriceLists {
     async fn get_price_list(
         &self,
         request: Request<proto::GetPriceListRequest>,
-    ) -> Result<Response<proto::PriceList>, Status> {
+    ) -> Reply<proto::PriceList> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = lookup::store(&self.storage, &request.store).await?;
+        let store = messages::find_store(&self.storage, &request.store).await?;
         let reader = self.storage.reader();
-        let stored = match request.version {
+        let found = match request.version {
             Some(version) => {
                 storage::price_lists::find_version(reader, store.id, version.into()).await
             }
             None => storage::price_lists::find_current(reader, store.id).await,
         };
-        let stored = stored
+        let stored = found
             .map_err(Error::from)?
             .ok_or_else(|| no_list(&request.store))?;
-        let (_, zones) = self.definitions.zones(Freshness::Current).await?;
+        let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
         let warnings = definitions::parse_price_list(&stored.definition, &zones, None)
             .await?
             .map(|list| list.warnings.clone())
@@ -120,10 +107,10 @@ impl proto::price_lists_server::PriceLists for PriceLists {
     async fn list_price_lists(
         &self,
         request: Request<proto::ListPriceListsRequest>,
-    ) -> Result<Response<proto::ListPriceListsResponse>, Status> {
+    ) -> Reply<proto::ListPriceListsResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = lookup::store(&self.storage, &request.store).await?;
+        let store = messages::find_store(&self.storage, &request.store).await?;
         let reader = self.storage.reader();
         let versions = storage::price_lists::list_versions(reader, store.id, MAX_LISTED)
             .await
@@ -146,35 +133,32 @@ impl proto::price_lists_server::PriceLists for PriceLists {
     async fn explain_price(
         &self,
         request: Request<proto::ExplainPriceRequest>,
-    ) -> Result<Response<proto::PriceExplanation>, Status> {
+    ) -> Reply<proto::PriceExplanation> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = lookup::store(&self.storage, &request.store).await?;
+        let store = messages::find_store(&self.storage, &request.store).await?;
         let shop = Caller::of_store(caller.id, store.clone());
         let delivery = request.delivery.map(|delivery| proto::DeliveryDraft {
             retail_price: None,
             ..delivery
         });
-        let draft = (delivery, request.violations);
+        let (found, quote_use) = (request.violations, QuoteUse::Replaced);
         let planned = self
             .planner
-            .plan(&shop, draft, QuoteUse::Replaced, Freshness::Current)
+            .plan(&shop, delivery, found, quote_use, CachePolicy::Bypass)
             .await?;
 
-        let (currency, calculation) = match &planned.price_list {
-            Some(list) => (
-                list.currency,
-                list.calculate(&planned.plan, &store.display_name, &planned.now),
-            ),
-            None => (store.currency, Calculation::without_list()),
-        };
+        let list = planned.price_list.as_ref();
+        let currency = list.map_or(store.currency, |list| list.currency);
+        let route = planned.delivery.route;
         Ok(Response::new(proto::PriceExplanation {
-            price: calculation.price.map(messages::price),
+            price: planned.calculation.price.map(messages::price),
             currency_code: currency.code().to_owned(),
-            distance_meters: planned.plan.route.distance_meters,
-            duration_seconds: planned.plan.route.duration_seconds,
-            distance_source: messages::distance_source(planned.plan.route.source).into(),
-            calculation: calculation
+            distance_meters: route.distance_meters,
+            duration_seconds: route.duration_seconds,
+            distance_source: messages::distance_source(route.source).into(),
+            calculation: planned
+                .calculation
                 .outcomes
                 .into_iter()
                 .map(messages::rule_outcome)

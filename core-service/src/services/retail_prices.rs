@@ -1,63 +1,45 @@
 //! Retail prices: calculated on request, and decrypted from their own names. A price is stored
 //! only when it is used.
 
-use std::sync::Arc;
+use domain::{api_client::Scope, price_list::RuleOutcome};
+use tonic::{Request, Response};
 
-use domain::{
-    api_client::Scope,
-    price_list::{Calculation, RuleOutcome},
-};
-use tonic::{Request, Response, Status};
-
+use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    messages::{self, lookup},
-    planning::{
-        freshness::Freshness,
-        planner::Planner,
-        quotes::{QuoteUse, Quotes},
-    },
+    messages,
+    planning::{definitions::CachePolicy, quotes::QuoteUse},
 };
 
-use storage::Storage;
-
-pub(crate) struct RetailPrices {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) planner: Arc<Planner>,
-    pub(crate) quotes: Arc<Quotes>,
-}
-
 #[tonic::async_trait]
-impl proto::retail_prices_server::RetailPrices for RetailPrices {
+impl proto::retail_prices_server::RetailPrices for Services {
     async fn calculate_retail_price(
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
-    ) -> Result<Response<proto::RetailPrice>, Status> {
+    ) -> Reply<proto::RetailPrice> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let draft = (request.delivery, request.violations);
+        let (draft, found) = (request.delivery, request.violations);
         let planned = self
             .planner
-            .plan(&caller, draft, QuoteUse::Replaced, Freshness::Recent)
+            .plan(
+                &caller,
+                draft,
+                found,
+                QuoteUse::Replaced,
+                CachePolicy::Recent,
+            )
             .await?;
-        lookup::check_external_reference(
-            &self.storage,
-            store.id,
-            planned.external_reference.clone(),
-        )
-        .await?;
+        let (delivery, calculation) = (planned.delivery, planned.calculation);
+        let reference = delivery.external_reference.as_deref();
+        messages::check_external_reference(&self.storage, store.id, reference).await?;
 
-        let no_list = || not_calculated(&Calculation::without_list().outcomes);
-        let price_list = planned.price_list.as_ref().ok_or_else(no_list)?;
-        let calculation = price_list.calculate(&planned.plan, &store.display_name, &planned.now);
-        let price = calculation
-            .price
-            .ok_or_else(|| not_calculated(&calculation.outcomes))?;
-        let expires_at = planned
-            .now
-            .timestamp()
+        let priced = calculation.price.zip(planned.price_list);
+        let (price, price_list) = priced.ok_or_else(|| not_calculated(&calculation.outcomes))?;
+        let expires_at = delivery
+            .created_at
             .checked_add(price_list.quote_expiry)
             .map_err(|error| Error::Bug(error.to_string()))?;
 
@@ -65,9 +47,9 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
             name: String::new(),
             price: Some(messages::price(price)),
             expire_time: Some(messages::timestamp(expires_at)),
-            distance_meters: planned.plan.route.distance_meters,
-            duration_seconds: planned.plan.route.duration_seconds,
-            distance_source: messages::distance_source(planned.plan.route.source).into(),
+            distance_meters: delivery.route.distance_meters,
+            duration_seconds: delivery.route.duration_seconds,
+            distance_source: messages::distance_source(delivery.route.source).into(),
             calculation: calculation
                 .outcomes
                 .into_iter()
@@ -75,25 +57,21 @@ impl proto::retail_prices_server::RetailPrices for RetailPrices {
                 .collect(),
             time_zone: store.time_zone_name().to_owned(),
         };
-        let quoted = (&planned.plan, planned.now.timestamp());
-        Ok(Response::new(self.quotes.issue(
-            store,
-            quoted,
-            retail_price,
-        )))
+        let quoted = self.planner.issue_quote(&delivery, retail_price);
+        Ok(Response::new(quoted))
     }
 
     async fn get_retail_price(
         &self,
         request: Request<proto::GetRetailPriceRequest>,
-    ) -> Result<Response<proto::RetailPrice>, Status> {
+    ) -> Reply<proto::RetailPrice> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.name;
         let retail_price = self
-            .quotes
-            .read(store.id, &name)
+            .planner
+            .read_quote(store.id, &name)
             .ok_or(Error::NotFound(name))?;
 
         Ok(Response::new(retail_price))

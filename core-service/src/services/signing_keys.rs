@@ -1,39 +1,23 @@
 //! Token signing keys: rotates, revokes and lists them, for operators.
 
-use std::sync::Arc;
-
 use domain::{
     api_client::Scope,
     signing_key::{KeyLifecycle, State},
 };
 use jiff::Timestamp;
-use process::clock::Clock;
 use proto::{iri::Collection, revoke_signing_keys_request::Keys, signing_key};
-use tonic::{Request, Response, Status};
+use storage::{Session, signing_keys::StoredSigningKey};
+use tonic::{Request, Response};
 
-use crate::{
-    auth::{authenticator::Authenticator, caller::Caller},
-    error::Error,
-    idempotency::Idempotency,
-    messages,
-    workers::key_ring::KeyRing,
-};
-use storage::{Session, Storage, signing_keys::StoredSigningKey};
-
-pub(crate) struct SigningKeys {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) key_ring: Arc<KeyRing>,
-    pub(crate) authenticator: Arc<Authenticator>,
-}
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, messages};
 
 #[tonic::async_trait]
-impl proto::signing_keys_server::SigningKeys for SigningKeys {
+impl proto::signing_keys_server::SigningKeys for Services {
     async fn rotate_signing_key(
         &self,
         request: Request<proto::RotateSigningKeyRequest>,
-    ) -> Result<Response<proto::SigningKey>, Status> {
+    ) -> Reply<proto::SigningKey> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let idempotency = request.idempotency;
@@ -70,7 +54,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
     async fn revoke_signing_keys(
         &self,
         request: Request<proto::RevokeSigningKeysRequest>,
-    ) -> Result<Response<proto::RevokeSigningKeysResponse>, Status> {
+    ) -> Reply<proto::RevokeSigningKeysResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let revoked = revoked(request.keys)?;
@@ -98,7 +82,7 @@ impl proto::signing_keys_server::SigningKeys for SigningKeys {
     async fn list_signing_keys(
         &self,
         request: Request<proto::ListSigningKeysRequest>,
-    ) -> Result<Response<proto::ListSigningKeysResponse>, Status> {
+    ) -> Reply<proto::ListSigningKeysResponse> {
         Caller::with_scope(request, Scope::Admin)?;
 
         let now = self.clock.now();

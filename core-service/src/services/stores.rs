@@ -1,34 +1,28 @@
 //! Stores: managed by operators, read by their own clients.
 
-use std::sync::Arc;
-
 use domain::{
     address::{Address, LatLng},
     api_client::Scope,
+    coverage::{Circle, ServiceArea},
     id::StoreId,
-    service_area::{Circle, ServiceArea},
     store::{self, Country, Store},
     time_slot::TimeSlot,
     violation::Violations,
 };
 use iso_currency::Currency;
 use jiff::tz::TimeZone;
-use process::clock::Clock;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use storage::Session;
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
-    auth::{authenticator::Authenticator, caller::Caller},
+    auth::caller::Caller,
     error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup},
-    planning::{
-        address_geocoder::AddressGeocoder, definitions::Definitions, freshness::Freshness,
-        validation,
-    },
+    idempotency::ResourceCall,
+    messages,
+    planning::{definitions::CachePolicy, validation},
 };
-
-use storage::{Session, Storage};
 
 /// Validated changes of a store; absent fields are left unchanged.
 #[derive(Clone)]
@@ -79,38 +73,27 @@ impl Changes {
     }
 }
 
-pub(crate) struct Stores {
-    pub(crate) authenticator: Arc<Authenticator>,
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) definitions: Arc<Definitions>,
-    pub(crate) geocoder: Arc<AddressGeocoder>,
-    /// Defaults of new stores.
-    pub(crate) time_zone: TimeZone,
-    pub(crate) country: Country,
-}
-
 #[tonic::async_trait]
-impl proto::stores_server::Stores for Stores {
+impl proto::stores_server::Stores for Services {
     async fn create_store(
         &self,
         request: Request<proto::CreateStoreRequest>,
-    ) -> Result<Response<proto::Store>, Status> {
+    ) -> Reply<proto::Store> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request_key = self
+        let begun = self
             .idempotency
-            .read_key(&caller, "CreateStore", request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            .begin(&caller, "CreateStore", request.idempotency);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let mut store = Store {
             id: StoreId::new(),
             display_name: String::new(),
-            time_zone: self.time_zone.clone(),
+            time_zone: self.config.platform.timezone.clone(),
             currency: Currency::EUR,
-            country: self.country.clone(),
+            country: self.config.platform.country.clone(),
             default_address: None,
             service_area: None,
             created_at: self.clock.now(),
@@ -138,15 +121,12 @@ impl proto::stores_server::Stores for Stores {
         Ok(created)
     }
 
-    async fn get_store(
-        &self,
-        request: Request<proto::GetStoreRequest>,
-    ) -> Result<Response<proto::Store>, Status> {
+    async fn get_store(&self, request: Request<proto::GetStoreRequest>) -> Reply<proto::Store> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
 
         let store = if caller.has(Scope::Admin) {
-            lookup::store(&self.storage, &name).await?
+            messages::find_store(&self.storage, &name).await?
         } else {
             caller.require(Scope::Deliveries)?;
             let own = caller.store()?;
@@ -172,7 +152,7 @@ impl proto::stores_server::Stores for Stores {
     async fn list_stores(
         &self,
         request: Request<proto::ListStoresRequest>,
-    ) -> Result<Response<proto::ListStoresResponse>, Status> {
+    ) -> Reply<proto::ListStoresResponse> {
         Caller::with_scope(request, Scope::Admin)?;
 
         let stores = storage::stores::list(self.storage.reader())
@@ -186,18 +166,17 @@ impl proto::stores_server::Stores for Stores {
     async fn update_store(
         &self,
         request: Request<proto::UpdateStoreRequest>,
-    ) -> Result<Response<proto::Store>, Status> {
+    ) -> Reply<proto::Store> {
         let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = (Collection::Stores, request.name.as_str());
         let idempotency = request.idempotency.take();
-        let request_key =
-            self.idempotency
-                .read_key_on(&caller, "UpdateStore", store, idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("UpdateStore", &request.name, idempotency);
+        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
-        let store = lookup::store(&self.storage, &request.name).await?;
+        let store = messages::find_store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
         let store_id = store.id;
@@ -205,9 +184,9 @@ impl proto::stores_server::Stores for Stores {
             .idempotency
             .write(request_key, move |transaction| async move {
                 // Read again under the lock: other fields may have changed meanwhile.
-                let store = storage::stores::find_and_lock(&transaction, store_id).await?;
-                let mut store =
-                    store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                let mut store = storage::stores::find_and_lock(&transaction, store_id)
+                    .await?
+                    .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
                 let old_country = store.country.clone();
                 changes.apply(&mut store);
                 if store.country != old_country {
@@ -225,7 +204,7 @@ impl proto::stores_server::Stores for Stores {
     }
 }
 
-impl Stores {
+impl Services {
     /// Validates the changes of a store.
     async fn changes(
         &self,
@@ -261,7 +240,7 @@ impl Stores {
                 if let Some(country) = &country {
                     store.country = country.clone();
                 }
-                self.geocoder
+                self.planner
                     .default_address(draft, Some(&store), &mut violations)
                     .await?
             }
@@ -307,7 +286,7 @@ impl Stores {
             None => return Ok(Some(NewServiceArea::Unlimited)),
             Some(Area::Circle(circle)) => service_circle(circle, violations),
             Some(Area::Zone(name)) => {
-                let (_, zones) = self.definitions.zones(Freshness::Current).await?;
+                let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
                 if zones.has(&name) {
                     Some(ServiceArea::Zone(name))
                 } else {

@@ -5,37 +5,19 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     delivery::CompleteTaskError,
-    id::{DeliveryId, StoreId, TaskId},
+    id::{StoreId, TaskId},
     store::Store,
     task::Task,
 };
-use process::clock::Clock;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
-use crate::{
-    auth::caller::Caller,
-    error::Error,
-    messages::{self, lookup},
-    metrics::Metrics,
-    notifications::Streams,
-};
-
-use storage::Storage;
-
-pub(crate) struct Tasks {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) metrics: Metrics,
-}
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, messages};
 
 #[tonic::async_trait]
-impl proto::tasks_server::Tasks for Tasks {
-    async fn get_task(
-        &self,
-        request: Request<proto::GetTaskRequest>,
-    ) -> Result<Response<proto::Task>, Status> {
+impl proto::tasks_server::Tasks for Services {
+    async fn get_task(&self, request: Request<proto::GetTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
 
@@ -54,7 +36,7 @@ impl proto::tasks_server::Tasks for Tasks {
     async fn complete_task(
         &self,
         request: Request<proto::CompleteTaskRequest>,
-    ) -> Result<Response<proto::Task>, Status> {
+    ) -> Reply<proto::Task> {
         let (_, request) = Caller::with_scope(request, Scope::TasksAll)?;
 
         let name = request.name;
@@ -62,22 +44,17 @@ impl proto::tasks_server::Tasks for Tasks {
         let task = if task.is_done() {
             task
         } else {
-            self.complete(store.id, task.delivery_id, task.id).await?
+            self.write_completion(&task, store.id).await?
         };
 
         Ok(Response::new(messages::task(task, &store)))
     }
 }
 
-impl Tasks {
+impl Services {
     /// Completes a task. The same transaction writes its events and enqueues their notifications.
-    async fn complete(
-        &self,
-        store_id: StoreId,
-        delivery_id: DeliveryId,
-        task_id: TaskId,
-    ) -> Result<Task, Error> {
-        let now = self.clock.now();
+    async fn write_completion(&self, task: &Task, store_id: StoreId) -> Result<Task, Error> {
+        let (task_id, delivery_id, now) = (task.id, task.delivery_id, self.clock.now());
         let streams = Arc::clone(&self.streams);
         let (delivery, pending_dispatch) = self
             .storage
@@ -119,12 +96,12 @@ impl Tasks {
     async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
         let store = caller.store()?;
         let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
-        lookup::resource((Collection::Tasks, name), find).await
+        messages::find_resource(Collection::Tasks, name, find).await
     }
 
     async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
         let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
-        lookup::resource((Collection::Tasks, name), find).await
+        messages::find_resource(Collection::Tasks, name, find).await
     }
 }
 

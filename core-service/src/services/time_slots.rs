@@ -5,47 +5,34 @@ use std::sync::Arc;
 use domain::{
     api_client::Scope,
     id::TimeSlotId,
-    store::Country,
     time_slot::{
         OpeningHoursSpecification, TimeSlot,
         label::{self, Language},
     },
 };
 use jiff::{Zoned, civil::Time};
-use process::clock::Clock;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use storage::time_slots::StoredTimeSlot;
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup},
+    idempotency::ResourceCall,
+    messages,
     planning::{
-        definitions::{self, Definitions},
-        freshness::Freshness,
+        definitions::{self, CachePolicy},
         slot_availability::SlotAvailability,
     },
 };
-use storage::{Storage, time_slots::StoredTimeSlot};
-
-pub(crate) struct TimeSlots {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) definitions: Arc<Definitions>,
-    /// Language of labels for clients without a supported preference.
-    pub(crate) locale: String,
-    /// Country of the public holidays that a definition is checked with.
-    pub(crate) country: Country,
-}
 
 #[tonic::async_trait]
-impl proto::time_slots_server::TimeSlots for TimeSlots {
+impl proto::time_slots_server::TimeSlots for Services {
     async fn list_time_slot_choices(
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
-    ) -> Result<Response<proto::ListTimeSlotChoicesResponse>, Status> {
+    ) -> Reply<proto::ListTimeSlotChoicesResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -58,7 +45,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         };
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         let availability =
-            SlotAvailability::read(&self.definitions, store, Freshness::Recent, &now)
+            SlotAvailability::read(self.definitions(), store, CachePolicy::Recent, &now)
                 .await?
                 .ok_or_else(not_found)?;
         if !request.name.is_empty()
@@ -67,7 +54,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
             return Err(not_found().into());
         }
 
-        let language = Language::negotiate(&request.accept_language, &self.locale);
+        let language = Language::negotiate(&request.accept_language, &self.config.platform.locale);
         let choices = availability
             .choices(&now)
             .into_iter()
@@ -86,25 +73,24 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
     async fn apply_time_slot(
         &self,
         request: Request<proto::ApplyTimeSlotRequest>,
-    ) -> Result<Response<proto::TimeSlot>, Status> {
+    ) -> Reply<proto::TimeSlot> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let store = (Collection::Stores, request.store.as_str());
-        let request_key =
-            self.idempotency
-                .read_key_on(&caller, "ApplyTimeSlot", store, request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("ApplyTimeSlot", &request.store, request.idempotency);
+        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
-        let store = lookup::store(&self.storage, &request.store).await?;
+        let store = messages::find_store(&self.storage, &request.store).await?;
         let (store_id, definition, now) = (store.id, request.definition, self.clock.now());
         let applied = self
             .idempotency
             .write(request_key, move |transaction| async move {
                 // Read again under the lock: its country may have changed meanwhile.
-                let store = storage::stores::find_and_lock(&transaction, store_id).await?;
-                let store =
-                    store.ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                let store = storage::stores::find_and_lock(&transaction, store_id)
+                    .await?
+                    .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
                 let time_slot = TimeSlot::parse(&definition, store.country.as_str())
                     .map_err(definitions::invalid)?;
                 let existing = storage::time_slots::find_default(&transaction, store_id).await?;
@@ -119,7 +105,7 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
                 Ok(message(stored, &time_slot, &now.to_zoned(store.time_zone)))
             })
             .await;
-        self.definitions.invalidate();
+        self.definitions().invalidate();
         let applied = applied?;
         caller.audit("ApplyTimeSlot", &request.store);
         Ok(applied)
@@ -128,11 +114,12 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
     async fn check_time_slot(
         &self,
         request: Request<proto::CheckTimeSlotRequest>,
-    ) -> Result<Response<proto::CheckTimeSlotResponse>, Status> {
+    ) -> Reply<proto::CheckTimeSlotResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let definition = request.definition;
-        TimeSlot::parse(&definition, self.country.as_str()).map_err(definitions::invalid)?;
+        let country = self.config.platform.country.as_str();
+        TimeSlot::parse(&definition, country).map_err(definitions::invalid)?;
 
         Ok(Response::new(proto::CheckTimeSlotResponse {}))
     }
@@ -140,12 +127,12 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
     async fn get_default_time_slot(
         &self,
         request: Request<proto::GetDefaultTimeSlotRequest>,
-    ) -> Result<Response<proto::TimeSlot>, Status> {
+    ) -> Reply<proto::TimeSlot> {
         let (caller, request) = Caller::of(request)?;
         let name = request.store;
         let not_found = || Error::NotFound(format!("{name}/time_slot"));
         let store = if caller.has(Scope::Admin) {
-            lookup::store(&self.storage, &name).await?
+            messages::find_store(&self.storage, &name).await?
         } else {
             caller.require(Scope::Deliveries)?;
             let store = caller.store()?;
@@ -156,8 +143,8 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
         };
 
         let current = self
-            .definitions
-            .time_slot(&store, Freshness::Current)
+            .definitions()
+            .time_slot(&store, CachePolicy::Bypass)
             .await?
             .ok_or_else(not_found)?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());
@@ -168,16 +155,16 @@ impl proto::time_slots_server::TimeSlots for TimeSlots {
     async fn get_time_slot(
         &self,
         request: Request<proto::GetTimeSlotRequest>,
-    ) -> Result<Response<proto::TimeSlot>, Status> {
+    ) -> Reply<proto::TimeSlot> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.name;
         let reader = self.storage.reader();
         let find = |id| storage::time_slots::find(reader, store.id, TimeSlotId(id));
-        let stored = lookup::resource((Collection::TimeSlots, &name), find).await?;
+        let stored = messages::find_resource(Collection::TimeSlots, &name, find).await?;
 
-        let rules = self.definitions.compile_time_slot(store, &stored)?;
+        let rules = self.definitions().compile_time_slot(store, &stored)?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         Ok(Response::new(message(stored, &rules, &now)))
     }

@@ -1,37 +1,23 @@
 //! Tokens: issues an access token for client credentials (RFC 6749 §4.4).
 
-use std::sync::Arc;
-
 use domain::api_secrets::SecretHash;
-use process::clock::Clock;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
+use super::{Reply, Services};
 use crate::{
-    auth::{caller::AUDIT, rate_limits::RateLimits},
+    auth::caller::AUDIT,
     error::{Error, Unauthenticated},
-    workers::key_ring::KeyRing,
 };
-
-use storage::Storage;
 
 /// The characters of an API key that are logged: all of a valid one.
 const MAX_LOGGED_KEY: usize = 40;
 
-pub(crate) struct Tokens {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) key_ring: Arc<KeyRing>,
-    pub(crate) rate_limits: Arc<RateLimits>,
-    /// In seconds; a token of a replaced secret may have less.
-    pub(crate) lifetime: u32,
-}
-
 #[tonic::async_trait]
-impl proto::tokens_server::Tokens for Tokens {
+impl proto::tokens_server::Tokens for Services {
     async fn issue_token(
         &self,
         request: Request<proto::IssueTokenRequest>,
-    ) -> Result<Response<proto::AccessToken>, Status> {
+    ) -> Reply<proto::AccessToken> {
         let request = request.into_inner();
         let now = self.clock.now();
         self.rate_limits
@@ -61,11 +47,12 @@ impl proto::tokens_server::Tokens for Tokens {
             Error::InvalidScope(error)
         })?;
 
+        let lifetime = self.config.token_lifetime_seconds();
         let token = self
             .key_ring
             .fresh_keys()
             .await?
-            .sign((&client, secret), &scopes, now, self.lifetime)
+            .sign(&client, secret, &scopes, now, lifetime)
             .map_err(Error::Bug)?;
         Ok(Response::new(token))
     }
@@ -73,7 +60,7 @@ impl proto::tokens_server::Tokens for Tokens {
     async fn list_public_keys(
         &self,
         _: Request<proto::ListPublicKeysRequest>,
-    ) -> Result<Response<proto::ListPublicKeysResponse>, Status> {
+    ) -> Reply<proto::ListPublicKeysResponse> {
         // Another core may have created a key.
         self.key_ring.reload_if_due().await?;
         let jwks = serde_json::to_string(&self.key_ring.keys().public(self.clock.now()))

@@ -1,43 +1,29 @@
 //! Zones: applied and read by operators.
 
-use std::sync::Arc;
-
 use domain::{
     api_client::Scope,
     definition::Mistake,
     zone::{self, Area},
 };
-use process::clock::Clock;
-use tonic::{Request, Response, Status};
+use storage::zones::StoredZones;
+use tonic::{Request, Response};
 
-use crate::{
-    auth::caller::Caller,
-    error::Error,
-    idempotency::Idempotency,
-    messages,
-    planning::definitions::{self, Definitions},
-};
-use storage::{Storage, zones::StoredZones};
-
-pub(crate) struct Zones {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) definitions: Arc<Definitions>,
-}
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, messages, planning::definitions};
 
 #[tonic::async_trait]
-impl proto::zones_server::Zones for Zones {
+impl proto::zones_server::Zones for Services {
     async fn apply_zones(
         &self,
         request: Request<proto::ApplyZonesRequest>,
-    ) -> Result<Response<proto::ZoneSet>, Status> {
+    ) -> Reply<proto::ZoneSet> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let request_key = self
+        let begun = self
             .idempotency
-            .read_key(&caller, "ApplyZones", request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+            .begin(&caller, "ApplyZones", request.idempotency);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let zones = parse(&request.definition)?;
@@ -60,7 +46,7 @@ impl proto::zones_server::Zones for Zones {
                 Ok(zone_set(&stored))
             })
             .await;
-        self.definitions.invalidate();
+        self.definitions().invalidate();
         let applied = applied?;
         caller.audit("ApplyZones", "zones");
         Ok(applied)
@@ -69,26 +55,26 @@ impl proto::zones_server::Zones for Zones {
     async fn check_zones(
         &self,
         request: Request<proto::CheckZonesRequest>,
-    ) -> Result<Response<proto::CheckZonesResponse>, Status> {
+    ) -> Reply<proto::CheckZonesResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let zones = parse(&request.definition)?;
 
         Ok(Response::new(proto::CheckZonesResponse {
-            zones: zones.iter().map(message).collect(),
+            zones: zones
+                .iter()
+                .map(|(name, area)| message(name, area))
+                .collect(),
         }))
     }
 
-    async fn get_zones(
-        &self,
-        request: Request<proto::GetZonesRequest>,
-    ) -> Result<Response<proto::ZoneSet>, Status> {
+    async fn get_zones(&self, request: Request<proto::GetZonesRequest>) -> Reply<proto::ZoneSet> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let found = storage::zones::find_current(self.storage.reader())
+        let current = storage::zones::find_current(self.storage.reader())
             .await
             .map_err(Error::from)?;
-        let found = match (found, request.display_name) {
+        let found = match (current, request.display_name) {
             (None, None) => return Ok(Response::new(proto::ZoneSet::default())),
             (Some(all), None) => all,
             (Some(all), Some(name)) if all.zones.has(&name) => StoredZones {
@@ -116,13 +102,17 @@ fn invalid(mistake: Mistake) -> Error {
 fn zone_set(stored: &StoredZones) -> proto::ZoneSet {
     proto::ZoneSet {
         version: u32::try_from(stored.version).unwrap_or(u32::MAX),
-        zones: stored.zones.iter().map(message).collect(),
+        zones: stored
+            .zones
+            .iter()
+            .map(|(name, area)| message(name, area))
+            .collect(),
         definition: stored.zones.to_geo_json(),
         create_time: Some(messages::timestamp(stored.created_at)),
     }
 }
 
-fn message((name, area): (&str, &Area)) -> proto::Zone {
+fn message(name: &str, area: &Area) -> proto::Zone {
     let zone::Bounds {
         south,
         west,

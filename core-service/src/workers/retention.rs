@@ -125,8 +125,8 @@ impl Retention {
         let is_full = u64::try_from(found.len()) == Ok(DELIVERIES);
         if !found.is_empty() {
             let erased = self.storage.write(move |transaction| async move {
-                for delivery in found {
-                    personal_data::erase(&transaction, delivery, now).await?;
+                for (store_id, id) in found {
+                    personal_data::erase(&transaction, store_id, id, now).await?;
                 }
                 Ok::<_, Error>(())
             });
@@ -197,8 +197,8 @@ mod tests {
         let valid = expired + SignedDuration::from_micros(1);
         let acquired = storage.write(move |transaction| async move {
             for (number, acquired_at) in [(1, expired), (2, valid)] {
-                let times = (acquired_at, Timestamp::MIN);
-                idempotency_keys::acquire(&transaction, key(number), [0; 32], times).await?;
+                let (key, cutoff) = (key(number), Timestamp::MIN);
+                idempotency_keys::acquire(&transaction, key, [0; 32], acquired_at, cutoff).await?;
             }
             Ok::<_, Error>(())
         });

@@ -14,8 +14,9 @@ use super::{
         ByPosition as _,
         api_client::{ActiveModel, Column, Entity, Model},
         instant,
+        json::AddressJson,
     },
-    shared_reads::Keyed,
+    shared_reads::SharedRow,
 };
 use crate::prelude::*;
 
@@ -29,7 +30,7 @@ pub async fn find_by_key(storage: &Storage, api_key: &str) -> Result<Option<ApiC
     storage.api_clients.find(api_key.to_owned()).await
 }
 
-impl Keyed for ApiClient {
+impl SharedRow for ApiClient {
     type Key = String;
 
     const FROM: &'static str = "api_clients";
@@ -113,7 +114,7 @@ fn row(client: &ApiClient) -> ActiveModel {
         secret_hash: Set(client.secrets.current.0.to_vec()),
         replaced_secrets: Set(pack(&client.secrets.retired)),
         scopes: Set(client.scopes.to_string()),
-        default_address: Set(client.default_address.clone().map(Into::into)),
+        default_address: Set(client.default_address.clone().map(AddressJson)),
         created_at: Set(client.created_at.into()),
         disabled_at: Set(client.disabled_at.map(Into::into)),
     }
@@ -136,7 +137,7 @@ impl TryFrom<Model> for ApiClient {
             },
             scopes: Scopes::parse(&row.scopes)
                 .map_err(|error| Error::inconsistent("api_clients", error))?,
-            default_address: row.default_address.map(TryInto::try_into).transpose()?,
+            default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
             disabled_at: instant::optional(row.disabled_at)?,
         })

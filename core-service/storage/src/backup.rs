@@ -61,8 +61,7 @@ async fn copy_from(source: &Session, target: &Path) -> Result<(), Error> {
     let target = target
         .to_str()
         .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
-    rows::execute(source, "VACUUM INTO $1", [target.into()]).await?;
-    Ok(())
+    rows::run(source, "VACUUM INTO $1", [target.into()]).await
 }
 
 async fn write_description(copy: &Session, description: &Description) -> Result<(), Error> {

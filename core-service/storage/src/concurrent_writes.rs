@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use process::traces::Origin;
 
-use super::{Error, WriteError, connections::Connections, error, work::Work};
+use super::{Error, WriteError, connections::Connections, error, session::Work};
 
 /// The timeout of a write, over either database: longer than any takes while the database responds, and less than the
 /// gateway's 30 s, so that the caller receives the error.

@@ -65,12 +65,14 @@ impl Target {
             Ok(Self::sqlite(configured(options)))
         } else if url.starts_with("postgres:") || url.starts_with("postgresql:") {
             let keeps_statements = !without_prepared_statements(url);
-            let mut options = PgConnectOptions::from_str(url).map_err(unavailable)?;
-            if keeps_statements {
-                options = options.statement_cache_capacity(STATEMENT_CACHE);
-            }
+            let options = PgConnectOptions::from_str(url).map_err(unavailable)?;
+            let cached = if keeps_statements {
+                options.statement_cache_capacity(STATEMENT_CACHE)
+            } else {
+                options
+            };
             Ok(Self {
-                options: Options::Postgres(Box::new(options.disable_statement_logging())),
+                options: Options::Postgres(Box::new(cached.disable_statement_logging())),
                 keeps_statements,
                 metrics: Metrics::new(DbBackend::Postgres),
             })

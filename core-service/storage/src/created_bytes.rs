@@ -32,8 +32,7 @@ pub async fn add(
         Instant::from(hour).into(),
         bytes.into(),
     ];
-    rows::execute(transaction, add, values).await?;
-    Ok(())
+    rows::run(transaction, add, values).await
 }
 
 /// A store's bytes in each hour that began after an instant, oldest first.

@@ -18,7 +18,7 @@ use super::{
     changes::Changes,
     delivery_rows::{assemble, completed_at},
     entity::{ByPosition as _, delivery, instant, store, task},
-    shared_reads::Keyed,
+    shared_reads::SharedRow,
 };
 use crate::prelude::*;
 
@@ -150,7 +150,7 @@ pub async fn find_task(
     storage.tasks.find((store_id.0, id.0)).await
 }
 
-impl Keyed for Task {
+impl SharedRow for Task {
     /// Its store and id.
     type Key = (Uuid, Uuid);
 
@@ -185,7 +185,7 @@ pub async fn find_task_of_any_store(
     storage.tasks_of_any_store.find(id.0).await
 }
 
-impl Keyed for (Store, Task) {
+impl SharedRow for (Store, Task) {
     type Key = Uuid;
 
     const FROM: &'static str = "tasks JOIN stores ON stores.id = tasks.store_id";

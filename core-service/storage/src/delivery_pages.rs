@@ -39,7 +39,8 @@ pub async fn read(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     filter: &Filter,
-    (start, size): (Start, u32),
+    start: Start,
+    size: u32,
 ) -> Result<(Vec<Delivery>, bool), Error> {
     let page = query(store_id, filter, start).limit(pages::limit(size));
     let mut found = deliveries::read(connection, page).await?;
@@ -164,8 +165,8 @@ mod tests {
             .await
             .unwrap();
         let first_page = async || {
-            let page = (Start::Newest, 30);
-            read(storage.reader(), store_id, &Filter::default(), page).await
+            let filter = Filter::default();
+            read(storage.reader(), store_id, &filter, Start::Newest, 30).await
         };
         assert_eq!(first_page().await.unwrap().0.len(), 1);
 

@@ -5,7 +5,7 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     store,
-    task::{Task, TaskKind, TaskPlan, TaskState, TimeWindow},
+    task::{Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
 use jiff::Timestamp;
 use sea_orm::ActiveValue::Set;
@@ -14,7 +14,7 @@ use super::{
     Error,
     entity::{
         delivery, instant,
-        json::{MetadataJson, TagsJson},
+        json::{AddressJson, MetadataJson, TagsJson},
         task,
     },
 };
@@ -76,7 +76,7 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         created_at: Set(delivery.created_at.into()),
         cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
         external_reference: Set(delivery.external_reference.clone()),
-        dropoff_before: Set(Some(delivery.dropoff.plan.window.before.into())),
+        dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
         completed_at: Set(None),
         erased_at: Set(None),
     }
@@ -87,21 +87,21 @@ pub(super) fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
         TaskKind::Pickup => PICKUP,
         TaskKind::Dropoff => DROPOFF,
     };
-    let plan = task.plan.clone();
+    let details = task.details.clone();
     task::ActiveModel {
         store_id: Set(store_id.0),
         id: Set(task.id.0),
         delivery_id: Set(task.delivery_id.0),
         kind: Set(kind.to_owned()),
-        address: Set(plan.address.into()),
-        after: Set(plan.window.after.into()),
-        before: Set(plan.window.before.into()),
-        time_slot: Set(plan.has_time_slot),
-        comments: Set(plan.comments),
-        weight: Set(plan.weight),
-        packages: Set(plan.packages.into()),
-        tags: Set(TagsJson(plan.tags)),
-        metadata: Set(MetadataJson(plan.metadata)),
+        address: Set(AddressJson(task.address.clone())),
+        after: Set(task.window.after.into()),
+        before: Set(task.window.before.into()),
+        time_slot: Set(task.has_time_slot),
+        comments: Set(details.comments),
+        weight: Set(details.weight),
+        packages: Set(details.packages.into()),
+        tags: Set(TagsJson(details.tags)),
+        metadata: Set(MetadataJson(details.metadata)),
         created_at: Set(task.created_at.into()),
         updated_at: Set(task.updated_at.into()),
         completed_at: Set(completed_at(task.state).map(Into::into)),
@@ -131,13 +131,13 @@ impl TryFrom<task::Model> for Task {
             state: instant::optional(row.completed_at)?.map_or(TaskState::Todo, |completed_at| {
                 TaskState::Done { completed_at }
             }),
-            plan: TaskPlan {
-                address: row.address.try_into()?,
-                window: TimeWindow {
-                    after: row.after.try_into()?,
-                    before: row.before.try_into()?,
-                },
-                has_time_slot: row.time_slot,
+            address: row.address.0,
+            window: TimeWindow {
+                after: row.after.try_into()?,
+                before: row.before.try_into()?,
+            },
+            has_time_slot: row.time_slot,
+            details: TaskDetails {
                 comments: row.comments,
                 weight: row.weight,
                 packages: row.packages.into(),

@@ -15,11 +15,11 @@ use std::{sync::Arc, time::Duration};
 
 use domain::{
     address::{Address, LatLng},
-    delivery::{Delivery, DeliveryPlan, DistanceSource, Route},
+    delivery::{Delivery, DistanceSource, Route},
     event::EventName,
-    id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
+    id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, TaskId, WebhookId},
     store::Store,
-    task::{Package, TaskPlan, TimeWindow},
+    task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
     webhook::Webhook,
     webhook_secrets::Secrets,
 };
@@ -109,9 +109,14 @@ pub fn new_delivery(delivery: Delivery) -> NewDelivery {
     }
 }
 
-/// A delivery with a value in every field of its task plans.
+/// A delivery with a value in every field of its tasks.
 pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
-    let task = |latitude, hours| TaskPlan {
+    let id = DeliveryId::new();
+    let task = |kind, latitude, hours| Task {
+        id: TaskId::new(),
+        delivery_id: id,
+        kind,
+        state: TaskState::Todo,
         address: Address {
             id: AddressId::new(),
             street_address: "24 Rue de la Paix, 75002 Paris".to_owned(),
@@ -129,25 +134,37 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
             before: created_at + SignedDuration::from_hours(hours),
         },
         has_time_slot: true,
-        comments: "Ring".to_owned(),
-        weight: Some(1200),
-        packages: vec![Package {
-            kind: "XL".to_owned(),
-            quantity: 2,
-        }],
-        tags: vec!["fragile".to_owned()],
-        metadata: [("order".to_owned(), "7".to_owned())].into(),
+        details: TaskDetails {
+            comments: "Ring".to_owned(),
+            weight: Some(1200),
+            packages: vec![Package {
+                kind: "XL".to_owned(),
+                quantity: 2,
+            }],
+            tags: vec!["fragile".to_owned()],
+            metadata: [("order".to_owned(), "7".to_owned())].into(),
+        },
+        created_at,
+        updated_at: created_at,
+        cancelled_at: None,
     };
-    let plan = DeliveryPlan {
-        pickup: task(48.869_512, 1),
-        dropoff: task(48.856_613, 2),
+    Delivery {
+        id,
+        store_id,
+        pickup: task(TaskKind::Pickup, 48.869_512, 1),
+        dropoff: task(TaskKind::Dropoff, 48.856_613, 2),
         route: Route {
             distance_meters: 1000,
             duration_seconds: 240,
             source: DistanceSource::Osrm,
         },
-    };
-    Delivery::new(store_id, plan, None, created_at)
+        price: None,
+        retail_price: None,
+        booking: None,
+        created_at,
+        cancelled_at: None,
+        external_reference: None,
+    }
 }
 
 /// A webhook for completed deliveries, at a host of its own.

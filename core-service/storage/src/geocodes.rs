@@ -3,9 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use domain::address::LatLng;
 use futures_util::{FutureExt, future::BoxFuture};
-use geocoding::{CacheKey, GeocodeMatch, GeocodeResult, PersistentCache, Precision};
+use geocoding::{CacheKey, GeocodeResult, PersistentCache};
 use process::clock::Clock;
 
 use super::{
@@ -19,6 +18,7 @@ use super::{
 use crate::prelude::*;
 
 /// The [`PersistentCache`] in the database.
+#[derive(Clone)]
 pub struct GeocodeCache {
     pub storage: Arc<Storage>,
     pub clock: Clock,
@@ -44,7 +44,7 @@ impl PersistentCache for GeocodeCache {
     ) -> BoxFuture<'_, ()> {
         async move {
             let place = match result {
-                GeocodeResult::Found(found) => Some(PlaceJson::from(found)),
+                GeocodeResult::Found(found) => Some(PlaceJson(found)),
                 GeocodeResult::NotFound => None,
                 GeocodeResult::Partial(_) => return,
             };
@@ -75,10 +75,9 @@ async fn find(
         .one(connection)
         .await?;
     row.map(|row| {
-        let result = match row.place {
-            Some(place) => GeocodeResult::Found(place.try_into()?),
-            None => GeocodeResult::NotFound,
-        };
+        let result = row.place.map_or(GeocodeResult::NotFound, |place| {
+            GeocodeResult::Found(place.0)
+        });
         let expires_at = Timestamp::try_from(row.expires_at)?;
         let time_to_live = expires_at.duration_since(now).unsigned_abs();
         Ok((result, time_to_live))
@@ -109,57 +108,13 @@ async fn insert(
 
 async fn delete_expired(transaction: &impl ConnectionTrait, now: Timestamp) -> Result<(), Error> {
     let delete = "DELETE FROM geocodes WHERE expires_at <= $1";
-    rows::execute(transaction, delete, [Instant::from(now).into()]).await?;
-    Ok(())
-}
-
-impl From<GeocodeMatch> for PlaceJson {
-    fn from(found: GeocodeMatch) -> Self {
-        Self {
-            formatted: found.formatted,
-            postal_code: found.postal_code,
-            locality: found.locality,
-            country: found.country,
-            latitude: found.lat_lng.latitude(),
-            longitude: found.lat_lng.longitude(),
-            precision: found.precision.to_string(),
-            confidence: found.confidence,
-        }
-    }
-}
-
-impl TryFrom<PlaceJson> for GeocodeMatch {
-    type Error = Error;
-
-    fn try_from(place: PlaceJson) -> Result<Self, Error> {
-        let precisions = [
-            Precision::House,
-            Precision::Interpolated,
-            Precision::Street,
-            Precision::Locality,
-        ];
-        let precision = precisions
-            .into_iter()
-            .find(|precision| precision.to_string() == place.precision)
-            .ok_or_else(|| Error::inconsistent("geocodes", &place.precision))?;
-        let lat_lng = LatLng::new(place.latitude, place.longitude)
-            .map_err(|error| Error::inconsistent("geocodes", &error))?;
-        Ok(Self {
-            formatted: place.formatted,
-            postal_code: place.postal_code,
-            locality: place.locality,
-            country: place.country,
-            lat_lng,
-            precision,
-            confidence: place.confidence,
-            is_in_nearest_town: false,
-            reasons: Vec::new(),
-        })
-    }
+    rows::run(transaction, delete, [Instant::from(now).into()]).await
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::address::LatLng;
+    use geocoding::{GeocodeMatch, Precision};
     use jiff::SignedDuration;
 
     use super::*;

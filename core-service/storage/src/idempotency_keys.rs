@@ -57,7 +57,8 @@ pub async fn acquire(
     transaction: &impl ConnectionTrait,
     key: Key,
     request_hash: [u8; 32],
-    (now, cutoff): (Timestamp, Timestamp),
+    now: Timestamp,
+    cutoff: Timestamp,
 ) -> Result<Acquisition, Error> {
     // An expired key that is not deleted yet is free.
     let acquire = "INSERT INTO idempotency_keys
@@ -105,8 +106,7 @@ pub async fn store_response(
     let store = "UPDATE idempotency_keys SET encrypted_response = $4
         WHERE store_id = $1 AND api_client_id = $2 AND key_hash = $3";
     let values = columns(key).into_iter().chain([encrypted_response.into()]);
-    rows::execute(transaction, store, values).await?;
-    Ok(())
+    rows::run(transaction, store, values).await
 }
 
 fn columns(key: Key) -> [Value; 3] {
@@ -119,15 +119,16 @@ fn columns(key: Key) -> [Value; 3] {
 pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
-    (since, after): (Timestamp, Option<Key>),
+    since: Timestamp,
+    after: Option<Key>,
     limit: u64,
 ) -> Result<Vec<(Key, Vec<u8>)>, Error> {
-    let query = Entity::find()
+    let responses = Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::CreatedAt.gte(Instant::from(since)));
     let after = after.map(|key| [key.api_client_id.0.into(), key.hash.to_vec().into()]);
-    let query = rows::after(query, [Column::ApiClientId, Column::KeyHash], after);
-    let rows = query.limit(limit).all(connection).await?.into_iter();
+    let page = rows::after(responses, [Column::ApiClientId, Column::KeyHash], after).limit(limit);
+    let rows = page.all(connection).await?.into_iter();
     rows.map(|row| {
         let key = key(row.store_id, row.api_client_id, row.key_hash)?;
         Ok((key, row.encrypted_response))
@@ -140,15 +141,16 @@ pub async fn list(
 pub async fn list_prefixes(
     connection: &impl ConnectionTrait,
     after: Option<Key>,
-    (length, limit): (usize, u64),
+    length: usize,
+    limit: u64,
 ) -> Result<Vec<(Key, Vec<u8>)>, Error> {
     let position = [Column::StoreId, Column::ApiClientId, Column::KeyHash];
-    let query = Entity::find().select_only().columns(position).column_as(
+    let prefixes = Entity::find().select_only().columns(position).column_as(
         Expr::cust(format!("substr(encrypted_response, 1, {length})")),
         "prefix",
     );
-    let query = rows::after(query, position, after.map(columns)).limit(limit);
-    let rows: Vec<(Uuid, Uuid, Vec<u8>, Vec<u8>)> = query.into_tuple().all(connection).await?;
+    let page = rows::after(prefixes, position, after.map(columns)).limit(limit);
+    let rows: Vec<(Uuid, Uuid, Vec<u8>, Vec<u8>)> = page.into_tuple().all(connection).await?;
     rows.into_iter()
         .map(|(store_id, api_client_id, hash, prefix)| {
             Ok((key(store_id, api_client_id, hash)?, prefix))

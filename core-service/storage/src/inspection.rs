@@ -25,9 +25,11 @@ impl Inspection {
             Some(file) if matches!(file.try_exists(), Ok(false)) => return Ok(None),
             Some(file) => {
                 check_writable(&file)?;
-                let options = SqliteConnectOptions::new().filename(&file);
-                // SQLite would create a log even to read.
-                let options = options.read_only(true).immutable(is_unused(&file));
+                let options = SqliteConnectOptions::new()
+                    .filename(&file)
+                    .read_only(true)
+                    // SQLite would create a log even to read.
+                    .immutable(is_unused(&file));
                 open_file(options.clone()).await?.close().await?;
                 Target::sqlite(options)
             }
@@ -65,8 +67,10 @@ impl Inspection {
 
 /// Fails if this user may not write to a file, or not create `SQLite`'s files beside it.
 fn check_writable(file: &Path) -> Result<(), Error> {
-    let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = file
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     access(file, Access::READ_OK | Access::WRITE_OK)
         .and_then(|()| access(directory, Access::WRITE_OK | Access::EXEC_OK))
         .map_err(|error| {

@@ -22,7 +22,9 @@ use super::entity::instant::Instant as StoredInstant;
 pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {
     if connection.get_database_backend() == DbBackend::Sqlite {
         // A parameter: a number in the text would make every statement distinct in the cache.
-        return Expr::value(StoredInstant::from(after(*START, lease, Instant::now())));
+        return Expr::value(StoredInstant::from(
+            PROCESS_CLOCK.after(lease, Instant::now()),
+        ));
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
     Expr::cust(format!("{NOW_ON_POSTGRES} + {microseconds}"))
@@ -35,7 +37,7 @@ pub(super) fn expiry_sql(
     parameter: &str,
 ) -> (String, Value) {
     if connection.get_database_backend() == DbBackend::Sqlite {
-        let expiry = StoredInstant::from(after(*START, lease, Instant::now()));
+        let expiry = StoredInstant::from(PROCESS_CLOCK.after(lease, Instant::now()));
         return (parameter.to_owned(), expiry.into());
     }
     let microseconds = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
@@ -59,18 +61,27 @@ const HOST_CLOCK_OFFSET: SignedDuration = if cfg!(test) {
     SignedDuration::ZERO
 };
 
-/// What the process's clock was set to, and when.
-static START: LazyLock<(Timestamp, Instant)> = LazyLock::new(|| {
+/// A clock that is set once and then advances monotonically.
+struct MonotonicClock {
+    set_to: Timestamp,
+    set_at: Instant,
+}
+
+static PROCESS_CLOCK: LazyLock<MonotonicClock> = LazyLock::new(|| {
     let set_to = Clock::system().now().checked_sub(HOST_CLOCK_OFFSET);
-    (set_to.unwrap_or_default(), Instant::now())
+    MonotonicClock {
+        set_to: set_to.unwrap_or_default(),
+        set_at: Instant::now(),
+    }
 });
 
-/// The time at `moment`, plus `wait`, of a clock that is set once and then advances monotonically.
-fn after((set_to, set_at): (Timestamp, Instant), wait: Duration, moment: Instant) -> Timestamp {
-    let since = moment.saturating_duration_since(set_at);
-    set_to
-        .saturating_add(since.saturating_add(wait))
-        .unwrap_or(Timestamp::MAX)
+impl MonotonicClock {
+    /// The time at `moment`, plus `wait`.
+    fn after(&self, wait: Duration, moment: Instant) -> Timestamp {
+        let since = moment.saturating_duration_since(self.set_at);
+        let later = self.set_to.saturating_add(since.saturating_add(wait));
+        later.unwrap_or(Timestamp::MAX)
+    }
 }
 
 #[cfg(test)]
@@ -113,12 +124,15 @@ mod tests {
         let minute = Duration::from_mins(1);
         let before = Instant::now();
         let set_at = before + minute;
-        let clock = (Timestamp::UNIX_EPOCH, set_at);
-        let seconds = |wait, moment| after(clock, wait, moment).as_second();
+        let clock = MonotonicClock {
+            set_to: Timestamp::UNIX_EPOCH,
+            set_at,
+        };
+        let seconds = |wait, moment| clock.after(wait, moment).as_second();
 
         assert_eq!(seconds(Duration::ZERO, set_at), 0);
         assert_eq!(seconds(minute, set_at + minute), 120);
         assert_eq!(seconds(minute, before), 60);
-        assert_eq!(after(clock, Duration::MAX, set_at), Timestamp::MAX);
+        assert_eq!(clock.after(Duration::MAX, set_at), Timestamp::MAX);
     }
 }

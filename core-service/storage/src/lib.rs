@@ -25,7 +25,6 @@ pub mod slot_bookings;
 pub mod stores;
 pub mod time_slots;
 pub mod webhook_notifications;
-pub mod webhook_secrets;
 pub mod webhooks;
 pub mod zones;
 
@@ -45,13 +44,11 @@ mod health_check;
 mod inspection;
 mod lease_clock;
 mod metrics;
-mod padded_params;
 mod rows;
 mod schema;
 mod session;
 mod shared_reads;
 mod storage;
-mod work;
 
 pub use migrations::{DatabaseConfig, DatabaseServerVerification, RefusedUrl};
 pub use sea_orm::ConnectionTrait;
@@ -63,9 +60,8 @@ pub use self::{
     health_check::HealthCheck,
     inspection::Inspection,
     schema::{NOT_BOOTSTRAPPED, migrate_database},
-    session::Session,
+    session::{Session, Work},
     storage::{DEFAULT_DATABASE_CONNECTIONS, Storage},
-    work::Work,
 };
 
 /// What the files of the aggregates use to build statements and run them.
@@ -82,5 +78,8 @@ mod prelude {
     };
     pub(crate) use uuid::Uuid;
 
-    pub(crate) use crate::{Error, padded_params::padded, rows};
+    pub(crate) use crate::{
+        Error,
+        rows::{self, padded},
+    };
 }

@@ -64,11 +64,22 @@ pub(super) fn placeholders(
     columns: usize,
 ) -> String {
     let rows = (0..rows).map(|_| {
-        let row = parameters.by_ref().take(columns);
-        let row: Vec<_> = row.map(|number| format!("${number}")).collect();
+        let numbers = parameters.by_ref().take(columns);
+        let row: Vec<_> = numbers.map(|number| format!("${number}")).collect();
         format!("({})", row.join(", "))
     });
     rows.collect::<Vec<_>>().join(", ")
+}
+
+/// The list, extended to the next power of two by repeating its last element, which does not change the
+/// meaning of a set. Databases and drivers identify a statement by its text: a text for every list length
+/// would be parsed and planned again each time, and would evict all other statements from their caches.
+pub(super) fn padded<T: Clone>(list: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut list: Vec<T> = list.into_iter().collect();
+    if let Some(last) = list.last().cloned() {
+        list.resize(list.len().next_power_of_two(), last);
+    }
+    list
 }
 
 /// Orders a query by the columns of a key, and restricts it to the rows after a value of the key, if
@@ -118,6 +129,15 @@ pub(super) async fn execute(
     Ok(connection.execute_raw(statement).await?.rows_affected())
 }
 
+/// Like [`execute`], without the number of rows.
+pub(super) async fn run(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+    parameters: impl IntoIterator<Item = Value>,
+) -> Result<(), Error> {
+    execute(connection, sql, parameters).await.map(|_| ())
+}
+
 /// The rows that a statement with parameters (`$1` …) returns.
 pub(super) async fn query(
     connection: &impl ConnectionTrait,
@@ -147,4 +167,18 @@ pub(super) async fn find_value<T: TryGetable>(
     let statement = Statement::from_sql_and_values(backend, sql, parameters);
     let row = connection.query_one_raw(statement).await?;
     Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_extended_to_a_power_of_two_with_its_last_element() {
+        assert!(padded(Vec::<u8>::new()).is_empty());
+        assert_eq!(padded([1]), [1]);
+        assert_eq!(padded([1, 2, 3]), [1, 2, 3, 3]);
+        assert_eq!(padded([1, 2, 3, 4]), [1, 2, 3, 4]);
+        assert_eq!(padded(0..100).len(), 128);
+    }
 }

@@ -18,7 +18,7 @@ use process::traces::TraceSpan;
 use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Value};
 use tokio::{runtime::Handle, sync::oneshot, task::yield_now, time::timeout};
 
-use super::{Error, connections::Connections, padded_params::padded, rows};
+use super::{Error, connections::Connections, rows};
 
 /// A shared statement that takes longer is given up: its connection may be lost.
 const MAX_DURATION: Duration = Duration::from_secs(1);
@@ -27,8 +27,8 @@ const MAX_DURATION: Duration = Duration::from_secs(1);
 const MAX_KEYS: usize = 32;
 const _: () = assert!(MAX_KEYS.is_power_of_two(), "lists of keys are padded");
 
-/// A value that is read by a key which no other row has.
-pub(super) trait Keyed: Clone + Debug + Send + 'static {
+/// A row that is read by a key which no other row has, as a domain type.
+pub(super) trait SharedRow: Clone + Debug + Send + 'static {
     type Key: Clone + Debug + Ord + Send + Sync + 'static;
 
     /// The table or the join of tables.
@@ -50,10 +50,10 @@ pub(super) trait Keyed: Clone + Debug + Send + 'static {
 
 /// Clones share the queue.
 #[derive(Debug)]
-pub(super) struct SharedReads<T: Keyed>(Arc<Reads<T>>);
+pub(super) struct SharedReads<T: SharedRow>(Arc<Reads<T>>);
 
 #[derive(Debug)]
-struct Reads<T: Keyed> {
+struct Reads<T: SharedRow> {
     connections: Connections,
     /// The statements that read 1, 2, 4 … [`MAX_KEYS`] keys.
     statements: Vec<String>,
@@ -62,7 +62,7 @@ struct Reads<T: Keyed> {
 }
 
 #[derive(Debug)]
-struct Read<T: Keyed> {
+struct Read<T: SharedRow> {
     key: T::Key,
     reply: oneshot::Sender<Reply<T>>,
 }
@@ -71,9 +71,9 @@ struct Read<T: Keyed> {
 type Reply<T> = (Result<Option<T>, Error>, Duration);
 
 /// What a statement has found. One row that is not valid must not fail the reads of others.
-type Found<T> = Vec<(<T as Keyed>::Key, Result<T, Error>)>;
+type Found<T> = Vec<(<T as SharedRow>::Key, Result<T, Error>)>;
 
-impl<T: Keyed> SharedReads<T> {
+impl<T: SharedRow> SharedReads<T> {
     pub(super) fn new(connections: Connections) -> Self {
         let backend = connections.get_database_backend();
         let sizes = (0..=MAX_KEYS.ilog2()).map(|power| 1 << power);
@@ -93,10 +93,10 @@ impl<T: Keyed> SharedReads<T> {
             waiting.len() == 1
         };
         if is_first {
-            let first = First(Some(self));
+            let leader = Leader(Some(self));
             // Callers that are ready add their reads.
             yield_now().await;
-            let reads = first.take();
+            let reads = leader.take_reads();
             if reads.len() == 1 {
                 return self.read_one(key).await;
             }
@@ -151,7 +151,7 @@ impl<T: Keyed> SharedReads<T> {
         }
         let started = Instant::now();
         let reply = |replies, result| reply_all(replies, (result, started.elapsed()));
-        let keys = padded(replies.keys().cloned());
+        let keys = rows::padded(replies.keys().cloned());
         let found = timeout(MAX_DURATION, self.query(keys)).await;
         if let Ok(Ok(found)) = found {
             for (key, value) in found {
@@ -180,7 +180,7 @@ impl<T: Keyed> SharedReads<T> {
     }
 }
 
-impl<T: Keyed> Clone for SharedReads<T> {
+impl<T: SharedRow> Clone for SharedReads<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -194,7 +194,7 @@ fn reply_all<T: Clone>(replies: Option<Vec<oneshot::Sender<T>>>, reply: T) {
 }
 
 /// The statement that reads the rows of keys.
-fn statement<T: Keyed>(backend: DbBackend, keys: usize) -> String {
+fn statement<T: SharedRow>(backend: DbBackend, keys: usize) -> String {
     let (columns, from, key) = (T::columns().join(", "), T::FROM, T::KEY.join(", "));
     let values = rows::placeholders(&mut (1..), keys, T::KEY.len());
     let select = format!("SELECT {columns} FROM {from} WHERE ({key})");
@@ -215,18 +215,18 @@ fn statement<T: Keyed>(backend: DbBackend, keys: usize) -> String {
     }
 }
 
-/// The first of the waiting reads, until they are taken. If it is cancelled before, the others begin.
-struct First<'a, T: Keyed>(Option<&'a SharedReads<T>>);
+/// The first of the waiting reads leads them: it takes all. If it is cancelled before, the others begin.
+struct Leader<'a, T: SharedRow>(Option<&'a SharedReads<T>>);
 
-impl<T: Keyed> First<'_, T> {
+impl<T: SharedRow> Leader<'_, T> {
     /// All waiting reads, of which this is the first.
-    fn take(mut self) -> Vec<Read<T>> {
+    fn take_reads(mut self) -> Vec<Read<T>> {
         let reads = self.0.take().map(SharedReads::take_waiting);
         reads.unwrap_or_default()
     }
 }
 
-impl<T: Keyed> Drop for First<'_, T> {
+impl<T: SharedRow> Drop for Leader<'_, T> {
     fn drop(&mut self) {
         if let Some(reads) = self.0 {
             reads.begin(reads.take_waiting());

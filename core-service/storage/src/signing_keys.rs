@@ -59,7 +59,8 @@ pub async fn delete(connection: &impl ConnectionTrait, id: &str) -> Result<(), E
 /// Replaces the ciphertext of a private key.
 pub async fn save(
     transaction: &impl ConnectionTrait,
-    (id, encrypted_private_key): (String, Vec<u8>),
+    id: String,
+    encrypted_private_key: Vec<u8>,
 ) -> Result<(), Error> {
     let row = ActiveModel {
         id: Set(id),

@@ -15,7 +15,8 @@ use crate::prelude::*;
 /// The number of bookings of each choice of a time slot that ends after an instant.
 pub async fn counts(
     connection: &impl ConnectionTrait,
-    (store_id, time_slot_id): (StoreId, TimeSlotId),
+    store_id: StoreId,
+    time_slot_id: TimeSlotId,
     after: Timestamp,
 ) -> Result<HashMap<TimeWindow, u32>, Error> {
     let select = "SELECT starts_at, ends_at, booked FROM slot_bookings
@@ -70,8 +71,7 @@ pub async fn release(
 ) -> Result<(), Error> {
     let release = "UPDATE slot_bookings SET booked = booked - 1
         WHERE store_id = $1 AND time_slot_id = $2 AND starts_at = $3 AND ends_at = $4 AND booked > 0";
-    rows::execute(transaction, release, key(store_id, booking)).await?;
-    Ok(())
+    rows::run(transaction, release, key(store_id, booking)).await
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
                 (11, vec![]),
             ] {
                 let after = Timestamp::from_second(after).unwrap();
-                let counts = counts(storage.reader(), (store_id, time_slot_id), after).await;
+                let counts = counts(storage.reader(), store_id, time_slot_id, after).await;
                 assert_eq!(counts.unwrap(), HashMap::from_iter(expected), "{after}");
             }
         }
@@ -135,8 +135,7 @@ mod tests {
     async fn a_choice_is_booked_up_to_its_capacity_and_again_after_its_release() {
         let (_directory, storages) = fixture::storages().await;
         for storage in storages {
-            let slots = (StoreId::new(), TimeSlotId::new());
-            let (store_id, time_slot_id) = slots;
+            let (store_id, time_slot_id) = (StoreId::new(), TimeSlotId::new());
             let [booking, other] = [0, 1].map(|starts_at| Booking {
                 time_slot_id,
                 window: window(starts_at),
@@ -152,7 +151,8 @@ mod tests {
             });
             released.await.unwrap();
 
-            let left = counts(storage.reader(), slots, Timestamp::UNIX_EPOCH).await;
+            let (reader, after) = (storage.reader(), Timestamp::UNIX_EPOCH);
+            let left = counts(reader, store_id, time_slot_id, after).await;
             let expected = HashMap::from([(window(0), 1), (window(1), 1)]);
             assert_eq!(left.unwrap(), expected);
             for is_free in [true, false] {

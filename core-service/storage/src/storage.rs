@@ -14,8 +14,8 @@ use super::{
     delivery_insertion::{self, NewDelivery, SharedInsertions},
     group_commit::GroupCommit,
     schema,
+    session::Work,
     shared_reads::SharedReads,
-    work::Work,
 };
 
 /// The database.

@@ -5,7 +5,10 @@ use domain::{
     store::{self, Store},
 };
 
-use super::entity::store::{ActiveModel, Column, Entity, Model};
+use super::entity::{
+    json::AddressJson,
+    store::{ActiveModel, Column, Entity, Model},
+};
 use crate::prelude::*;
 
 pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Option<Store>, Error> {
@@ -45,7 +48,7 @@ fn row(store: &Store) -> ActiveModel {
         time_zone: Set(store.time_zone_name().to_owned()),
         currency: Set(store.currency.code().to_owned()),
         country: Set(store.country.as_str().to_owned()),
-        default_address: Set(store.default_address.clone().map(Into::into)),
+        default_address: Set(store.default_address.clone().map(AddressJson)),
         created_at: Set(store.created_at.into()),
         service_area: Set(store.service_area.clone().map(Into::into)),
     }
@@ -62,7 +65,7 @@ impl TryFrom<Model> for Store {
             time_zone: store::parse_time_zone(&row.time_zone).map_err(|e| inconsistent(&e))?,
             currency: store::parse_currency(&row.currency).map_err(|e| inconsistent(&e))?,
             country: row.country.parse().map_err(|e| inconsistent(&e))?,
-            default_address: row.default_address.map(TryInto::try_into).transpose()?,
+            default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
             service_area: row.service_area.map(TryInto::try_into).transpose()?,
         })

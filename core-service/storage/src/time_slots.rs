@@ -64,8 +64,7 @@ pub async fn save(
         time_slot.definition.as_str().into(),
         Instant::from(time_slot.updated_at).into(),
     ];
-    rows::execute(connection, save, values).await?;
-    Ok(())
+    rows::run(connection, save, values).await
 }
 
 impl TryFrom<Model> for StoredTimeSlot {

@@ -137,8 +137,8 @@ impl Client {
             // GET is safe to repeat.
             Err(error) if !error.is_connect() => self.http.request(request(uri)).await,
             result => result,
-        };
-        let response = response.map_err(Error::NoResponse)?;
+        }
+        .map_err(Error::NoResponse)?;
 
         let status = response.status();
         let is_final_client_error = status.is_client_error()

@@ -3,10 +3,10 @@
 use cel::Context;
 
 use super::{
+    Totals,
     charge::{Charge, ChargeError},
     condition::Condition,
     definition::{Strategy, Target},
-    totals::Totals,
 };
 use crate::money::Price;
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{
+    Totals,
     definition::{Measure, Packages, Strategy, unknown_package},
-    totals::Totals,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

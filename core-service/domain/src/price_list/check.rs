@@ -43,12 +43,12 @@ impl Checker<'_, '_> {
         let mut returns_integer = false;
         match &mut expression.expr {
             Expr::Literal(LiteralValue::Int(number)) => {
-                let number = *number.inner();
-                self.convert_to_double(id, &mut expression.expr, i128::from(number));
+                let number = i128::from(*number.inner());
+                self.convert_to_double(id, &mut expression.expr, number);
             }
             Expr::Literal(LiteralValue::UInt(number)) => {
-                let number = *number.inner();
-                self.convert_to_double(id, &mut expression.expr, i128::from(number));
+                let number = i128::from(*number.inner());
+                self.convert_to_double(id, &mut expression.expr, number);
             }
             Expr::Literal(LiteralValue::Bytes(_)) => self.error(id, "bytes are not supported"),
             Expr::Literal(_) => {}

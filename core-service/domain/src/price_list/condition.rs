@@ -144,8 +144,9 @@ fn syntax_error(text: &str, errors: &cel::ParseErrors) -> MistakeInString {
     let Some(error) = first_syntax_error.or(errors.errors.first()) else {
         return MistakeInString::at(0, "this is not a condition");
     };
-    let message = error.msg.trim_start_matches(SYNTAX_ERROR);
-    let message = message.split(" expecting {").next().unwrap_or(message);
+    let without_prefix = error.msg.trim_start_matches(SYNTAX_ERROR);
+    let mut parts = without_prefix.split(" expecting {");
+    let problem = parts.next().unwrap_or(without_prefix);
     let (line, column) = (
         error.pos.0.max(1).unsigned_abs(),
         error.pos.1.max(1).unsigned_abs(),
@@ -157,9 +158,9 @@ fn syntax_error(text: &str, errors: &cel::ParseErrors) -> MistakeInString {
         .sum();
     let in_line = text[line_start..].char_indices().nth(column - 1);
     let start = in_line.map_or(text.len(), |(offset, _)| line_start + offset);
-    let message = match message.split(" expecting ").next() {
-        Some(problem) if problem.ends_with("input '<EOF>'") => "the text ends too early".to_owned(),
-        _ => message
+    let message = match problem.split(" expecting ").next() {
+        Some(start) if start.ends_with("input '<EOF>'") => "the text ends too early".to_owned(),
+        _ => problem
             .replace("'<EOF>'", "the end")
             .replace("<EOF>", "the end"),
     };

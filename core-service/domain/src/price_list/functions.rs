@@ -65,8 +65,8 @@ fn in_zone(call: &FunctionContext<'_, '_>, zones: &Zones) -> Result<bool, Execut
 
 fn hours_until(call: &FunctionContext<'_, '_>) -> Result<f64, ExecutionError> {
     let now = call.ptx.get_variable(variables::NOW);
-    let now = now.and_then(|now| unix_seconds(&*now));
-    now.zip(task_unix_seconds(call, "before"))
+    now.and_then(|now| unix_seconds(&*now))
+        .zip(task_unix_seconds(call, "before"))
         .map(|(now, before)| hours(now, before))
         .ok_or_else(|| call.error("the argument is not a task"))
 }

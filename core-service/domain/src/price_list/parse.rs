@@ -7,12 +7,12 @@ use iso_currency::Currency;
 use jiff::SignedDuration;
 
 use super::{
+    PriceList,
     calculation::Rule,
     check::ConditionReader,
     condition::Condition,
     definition::{Definition, RuleDefinition, Strategy},
     functions,
-    list::PriceList,
     sample_inputs::{SampleInput, sample_inputs},
     variables::Scope,
     warnings,

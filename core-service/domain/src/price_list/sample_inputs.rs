@@ -1,54 +1,66 @@
 //! Sample deliveries, with which the conditions of a price list are evaluated to check them.
 
-use std::collections::BTreeMap;
-
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use uuid::Uuid;
 
-use super::{definition::Packages, totals::Totals, variables::Variables};
+use super::{Totals, definition::Packages, variables::Variables};
 use crate::{
     address::{Address, LatLng},
-    delivery::{DeliveryPlan, DistanceSource, Route},
-    id::AddressId,
-    task::{Package, TaskPlan, TimeWindow},
+    delivery::{Delivery, DistanceSource, Route},
+    id::{AddressId, DeliveryId, StoreId, TaskId},
+    task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
 
 pub(super) struct SampleInput {
-    plan: DeliveryPlan,
+    delivery: Delivery,
     totals: Totals,
     now: Zoned,
 }
 
+const TEXT: &str = "placeholder";
+
 /// A delivery with every optional value that conditions can read, and one with none.
 pub(super) fn sample_inputs(types: Option<&Packages>) -> [SampleInput; 2] {
-    let packages = types.into_iter().flat_map(Packages::keys);
-    let packages = packages.map(|kind| Package {
+    let kinds = types.into_iter().flat_map(Packages::keys);
+    let packages = kinds.map(|kind| Package {
         kind: kind.get_ref().clone(),
         quantity: 1,
     });
-    let plan_of_all = plan(Some(1), packages.collect(), Some("placeholder"));
-    let mut full = SampleInput::new(plan_of_all, types);
+    let details = TaskDetails {
+        weight: Some(1),
+        packages: packages.collect(),
+        tags: vec![TEXT.to_owned()],
+        ..TaskDetails::default()
+    };
+    let mut full = SampleInput::new(sample(Some(TEXT), &details), types);
     full.totals.volume = Some(1);
-    [full, SampleInput::new(plan(None, Vec::new(), None), types)]
+    let empty = sample(None, &TaskDetails::default());
+    [full, SampleInput::new(empty, types)]
 }
 
 impl SampleInput {
-    fn new(plan: DeliveryPlan, types: Option<&Packages>) -> Self {
+    fn new(delivery: Delivery, types: Option<&Packages>) -> Self {
         Self {
-            totals: Totals::of(&plan, types),
-            plan,
+            totals: Totals::of(&delivery, types),
+            delivery,
             now: Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
         }
     }
 
     pub(super) fn variables(&self) -> Variables<'_> {
-        Variables::new(&self.plan, &self.totals, "placeholder", &self.now)
+        Variables::new(&self.delivery, &self.totals, TEXT, &self.now)
     }
 }
 
-fn plan(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> DeliveryPlan {
+/// A delivery whose addresses have this text in each optional part.
+pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
+    let (id, now) = (DeliveryId::new(), Timestamp::UNIX_EPOCH);
     let text = text.map(str::to_owned);
-    let task = TaskPlan {
+    let task = |kind| Task {
+        id: TaskId::new(),
+        delivery_id: id,
+        kind,
+        state: TaskState::Todo,
         address: Address {
             id: AddressId(Uuid::nil()),
             street_address: String::new(),
@@ -62,23 +74,30 @@ fn plan(weight: Option<i64>, packages: Vec<Package>, text: Option<&str>) -> Deli
             country: text.clone(),
         },
         window: TimeWindow {
-            after: Timestamp::UNIX_EPOCH,
-            before: Timestamp::UNIX_EPOCH,
+            after: now,
+            before: now,
         },
         has_time_slot: false,
-        comments: String::new(),
-        weight,
-        packages,
-        tags: text.into_iter().collect(),
-        metadata: BTreeMap::new(),
+        details: details.clone(),
+        created_at: now,
+        updated_at: now,
+        cancelled_at: None,
     };
-    DeliveryPlan {
-        pickup: task.clone(),
-        dropoff: task,
+    Delivery {
+        id,
+        store_id: StoreId::new(),
+        pickup: task(TaskKind::Pickup),
+        dropoff: task(TaskKind::Dropoff),
         route: Route {
             distance_meters: 1,
             duration_seconds: 1,
             source: DistanceSource::StraightLine,
         },
+        price: None,
+        retail_price: None,
+        booking: None,
+        created_at: now,
+        cancelled_at: None,
+        external_reference: None,
     }
 }

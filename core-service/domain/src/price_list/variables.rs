@@ -12,11 +12,11 @@ use cel::{
 };
 use jiff::{Timestamp, Zoned};
 
-use super::totals::Totals;
+use super::Totals;
 use crate::{
     address::Address,
-    delivery::DeliveryPlan,
-    task::{TaskKind, TaskPlan},
+    delivery::Delivery,
+    task::{Task, TaskKind},
 };
 
 // Lists of names have spaces between them.
@@ -46,7 +46,7 @@ pub(super) fn has(names: &str, name: &str) -> bool {
 /// The variables of a delivery. All numbers are doubles, so that `3000` and `3000.0` compare equal.
 /// Tasks, packages and tags are created on first use, as most conditions use few of them.
 pub(super) struct Variables<'a> {
-    plan: &'a DeliveryPlan,
+    delivery: &'a Delivery,
     /// In the store's time zone.
     zoned_now: &'a Zoned,
     totals: &'a Totals,
@@ -74,13 +74,13 @@ type Value<'a> = Box<dyn Val + 'a>;
 impl<'a> Variables<'a> {
     /// `store` is the store's display name; `now` is in its time zone.
     pub(super) fn new(
-        plan: &'a DeliveryPlan,
+        delivery: &'a Delivery,
         totals: &'a Totals,
         store: &'a str,
         now: &'a Zoned,
     ) -> Self {
         Self {
-            plan,
+            delivery,
             zoned_now: now,
             totals,
             now: instant(now.timestamp(), now),
@@ -88,7 +88,7 @@ impl<'a> Variables<'a> {
             duration: number(totals.seconds),
             weight: totals.weight.map(number),
             volume: totals.volume.map(number),
-            time_slot: (plan.pickup.has_time_slot || plan.dropoff.has_time_slot).into(),
+            time_slot: (delivery.pickup.has_time_slot || delivery.dropoff.has_time_slot).into(),
             store: store.into(),
             pickup: OnceLock::new(),
             dropoff: OnceLock::new(),
@@ -98,11 +98,11 @@ impl<'a> Variables<'a> {
     }
 
     fn task(&self, kind: TaskKind) -> &CelMap<'a> {
-        let (cached, plan) = match kind {
-            TaskKind::Pickup => (&self.pickup, &self.plan.pickup),
-            TaskKind::Dropoff => (&self.dropoff, &self.plan.dropoff),
+        let (variable, of) = match kind {
+            TaskKind::Pickup => (&self.pickup, &self.delivery.pickup),
+            TaskKind::Dropoff => (&self.dropoff, &self.delivery.dropoff),
         };
-        cached.get_or_init(|| task(plan, kind, self.zoned_now))
+        variable.get_or_init(|| task(of, self.zoned_now))
     }
 
     fn packages(&self) -> &CelMap<'a> {
@@ -113,10 +113,8 @@ impl<'a> Variables<'a> {
     }
 
     fn tags(&self) -> &CelList<'a> {
-        let DeliveryPlan {
-            pickup, dropoff, ..
-        } = self.plan;
-        let tags = pickup.tags.iter().chain(&dropoff.tags);
+        let tasks = [&self.delivery.pickup, &self.delivery.dropoff];
+        let tags = tasks.into_iter().flat_map(|task| &task.details.tags);
         self.tags.get_or_init(|| {
             let tags: Vec<_> = tags
                 .map(|tag| boxed(CelString::from(tag.as_str())))
@@ -157,18 +155,18 @@ impl VariableResolver for Scope<'_, '_> {
     }
 }
 
-fn task<'a>(plan: &'a TaskPlan, kind: TaskKind, now: &Zoned) -> CelMap<'a> {
-    let kind = match kind {
+fn task<'a>(task: &'a Task, now: &Zoned) -> CelMap<'a> {
+    let kind = match task.kind {
         TaskKind::Pickup => "PICKUP",
         TaskKind::Dropoff => "DROPOFF",
     };
-    let weekday = now.time_zone().to_datetime(plan.window.before).weekday();
+    let day = now.time_zone().to_datetime(task.window.before).weekday();
     // Monday first, as abbreviated in opening hours.
-    let weekday = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"][weekday as usize - 1];
+    let weekday = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"][day as usize - 1];
     map([
-        ("address", boxed(address(&plan.address))),
-        ("after", instant(plan.window.after, now)),
-        ("before", instant(plan.window.before, now)),
+        ("address", boxed(address(&task.address))),
+        ("after", instant(task.window.after, now)),
+        ("before", instant(task.window.before, now)),
         ("weekday", boxed(CelString::from(weekday))),
         ("type", boxed(CelString::from(kind))),
     ])
@@ -218,10 +216,8 @@ fn number(value: i64) -> CelDouble {
 
 fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value<'a>)>) -> CelMap<'a> {
     let entries = entries.into_iter();
-    let entries: HashMap<_, _> = entries
-        .map(|(name, value)| (CelMapKey::from(name), value))
-        .collect();
-    entries.into()
+    let by_key = entries.map(|(name, value)| (CelMapKey::from(name), value));
+    by_key.collect::<HashMap<_, _>>().into()
 }
 
 fn boxed<'a>(value: impl Val + 'a) -> Value<'a> {

@@ -34,9 +34,9 @@ impl CalendarDuration {
             return None;
         }
         let count: u16 = count.parse().ok().filter(|count| *count > 0)?;
-        let unit = unit.trim_start();
-        let unit = unit.strip_suffix('s').unwrap_or(unit);
-        let unit = UNITS.iter().position(|(name, ..)| *name == unit)?;
+        let plural = unit.trim_start();
+        let singular = plural.strip_suffix('s').unwrap_or(plural);
+        let unit = UNITS.iter().position(|(name, ..)| *name == singular)?;
         Some(Self { count, unit })
     }
 

@@ -9,7 +9,6 @@ mod definition;
 pub mod label;
 mod opening_hours_entry;
 mod opening_hours_specification;
-mod rejection;
 pub mod window;
 
 use std::ops::RangeInclusive;

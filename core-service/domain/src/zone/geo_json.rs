@@ -112,10 +112,10 @@ fn mistake(text: &str, error: &serde_json::Error) -> Mistake {
         let end = line.floor_char_boundary(error.column().saturating_sub(1));
         line[..end].chars().count()
     });
-    let message = error.to_string();
+    let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = message.strip_suffix(&position).unwrap_or(&message);
-    let message: String = message.chars().take(MAX_MESSAGE).collect();
+    let start = text.strip_suffix(&position).unwrap_or(&text).chars();
+    let message: String = start.take(MAX_MESSAGE).collect();
     Mistake {
         line: error.line().max(1),
         column: before + 1,

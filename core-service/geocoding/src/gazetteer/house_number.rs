@@ -22,9 +22,9 @@ const MAX_SUFFIX: usize = 9;
 impl HouseNumber {
     /// Parses imported data: `12`, `12bis`, `12 B`, `12-14`, with an optional separate suffix.
     pub(super) fn from_data(number: &str, suffix: &str) -> Option<Self> {
-        let number = number.trim();
-        let (number, rest) = number.split_at(leading_digits(number));
-        let number: u32 = number.parse().ok()?;
+        let text = number.trim();
+        let (digits, rest) = text.split_at(leading_digits(text));
+        let number: u32 = digits.parse().ok()?;
         // `12-14` and `12/3` count as number 12.
         let suffix = match (suffix.trim(), rest.trim_start()) {
             ("", rest) if rest.starts_with(|c: char| c.is_alphabetic()) => fold(rest),

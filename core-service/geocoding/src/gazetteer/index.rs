@@ -9,10 +9,8 @@ use domain::address::LatLng;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
-use super::{
-    dictionary::Dictionary, house_number::HouseNumber, place_token::normalize_postcode, point,
-    schema,
-};
+use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
+use crate::tokenizer::fold;
 
 /// An open index file.
 pub(super) struct Index {
@@ -66,6 +64,32 @@ pub(super) struct KnownHouse {
     /// Empty if equal to that of the street.
     pub(super) postcode: String,
     pub(super) point: LatLng,
+}
+
+/// A place of a street in the full-text index. The first letter of its token is the kind of place.
+pub(super) enum PlaceToken<'a> {
+    Locality(i64),
+    /// Normalized.
+    Postcode(&'a str),
+    /// A map cell.
+    Cell(i64),
+    Country(&'a str),
+}
+
+impl std::fmt::Display for PlaceToken<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Locality(id) => write!(f, "l{id}"),
+            Self::Postcode(code) => write!(f, "p{code}"),
+            Self::Cell(number) => write!(f, "g{number}"),
+            Self::Country(code) => write!(f, "c{}", fold(code)),
+        }
+    }
+}
+
+/// Lower case, without blanks or punctuation.
+pub(super) fn normalize_postcode(postcode: &str) -> String {
+    fold(postcode)
 }
 
 const MAX_CONNECTIONS: usize = 8;
@@ -137,8 +161,7 @@ impl Index {
 }
 
 fn connect(path: &Path) -> Result<Connection, OpenError> {
-    let path = std::path::absolute(path)?;
-    let path = path
+    let path = std::path::absolute(path)?
         .to_string_lossy()
         .replace('%', "%25")
         .replace('?', "%3f")
@@ -220,8 +243,10 @@ impl Lookup<'_> {
         code: &str,
     ) -> rusqlite::Result<bool> {
         let postcodes = self.all(HOUSE_POSTCODES, [street], |row| row.get::<_, String>(0))?;
-        let mut postcodes = postcodes.iter();
-        Ok(postcodes.any(|postcode| normalize_postcode(postcode) == code))
+        let mut codes = postcodes
+            .iter()
+            .map(|postcode| normalize_postcode(postcode));
+        Ok(codes.any(|other| other == code))
     }
 
     /// The houses with a number.

@@ -8,7 +8,6 @@ mod dictionary;
 mod house_number;
 pub mod import;
 mod index;
-mod place_token;
 mod point;
 mod schema;
 mod search;

@@ -5,21 +5,20 @@ mod agreement;
 mod nominatim;
 mod pelias;
 mod photon;
-mod place;
-mod queues;
-mod request;
+mod protocol;
 mod selection;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use domain::store::Country;
+use domain::{id::StoreId, store::Country};
 use futures_util::{FutureExt, future::BoxFuture};
 use http::StatusCode;
+use moka::sync::Cache;
 use process::logs::error_chain;
 use tokio::{
-    sync::Mutex,
+    sync::{Mutex, Semaphore},
     time::{Instant, sleep_until, timeout, timeout_at},
 };
 use url::Url;
@@ -28,9 +27,7 @@ use super::{
     Error, GeocodeMatch, GeocodeResult, Geocoder, HttpGeocoderSpec, Mismatch, Options,
     PartialMatch, Protocol, Query,
 };
-use place::Place;
-use queues::{Queue, Queues};
-use request::GeocodeRequest;
+use protocol::{GeocodeRequest, Place};
 use selection::Selection;
 use upstream::{Client, Limits, Monitor};
 
@@ -99,13 +96,17 @@ impl HttpGeocoder {
         };
         let now = Instant::now();
         let timeout = self.spec.options.timeout;
-        let deadline = now + timeout;
         let queue = &*self.queues.of(query.store_id);
         let permit = timeout_at(now + timeout / 2, queue.permits.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
             return Err(upstream::Error::Busy.into());
         };
-        let places = self.places(&request, queue, deadline).await?;
+        let search = Search {
+            geocoder: self,
+            queue,
+            deadline: now + timeout,
+        };
+        let places = search.places(&request).await?;
         match selection::select(places, query, &request.countries) {
             Selection::Result(result) => Ok(result),
             Selection::IfNoOtherTown {
@@ -113,8 +114,7 @@ impl HttpGeocoder {
                 postcode,
                 towns,
             } => {
-                let other_town = self.other_town(&found, towns, request, queue, deadline);
-                let Some(town) = other_town.await? else {
+                let Some(town) = search.other_town(&found, towns, request).await? else {
                     return Ok(GeocodeResult::Found(found));
                 };
                 let mismatch = match postcode {
@@ -125,59 +125,6 @@ impl HttpGeocoder {
                 Ok(GeocodeResult::Partial(partial))
             }
         }
-    }
-
-    /// The first of these names that the service knows as a town, unless it is a name of the
-    /// place's town.
-    async fn other_town(
-        &self,
-        found: &GeocodeMatch,
-        towns: Vec<String>,
-        mut request: GeocodeRequest,
-        queue: &Queue,
-        deadline: Instant,
-    ) -> Result<Option<String>, Failure> {
-        request.near = request.near.and(Some(found.lat_lng));
-        for town in towns {
-            request.text.clone_from(&town);
-            let places = self.places(&request, queue, deadline).await?;
-            if let Some(is_same) = selection::has_town_of(found, places, &request) {
-                return Ok((!is_same).then_some(town));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The places that the service returns.
-    async fn places(
-        &self,
-        request: &GeocodeRequest,
-        queue: &Queue,
-        deadline: Instant,
-    ) -> Result<Vec<Place>, Failure> {
-        self.wait_for_rate_limit(queue).await?;
-        let response = self
-            .client
-            .get_with_deadline(&self.url(request), deadline)
-            .await?;
-        match response.status {
-            status if status.is_success() => {}
-            // The service rejects only this query.
-            StatusCode::BAD_REQUEST
-            | StatusCode::PAYLOAD_TOO_LARGE
-            | StatusCode::URI_TOO_LONG
-            | StatusCode::UNPROCESSABLE_ENTITY => {
-                return Ok(Vec::new());
-            }
-            status => return Err(format!("rejected with status {status}").into()),
-        }
-        let places = match self.spec.protocol {
-            Protocol::Nominatim => nominatim::places(&response.body),
-            Protocol::Photon => photon::places(&response.body),
-            Protocol::Addok => addok::places(&response.body),
-            Protocol::Pelias => pelias::places(&response.body),
-        };
-        places.map_err(|error| format!("invalid response: {error}").into())
     }
 
     /// Waits until the rate limit permits a request: stores take turns.
@@ -214,6 +161,63 @@ impl HttpGeocoder {
     }
 }
 
+/// The requests for one query.
+struct Search<'a> {
+    geocoder: &'a HttpGeocoder,
+    queue: &'a Queue,
+    deadline: Instant,
+}
+
+impl Search<'_> {
+    /// The first of these names that the service knows as a town, unless it is a name of the
+    /// place's town.
+    async fn other_town(
+        &self,
+        found: &GeocodeMatch,
+        towns: Vec<String>,
+        mut request: GeocodeRequest,
+    ) -> Result<Option<String>, Failure> {
+        request.near = request.near.and(Some(found.lat_lng));
+        for town in towns {
+            request.text.clone_from(&town);
+            let places = self.places(&request).await?;
+            if let Some(is_same) = selection::has_town_of(found, places, &request) {
+                return Ok((!is_same).then_some(town));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The places that the service returns.
+    async fn places(&self, request: &GeocodeRequest) -> Result<Vec<Place>, Failure> {
+        let geocoder = self.geocoder;
+        geocoder.wait_for_rate_limit(self.queue).await?;
+        let url = geocoder.url(request);
+        let response = geocoder
+            .client
+            .get_with_deadline(&url, self.deadline)
+            .await?;
+        match response.status {
+            status if status.is_success() => {}
+            // The service rejects only this query.
+            StatusCode::BAD_REQUEST
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::UNPROCESSABLE_ENTITY => {
+                return Ok(Vec::new());
+            }
+            status => return Err(format!("rejected with status {status}").into()),
+        }
+        let places = match geocoder.spec.protocol {
+            Protocol::Nominatim => nominatim::places(&response.body),
+            Protocol::Photon => photon::places(&response.body),
+            Protocol::Addok => addok::places(&response.body),
+            Protocol::Pelias => pelias::places(&response.body),
+        };
+        places.map_err(|error| format!("invalid response: {error}").into())
+    }
+}
+
 impl Geocoder for HttpGeocoder {
     fn geocode<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<GeocodeResult, Error>> {
         async move {
@@ -230,5 +234,47 @@ impl Geocoder for HttpGeocoder {
             })
         }
         .boxed()
+    }
+}
+
+/// How long the queue of a store without requests is kept.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Shares a service among stores: the requests of one store wait for each other and do not delay those of
+/// others.
+#[derive(Debug)]
+struct Queues {
+    /// `None`: requests for no store.
+    queues: Cache<Option<StoreId>, Arc<Queue>>,
+    requests_per_store: usize,
+}
+
+/// The requests of one store.
+#[derive(Debug)]
+struct Queue {
+    /// Permits for requests in flight: half of the service's limit, so that the other half is left
+    /// for other stores.
+    permits: Semaphore,
+    /// Locked by the one request of the store that waits for the service's rate limit.
+    rate_limit: Mutex<()>,
+}
+
+impl Queues {
+    /// For a service with this limit of concurrent requests.
+    fn new(concurrency: usize) -> Self {
+        Self {
+            queues: Cache::builder().time_to_idle(IDLE_TIMEOUT).build(),
+            requests_per_store: concurrency.div_ceil(2),
+        }
+    }
+
+    /// The queue of a store.
+    fn of(&self, store_id: Option<StoreId>) -> Arc<Queue> {
+        self.queues.get_with(store_id, || {
+            Arc::new(Queue {
+                permits: Semaphore::new(self.requests_per_store),
+                rate_limit: Mutex::new(()),
+            })
+        })
     }
 }

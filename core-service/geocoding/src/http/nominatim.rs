@@ -5,10 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    place::{Parameters, Place, given, valid_members},
-    request::GeocodeRequest,
-};
+use super::protocol::{GeocodeRequest, Parameters, Place, given, valid_members};
 use crate::{Precision, tokenizer::address_line};
 
 /// Members of an address that are areas within a town.

@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    place::{Parameters, Place, geo_json_places, given},
-    request::GeocodeRequest,
-};
+use super::protocol::{GeocodeRequest, Parameters, Place, geo_json_places, given};
 use crate::{Precision, tokenizer::address_line};
 
 /// Photon rejects any other language with status 400.

@@ -4,10 +4,8 @@ use domain::address::LatLng;
 
 use super::{
     agreement::{self, Agreement},
-    place::Place,
-    request::GeocodeRequest,
+    protocol::{GeocodeRequest, Place},
 };
-
 use crate::{
     GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, Query,
     tokenizer::{self, Country, fold},
@@ -107,16 +105,16 @@ fn candidates(places: Vec<Place>, text: &str, countries: &[String]) -> Vec<(Geoc
 }
 
 fn validate(place: &Place, text: &str, countries: &[String]) -> Option<GeocodeMatch> {
-    let country = place
+    let given = place
         .country
         .as_ref()
         .map(|country| country.to_ascii_uppercase())
         .filter(|country| country.len() == 2);
-    let is_other_country = country
+    let is_other_country = given
         .as_ref()
         .is_some_and(|country| !countries.is_empty() && !countries.contains(country));
     // Addok's responses have no country.
-    let country = country.or_else(|| match countries {
+    let country = given.or_else(|| match countries {
         [only] => Some(only.clone()),
         _ => None,
     });

@@ -48,7 +48,7 @@ fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> proto::Access
         disabled_at: None,
     };
     let secret = ValidSecret { hash, expires_at };
-    let signed = key_set.sign((&client, secret), &client.scopes, at(1000), 3600);
+    let signed = key_set.sign(&client, secret, &client.scopes, at(1000), 3600);
     signed.unwrap()
 }
 

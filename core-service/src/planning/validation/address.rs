@@ -9,7 +9,7 @@ use domain::{
 };
 use proto::limits::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT};
 
-use super::text::checked_text;
+use super::checked_text;
 
 /// A validated address, not geocoded yet.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 use domain::{
     before::{self, DateOrder},
     delivery_window::TaskTimes,
-    task::Package,
+    task::{Package, TaskDetails},
     time_slot::window,
     violation::Violations,
 };
@@ -19,10 +19,8 @@ use proto::limits::{
 mod address;
 #[cfg(test)]
 mod tests;
-mod text;
 
 pub(crate) use address::{AddressDraft, address, address_object};
-use text::{check_characters, checked_text};
 
 /// The context in which texts are parsed.
 pub(crate) struct ParseContext<'a> {
@@ -32,27 +30,15 @@ pub(crate) struct ParseContext<'a> {
     pub(crate) country: &'a str,
 }
 
-/// The requested fields of a task except its address and times.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct TaskDetails {
-    pub(crate) comments: String,
-    pub(crate) weight: Option<i64>,
-    pub(crate) packages: Vec<Package>,
-    pub(crate) tags: Vec<String>,
-    pub(crate) metadata: BTreeMap<String, String>,
-}
-
-impl TaskDetails {
-    /// The length of all texts in bytes.
-    pub(crate) fn text_bytes(&self) -> usize {
-        let packages = self.packages.iter().map(|package| package.kind.len());
-        let tags = self.tags.iter().map(String::len);
-        let metadata = self
-            .metadata
-            .iter()
-            .map(|(key, value)| key.len() + value.len());
-        self.comments.len() + packages.chain(tags).chain(metadata).sum::<usize>()
-    }
+/// The length of all texts of a task in bytes.
+pub(crate) fn text_bytes(details: &TaskDetails) -> usize {
+    let packages = details.packages.iter().map(|package| package.kind.len());
+    let tags = details.tags.iter().map(String::len);
+    let metadata = details
+        .metadata
+        .iter()
+        .map(|(key, value)| key.len() + value.len());
+    details.comments.len() + packages.chain(tags).chain(metadata).sum::<usize>()
 }
 
 /// Checks the length of a task's texts together: each list or text may be long, but not all. A text
@@ -264,4 +250,37 @@ fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut V
         );
     }
     plausible
+}
+
+/// The trimmed text; none if it is empty or invalid.
+fn checked_text(
+    field: &str,
+    text: &str,
+    limit: usize,
+    violations: &mut Violations,
+) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty() && check_characters(field, text, limit, violations)).then(|| text.to_owned())
+}
+
+/// Whether a text is short enough and has no control characters.
+fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Violations) -> bool {
+    if text.chars().count() > limit {
+        violations.add(
+            field,
+            "TOO_LONG",
+            format!("must be at most {limit} characters"),
+        );
+        return false;
+    }
+    let forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.contains(forbidden) {
+        violations.add(
+            field,
+            "CONTROL_CHARACTER",
+            "must not contain control characters",
+        );
+        return false;
+    }
+    true
 }

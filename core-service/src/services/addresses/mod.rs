@@ -2,43 +2,23 @@
 
 mod import;
 
-use std::sync::Arc;
-
 use domain::{api_client::Scope, coverage::Coverage, store::Country, violation::Violations};
-use geocoding::{Gazetteer, GeocodeMatch, GeocodeResult, gazetteer::ImportStats};
+use geocoding::{GeocodeMatch, GeocodeResult, gazetteer::ImportStats};
 use proto::SkippedLines;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Streaming};
 
-use crate::{
-    auth::caller::Caller,
-    error::Error,
-    messages::{self, lookup},
-    planning::{
-        address_geocoder::{AddressGeocoder, StoreArea},
-        definitions::Definitions,
-    },
-};
-
-use storage::Storage;
-
-pub(crate) struct Addresses {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) definitions: Arc<Definitions>,
-    pub(crate) geocoder: Arc<AddressGeocoder>,
-    pub(crate) gazetteer: Arc<Gazetteer>,
-    /// Default country of imported files.
-    pub(crate) country: Country,
-}
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, messages, planning::address_geocoder::StoreArea};
 
 #[tonic::async_trait]
-impl proto::addresses_server::Addresses for Addresses {
+impl proto::addresses_server::Addresses for Services {
     async fn import_addresses(
         &self,
         request: Request<Streaming<proto::ImportAddressesRequest>>,
-    ) -> Result<Response<proto::ImportAddressesResponse>, Status> {
+    ) -> Reply<proto::ImportAddressesResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let country = self.country.clone();
+        let country = self.config.platform.country.clone();
         let stats = import::run(self.gazetteer.path(), country, request).await?;
 
         tracing::info!(%stats, "addresses imported");
@@ -49,21 +29,22 @@ impl proto::addresses_server::Addresses for Addresses {
     async fn search_addresses(
         &self,
         request: Request<proto::SearchAddressesRequest>,
-    ) -> Result<Response<proto::SearchAddressesResponse>, Status> {
+    ) -> Reply<proto::SearchAddressesResponse> {
         let (_, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let mut violations = Violations::new();
         if request.text.trim().is_empty() {
             violations.add("text", "REQUIRED", "is required");
         }
-        let country = request.country_code.map(|code| code.parse::<Country>());
-        let country = country
-            .and_then(|country| violations.check("country_code", "UNKNOWN_COUNTRY", country));
+        let country = request.country_code.and_then(|code| {
+            let parsed = code.parse::<Country>();
+            violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
+        });
         Error::check(violations)?;
         let (id, coverage) = match request.store {
             Some(name) => {
-                let store = lookup::store(&self.storage, &name).await?;
-                let coverage = self.definitions.current_coverage(&store).await?;
+                let store = messages::find_store(&self.storage, &name).await?;
+                let coverage = self.definitions().current_coverage(&store).await?;
                 (Some(store.id), coverage)
             }
             None => (None, Coverage::UNKNOWN),
@@ -72,9 +53,12 @@ impl proto::addresses_server::Addresses for Addresses {
             id,
             coverage: &coverage,
         };
-        let country = country.map(|country| country.as_str().to_owned());
+        let country_code = country.map(|country| country.as_str().to_owned());
 
-        let result = self.geocoder.search(request.text, country, area).await?;
+        let result = self
+            .planner
+            .search_address(request.text, country_code, area)
+            .await?;
         Ok(Response::new(search_response(result, &coverage)))
     }
 }

@@ -11,27 +11,23 @@ use storage::delivery_pages::{Filter, Period};
 /// Parses the filters of a request, with times in the store's time zone and date order.
 pub(crate) fn parse(
     request: proto::ListDeliveriesRequest,
-    context: (&Zoned, DateOrder),
+    now: &Zoned,
+    order: DateOrder,
     violations: &mut Violations,
 ) -> Filter {
     let status = request.status.map(|_| request.status());
-    let mut period = |(from, until): (&str, &str), texts: (Option<String>, Option<String>)| {
-        let from = instant(from, texts.0, context, violations);
-        let last = instant(until, texts.1, context, violations);
-        Period {
-            from,
-            until: last.and_then(end_of_second),
-        }
+    let mut instant = |field, text: Option<String>| -> Option<Timestamp> {
+        violations.check(field, "INVALID_TIME", before::parse(&text?, now, order))
     };
     Filter {
-        created: period(
-            ("created_from", "created_until"),
-            (request.created_from, request.created_until),
-        ),
-        dropoff: period(
-            ("dropoff_from", "dropoff_until"),
-            (request.dropoff_from, request.dropoff_until),
-        ),
+        created: Period {
+            from: instant("created_from", request.created_from),
+            until: instant("created_until", request.created_until).and_then(end_of_second),
+        },
+        dropoff: Period {
+            from: instant("dropoff_from", request.dropoff_from),
+            until: instant("dropoff_until", request.dropoff_until).and_then(end_of_second),
+        },
         is_completed: match status {
             None => None,
             Some(proto::task::Status::Todo) => Some(false),
@@ -44,15 +40,6 @@ pub(crate) fn parse(
         is_cancelled: request.cancelled,
         external_reference: request.external_reference,
     }
-}
-
-fn instant(
-    field: &str,
-    text: Option<String>,
-    (now, order): (&Zoned, DateOrder),
-    violations: &mut Violations,
-) -> Option<Timestamp> {
-    violations.check(field, "INVALID_TIME", before::parse(&text?, now, order))
 }
 
 /// Clients see times in whole seconds, so an upper bound includes its whole second.

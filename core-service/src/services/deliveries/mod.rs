@@ -1,6 +1,5 @@
 //! Deliveries: created and cancelled together with their tasks, each in one transaction.
 
-pub(crate) mod creation;
 mod filters;
 
 use std::sync::Arc;
@@ -10,72 +9,88 @@ use domain::{
     before::DateOrder,
     delivery::Delivery,
     id::{DeliveryId, StoreId},
+    store::Store,
 };
-use process::clock::Clock;
+use prost::Message as _;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use storage::{
+    Session,
+    delivery_insertion::{self, NewDelivery},
+    pages::Cursor,
+    slot_bookings,
+};
+use tonic::{Request, Response};
+use uuid::Uuid;
 
+use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup, pages},
-    metrics::Metrics,
-    notifications::Streams,
+    idempotency::RequestKey,
+    messages::{self, pages},
     planning::{
-        freshness::Freshness,
+        definitions::CachePolicy,
+        planner::PlannedDelivery,
+        quotas::DeliveryQuotas,
         quotes::{self, QuoteUse},
     },
-    services::deliveries::creation::{DeliveryCreator, new_delivery},
 };
-use storage::{Storage, pages::Cursor, slot_bookings};
 
-pub(crate) struct Deliveries {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) creator: DeliveryCreator,
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) metrics: Metrics,
-}
+/// The reasons of violations that a store's definitions decide about: its price list, its time slot and
+/// the zones.
+const REASONS_OF_DEFINITIONS: [&str; 5] = [
+    "ADDRESS_UNCLEAR",
+    "OUTSIDE_SERVICE_AREA",
+    "TIME_SLOT_REFUSED",
+    "TIME_SLOT_REQUIRED",
+    "UNKNOWN_PACKAGE",
+];
+
+/// The most times that a delivery is planned.
+const MAX_PLANS: usize = 5;
 
 #[tonic::async_trait]
-impl proto::deliveries_server::Deliveries for Deliveries {
+impl proto::deliveries_server::Deliveries for Services {
     async fn create_delivery(
         &self,
         request: Request<proto::CreateDeliveryRequest>,
-    ) -> Result<Response<proto::Delivery>, Status> {
+    ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         caller.store()?;
 
-        let request_key =
-            self.idempotency
-                .read_key(&caller, "CreateDelivery", request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let begun = self
+            .idempotency
+            .begin(&caller, "CreateDelivery", request.idempotency);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
 
-        let draft = (request.delivery, request.violations);
-        let created = self.creator.plan_and_create(&caller, draft, request_key);
+        let created =
+            self.plan_and_create(&caller, request.delivery, request.violations, request_key);
         Ok(Box::pin(created).await?)
     }
 
     async fn assert_delivery(
         &self,
         request: Request<proto::AssertDeliveryRequest>,
-    ) -> Result<Response<proto::Delivery>, Status> {
+    ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let draft = (request.delivery, request.violations);
         let planned = self
-            .creator
             .planner
-            .plan(&caller, draft, QuoteUse::Charged, Freshness::Current)
+            .plan(
+                &caller,
+                request.delivery,
+                request.violations,
+                QuoteUse::Charged,
+                CachePolicy::Recent,
+            )
             .await?;
-        if let Some(quote) = &planned.quote {
+        if let Some(quote_id) = planned.quote_id {
             let reader = self.storage.reader();
-            let found = storage::retail_prices::find_use(reader, store.id, quote.id)
+            let found = storage::retail_prices::find_use(reader, store.id, quote_id)
                 .await
                 .map_err(Error::from)?;
             if let Some(delivery_id) = found {
@@ -83,16 +98,11 @@ impl proto::deliveries_server::Deliveries for Deliveries {
             }
         }
 
-        let warnings = messages::warnings(&planned.warnings);
-        let delivery = new_delivery(planned, store);
-        lookup::check_external_reference(
-            &self.storage,
-            store.id,
-            delivery.external_reference.clone(),
-        )
-        .await?;
+        let delivery = planned.delivery;
+        let reference = delivery.external_reference.as_deref();
+        messages::check_external_reference(&self.storage, store.id, reference).await?;
         Ok(Response::new(proto::Delivery {
-            warnings,
+            warnings: messages::warnings(&planned.warnings),
             ..messages::preview(delivery, store)
         }))
     }
@@ -100,14 +110,14 @@ impl proto::deliveries_server::Deliveries for Deliveries {
     async fn get_delivery(
         &self,
         request: Request<proto::GetDeliveryRequest>,
-    ) -> Result<Response<proto::Delivery>, Status> {
+    ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
         let name = request.name;
         let reader = self.storage.reader();
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
-        let delivery = lookup::resource((Collection::Deliveries, &name), find).await?;
+        let delivery = messages::find_resource(Collection::Deliveries, &name, find).await?;
 
         Ok(Response::new(messages::delivery(delivery, store)))
     }
@@ -115,7 +125,7 @@ impl proto::deliveries_server::Deliveries for Deliveries {
     async fn list_deliveries(
         &self,
         request: Request<proto::ListDeliveriesRequest>,
-    ) -> Result<Response<proto::ListDeliveriesResponse>, Status> {
+    ) -> Reply<proto::ListDeliveriesResponse> {
         let (caller, mut request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
@@ -124,12 +134,12 @@ impl proto::deliveries_server::Deliveries for Deliveries {
         let start = pages::read_token(&request.page_token, &mut violations);
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         let order = DateOrder::of_country(store.country.as_str());
-        let filter = filters::parse(request, (&now, order), &mut violations);
+        let filter = filters::parse(request, &now, order, &mut violations);
         Error::check(violations)?;
 
         let reader = self.storage.reader();
         let (page, has_more) =
-            storage::delivery_pages::read(reader, store.id, &filter, (start, size))
+            storage::delivery_pages::read(reader, store.id, &filter, start, size)
                 .await
                 .map_err(Error::from)?;
         let bounds = [page.first().map(cursor), page.last().map(cursor)];
@@ -147,17 +157,13 @@ impl proto::deliveries_server::Deliveries for Deliveries {
     async fn cancel_delivery(
         &self,
         request: Request<proto::CancelDeliveryRequest>,
-    ) -> Result<Response<proto::Delivery>, Status> {
+    ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
-        let name = request.name;
-        let id = Collection::Deliveries.id(&name).map(DeliveryId);
-        let delivery = match id {
-            Some(id) => self.cancel(store.id, id).await?,
-            None => None,
-        };
-        let delivery = delivery.ok_or(Error::NotFound(name))?;
+        let cancel = |id| self.write_cancellation(store.id, DeliveryId(id));
+        let delivery =
+            messages::find_resource(Collection::Deliveries, &request.name, cancel).await?;
 
         Ok(Response::new(messages::delivery(delivery, store)))
     }
@@ -170,10 +176,142 @@ fn cursor(delivery: &Delivery) -> Cursor {
     }
 }
 
-impl Deliveries {
+impl Services {
+    /// Plans a draft and creates the delivery, again with the current definitions if those of the
+    /// first plan may have changed or its time slot was booked meanwhile.
+    async fn plan_and_create(
+        &self,
+        caller: &Caller,
+        draft: Option<proto::DeliveryDraft>,
+        found: Vec<proto::Violation>,
+        request_key: RequestKey,
+    ) -> Result<Response<proto::Delivery>, Error> {
+        let store = caller.store()?;
+        // A core that shares its database plans with cached definitions first.
+        let mut policy = if self.storage.is_single_process() {
+            CachePolicy::Recent
+        } else {
+            CachePolicy::AnyAge
+        };
+        let mut plans = 1;
+        loop {
+            let (draft, found) = (draft.clone(), found.clone());
+            let planned = self
+                .planner
+                .plan(caller, draft, found, QuoteUse::Charged, policy);
+            let created = match planned.await {
+                Ok(planned) => Box::pin(self.insert_planned(store, planned, request_key)).await,
+                Err(error) => Err(error),
+            };
+            let may_be_outdated = match &created {
+                Err(Error::DefinitionChanged | Error::SlotFull) => true,
+                Err(Error::Invalid(violations)) => {
+                    let is_by_definition = |reason| REASONS_OF_DEFINITIONS.contains(&reason);
+                    policy == CachePolicy::AnyAge
+                        && violations
+                            .iter()
+                            .any(|violation| is_by_definition(&violation.reason))
+                }
+                Err(Error::PriceMismatch(_) | Error::Bug(_)) => policy == CachePolicy::AnyAge,
+                _ => false,
+            };
+            if may_be_outdated && plans < MAX_PLANS {
+                policy = CachePolicy::Recent;
+                plans += 1;
+                continue;
+            }
+            return match created {
+                Err(error) => self.idempotency.replay_or(request_key, error).await,
+                created => created,
+            };
+        }
+    }
+
+    /// Creates a planned delivery, unless a definition that it was planned with has changed.
+    async fn insert_planned(
+        &self,
+        store: &Store,
+        planned: PlannedDelivery,
+        request_key: RequestKey,
+    ) -> Result<Response<proto::Delivery>, Error> {
+        let PlannedDelivery {
+            delivery,
+            quote_id,
+            capacity,
+            versions,
+            ..
+        } = planned;
+        let booking = delivery.booking.zip(capacity);
+        let reference = delivery.external_reference.clone();
+        let reply = proto::Delivery {
+            warnings: messages::warnings(&planned.warnings),
+            ..messages::delivery(delivery.clone(), store)
+        };
+        let quotas = DeliveryQuotas::new(self.config.deliveries);
+        // With a key, the response is stored too.
+        let copies = if request_key.is_none() { 1 } else { 2 };
+        let bytes = reply.encoded_len() * copies;
+        let is_single_insert =
+            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let new = NewDelivery { delivery, versions };
+        let created = if is_single_insert {
+            match self.storage.insert_delivery(new).await {
+                Ok(true) => Ok(Response::new(reply)),
+                Ok(false) => Err(Error::DefinitionChanged),
+                Err(error) => Err(error.into()),
+            }
+        } else {
+            let write = self
+                .idempotency
+                .write(request_key, move |transaction| async move {
+                    let delivery = &new.delivery;
+                    // Before the booking, so that a repeated request fails because of its quote,
+                    // not because of the time slot.
+                    if let Some(id) = quote_id {
+                        use_quote(&transaction, id, delivery).await?;
+                    }
+                    if let Some((booking, capacity)) = booking {
+                        let store_id = delivery.store_id;
+                        let booked =
+                            slot_bookings::book(&transaction, store_id, booking, capacity).await?;
+                        if !booked {
+                            return Err(Error::SlotFull);
+                        }
+                    }
+                    let (store_id, now) = (delivery.store_id, delivery.created_at);
+                    quotas.check(&transaction, store_id, bytes, now).await?;
+                    if !delivery_insertion::insert(&transaction, &new).await? {
+                        return Err(Error::DefinitionChanged);
+                    }
+                    quotas.count(&transaction, store_id, bytes, now).await?;
+                    Ok(reply)
+                });
+            Box::pin(write).await
+        };
+
+        match created {
+            Err(Error::Storage(error)) if error.is_unique_violation() => {
+                let reference = reference.as_deref();
+                messages::check_external_reference(&self.storage, store.id, reference).await?;
+                Err(Error::Storage(error))
+            }
+            created => {
+                let created = created?;
+                if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+                    self.metrics.deliveries_created.inc();
+                }
+                Ok(created)
+            }
+        }
+    }
+
     /// Cancels a delivery. Writes the event and enqueues its notifications in the same transaction.
     /// None if the delivery does not exist.
-    async fn cancel(&self, store_id: StoreId, id: DeliveryId) -> Result<Option<Delivery>, Error> {
+    async fn write_cancellation(
+        &self,
+        store_id: StoreId,
+        id: DeliveryId,
+    ) -> Result<Option<Delivery>, Error> {
         let now = self.clock.now();
         let streams = Arc::clone(&self.streams);
         let (delivery, pending_dispatch) = self
@@ -207,4 +345,13 @@ impl Deliveries {
         }
         Ok(delivery)
     }
+}
+
+/// Records the use of a quote. Fails if another delivery has used it.
+async fn use_quote(transaction: &Session, id: Uuid, delivery: &Delivery) -> Result<(), Error> {
+    if storage::retail_prices::use_once(transaction, id, delivery).await? {
+        return Ok(());
+    }
+    let earlier = storage::retail_prices::find_use(transaction, delivery.store_id, id).await?;
+    Err(quotes::already_used(earlier.unwrap_or(delivery.id)))
 }

@@ -9,8 +9,7 @@ use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::messages::{cursor_error, message};
-
+use super::{cursor_error, message};
 use crate::{auth::caller::Caller, error::Error};
 
 /// How often the log is polled for events that other cores have numbered: they send no signal.

@@ -8,31 +8,31 @@ use domain::{
 };
 use tonic::Response;
 
-use super::Webhooks;
-
 use crate::{
     auth::caller::Caller,
     error::{Error, Unauthenticated},
     messages,
     secrets::webhook_secret_box,
+    services::Services,
 };
 
-impl Webhooks {
-    pub(super) async fn create(
+impl Services {
+    pub(super) async fn register_webhook(
         &self,
         caller: &Caller,
         mut request: proto::CreateWebhookRequest,
     ) -> Result<Response<proto::Webhook>, Error> {
         let store = caller.store()?;
         let owner = (store.id, caller.id);
-        let request_key =
-            self.idempotency
-                .read_key(caller, "CreateWebhook", request.idempotency.take())?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let begun = self
+            .idempotency
+            .begin(caller, "CreateWebhook", request.idempotency.take());
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
 
-        let webhook = self.parse_webhook(owner, request)?;
+        let webhook = self.parse_webhook(store.id, caller.id, request)?;
 
         let (secret, encrypted) = webhook_secret_box::create(&self.secret_box, webhook.id);
         let reply = proto::Webhook {
@@ -63,7 +63,8 @@ impl Webhooks {
 
     fn parse_webhook(
         &self,
-        (store_id, api_client_id): (StoreId, ApiClientId),
+        store_id: StoreId,
+        api_client_id: ApiClientId,
         request: proto::CreateWebhookRequest,
     ) -> Result<Webhook, Error> {
         let mut violations = messages::read_violations(request.violations);
@@ -78,7 +79,11 @@ impl Webhooks {
             violations.add("url", "REQUIRED", "is required");
             None
         } else {
-            violations.check("url", "INVALID_URL", self.egress.check_url(&request.url))
+            violations.check(
+                "url",
+                "INVALID_URL",
+                self.config.egress.check_url(&request.url),
+            )
         };
         match (event, url) {
             (Some(event), Some(url)) if violations.is_empty() => Ok(Webhook {

@@ -8,22 +8,24 @@ use proto::iri::Collection;
 use storage::ConnectionTrait;
 use tonic::Response;
 
-use super::Webhooks;
+use crate::{
+    auth::caller::Caller, error::Error, idempotency::ResourceCall, messages, services::Services,
+};
 
-use crate::{auth::caller::Caller, error::Error, messages};
-
-impl Webhooks {
+impl Services {
     /// Disables or enables a webhook. Changes nothing if it already is in that state.
     pub(super) async fn set_disabled(
         &self,
         caller: &Caller,
-        (rpc, name, idempotency): (&str, &str, Option<proto::Idempotency>),
+        call: ResourceCall<'_>,
         is_disabled: bool,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let request_key =
-            self.idempotency
-                .read_key_on(caller, rpc, (Collection::Webhooks, name), idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let name = call.name;
+        let begun = self
+            .idempotency
+            .begin_on(caller, Collection::Webhooks, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, name).await?;

@@ -5,54 +5,32 @@ mod create;
 mod enable;
 mod notifications;
 mod recovery;
-mod secrets;
+mod secret_rotation;
 mod test_send;
-
-use std::{sync::Arc, time::Duration};
 
 use domain::{
     api_client::Scope, id::WebhookId, notification::Failure, store::Store, webhook::Webhook,
 };
-use process::clock::Clock;
 use proto::iri::Collection;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response};
 
-use crate::{
-    auth::caller::Caller,
-    error::Error,
-    idempotency::Idempotency,
-    messages::{self, lookup},
-    notifications::{Streams, TestSends},
-    secrets::secret_box::SecretBox,
-};
-
-use storage::Storage;
-
-pub(crate) struct Webhooks {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) clock: Clock,
-    pub(crate) idempotency: Arc<Idempotency>,
-    pub(crate) secret_box: Arc<SecretBox>,
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) test_sends: Arc<TestSends>,
-    pub(crate) egress: egress::Policy,
-    pub(crate) notification_retention: Duration,
-}
+use super::{Reply, Services};
+use crate::{auth::caller::Caller, error::Error, idempotency::ResourceCall, messages};
 
 #[tonic::async_trait]
-impl proto::webhooks_server::Webhooks for Webhooks {
+impl proto::webhooks_server::Webhooks for Services {
     async fn create_webhook(
         &self,
         request: Request<proto::CreateWebhookRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        Ok(self.create(&caller, request).await?)
+        Ok(self.register_webhook(&caller, request).await?)
     }
 
     async fn get_webhook(
         &self,
         request: Request<proto::GetWebhookRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
 
         let name = request.name;
@@ -65,7 +43,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn list_webhooks(
         &self,
         request: Request<proto::ListWebhooksRequest>,
-    ) -> Result<Response<proto::ListWebhooksResponse>, Status> {
+    ) -> Reply<proto::ListWebhooksResponse> {
         let (caller, request) = Caller::of(request)?;
 
         let reader = self.storage.reader();
@@ -76,7 +54,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
             (storage::webhooks::list(reader, owner).await, store.clone())
         } else {
             caller.require(Scope::Admin)?;
-            let store = lookup::store(&self.storage, &store_name).await?;
+            let store = messages::find_store(&self.storage, &store_name).await?;
             let webhooks = storage::webhooks::list_of_store(reader, store.id).await;
             (webhooks, store)
         };
@@ -94,7 +72,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn delete_webhook(
         &self,
         request: Request<proto::DeleteWebhookRequest>,
-    ) -> Result<Response<proto::DeleteWebhookResponse>, Status> {
+    ) -> Reply<proto::DeleteWebhookResponse> {
         let (caller, request) = Caller::of(request)?;
 
         let name = request.name;
@@ -139,9 +117,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn enable_webhook(
         &self,
         request: Request<proto::EnableWebhookRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let call = ("EnableWebhook", &*request.name, request.idempotency);
+        let call = ResourceCall::new("EnableWebhook", &request.name, request.idempotency);
         let reply = self.set_disabled(&caller, call, false).await?;
         caller.audit("EnableWebhook", &reply.get_ref().name);
         Ok(reply)
@@ -150,9 +128,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn disable_webhook(
         &self,
         request: Request<proto::DisableWebhookRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let call = ("DisableWebhook", &*request.name, request.idempotency);
+        let call = ResourceCall::new("DisableWebhook", &request.name, request.idempotency);
         let reply = self.set_disabled(&caller, call, true).await?;
         caller.audit("DisableWebhook", &reply.get_ref().name);
         Ok(reply)
@@ -161,9 +139,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn rotate_webhook_secret(
         &self,
         request: Request<proto::RotateWebhookSecretRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let reply = self.rotate(&caller, request).await?;
+        let reply = self.rotate_secret(&caller, request).await?;
         caller.audit("RotateWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
@@ -171,9 +149,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn confirm_webhook_secret(
         &self,
         request: Request<proto::ConfirmWebhookSecretRequest>,
-    ) -> Result<Response<proto::Webhook>, Status> {
+    ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let reply = self.confirm(&caller, request).await?;
+        let reply = self.confirm_secret(&caller, request).await?;
         caller.audit("ConfirmWebhookSecret", &reply.get_ref().name);
         Ok(reply)
     }
@@ -181,10 +159,10 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn test_webhook(
         &self,
         request: Request<proto::TestWebhookRequest>,
-    ) -> Result<Response<proto::WebhookTest>, Status> {
+    ) -> Reply<proto::WebhookTest> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
-        let mut tested = self.test(&caller, &name).await?;
+        let mut tested = self.send_test(&caller, &name).await?;
         if !caller.has(Scope::Admin) && merge_host_failures(&mut tested.failure) {
             NO_ADDRESS.clone_into(&mut tested.detail);
             tested.dns = None;
@@ -196,7 +174,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn list_webhook_notifications(
         &self,
         request: Request<proto::ListWebhookNotificationsRequest>,
-    ) -> Result<Response<proto::ListWebhookNotificationsResponse>, Status> {
+    ) -> Reply<proto::ListWebhookNotificationsResponse> {
         let (caller, request) = Caller::of(request)?;
         let mut list = self.list_notifications(&caller, request).await?;
         hide_host_failures(&caller, &mut list.notifications);
@@ -206,7 +184,7 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn get_webhook_notification(
         &self,
         request: Request<proto::GetWebhookNotificationRequest>,
-    ) -> Result<Response<proto::WebhookNotification>, Status> {
+    ) -> Reply<proto::WebhookNotification> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
         let mut notification = self.get_notification(&caller, &name).await?;
@@ -217,9 +195,9 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn resend_webhook_notification(
         &self,
         request: Request<proto::ResendWebhookNotificationRequest>,
-    ) -> Result<Response<proto::WebhookNotification>, Status> {
+    ) -> Reply<proto::WebhookNotification> {
         let (caller, request) = Caller::of(request)?;
-        let mut reply = self.resend(&caller, request).await?;
+        let mut reply = self.resend_notification(&caller, request).await?;
         hide_host_failures(&caller, [reply.get_mut()]);
         caller.audit("ResendWebhookNotification", &reply.get_ref().name);
         Ok(reply)
@@ -228,10 +206,10 @@ impl proto::webhooks_server::Webhooks for Webhooks {
     async fn recover_webhook(
         &self,
         request: Request<proto::RecoverWebhookRequest>,
-    ) -> Result<Response<proto::RecoverWebhookResponse>, Status> {
+    ) -> Reply<proto::RecoverWebhookResponse> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name.clone();
-        let reply = self.recover(&caller, request).await?;
+        let reply = self.recover_events(&caller, request).await?;
         caller.audit("RecoverWebhook", &name);
         Ok(reply)
     }
@@ -267,18 +245,13 @@ fn hide_host_failures<'a>(
     }
 }
 
-impl Webhooks {
+impl Services {
     /// Finds a webhook and its store: one of the caller's own, or with scope `admin` any.
-    pub(crate) async fn webhook_of(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<(Webhook, Store), Error> {
+    async fn webhook_of(&self, caller: &Caller, name: &str) -> Result<(Webhook, Store), Error> {
         let reader = self.storage.reader();
-        let name = (Collection::Webhooks, name);
         if caller.has(Scope::Admin) {
             let find = |id| storage::webhooks::find_of_any_store(reader, WebhookId(id));
-            let webhook = lookup::resource(name, find).await?;
+            let webhook = messages::find_resource(Collection::Webhooks, name, find).await?;
             let store = storage::stores::find(reader, webhook.store_id)
                 .await?
                 .ok_or_else(|| {
@@ -289,7 +262,7 @@ impl Webhooks {
         let store = caller.store()?;
         let owner = (store.id, caller.id);
         let find = |id| storage::webhooks::find(reader, owner, WebhookId(id));
-        let webhook = lookup::resource(name, find).await?;
+        let webhook = messages::find_resource(Collection::Webhooks, name, find).await?;
         Ok((webhook, store.clone()))
     }
 }

@@ -3,30 +3,27 @@
 use std::collections::HashMap;
 
 use domain::{
-    api_client::Scope,
-    id::{NotificationId, StoreId},
-    notification::MAX_ATTEMPTS,
-    notification_state::State,
-    store::Store,
-    webhook::Webhook,
+    api_client::Scope, id::NotificationId, notification::MAX_ATTEMPTS, notification_state::State,
+    store::Store, webhook::Webhook,
 };
 use proto::iri::Collection;
-use tonic::Response;
-
-use super::{Webhooks, enable::require_enabled};
 use storage::{
     ConnectionTrait,
     pages::Cursor,
     webhook_notifications::{self, AttemptView, NotificationView},
 };
+use tonic::Response;
 
+use super::enable::require_enabled;
 use crate::{
     auth::caller::Caller,
     error::Error,
-    messages::{self, lookup, pages},
+    idempotency::ResourceCall,
+    messages::{self, pages},
+    services::Services,
 };
 
-impl Webhooks {
+impl Services {
     pub(super) async fn list_notifications(
         &self,
         caller: &Caller,
@@ -80,39 +77,45 @@ impl Webhooks {
 
     /// Makes a notification due now and restarts its retry schedule. Fails if it has had
     /// `MAX_ATTEMPTS` attempts in total. Changes nothing if it is leased.
-    pub(super) async fn resend(
+    pub(super) async fn resend_notification(
         &self,
         caller: &Caller,
         request: proto::ResendWebhookNotificationRequest,
     ) -> Result<Response<proto::WebhookNotification>, Error> {
         let name = request.name;
-        let resource = (Collection::Notifications, name.as_str());
-        let rpc = "ResendWebhookNotification";
-        let request_key =
-            self.idempotency
-                .read_key_on(caller, rpc, resource, request.idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("ResendWebhookNotification", &name, request.idempotency);
+        let begun = self
+            .idempotency
+            .begin_on(caller, Collection::Notifications, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let (notification, webhook, store) = self.notification_of(caller, &name).await?;
         require_enabled(&webhook)?;
 
-        let (key, id, now) = (
-            (webhook.store_id, webhook.id),
-            notification.id,
-            self.clock.now(),
-        );
+        let (store_id, webhook_id) = (webhook.store_id, webhook.id);
+        let (id, now) = (notification.id, self.clock.now());
         let reply = self
             .idempotency
             .write(request_key, move |transaction| async move {
-                let (store_id, webhook_id) = key;
                 let found =
                     storage::webhooks::find_and_lock(&transaction, store_id, webhook_id).await?;
                 // It may have been disabled or deleted since it was read.
                 let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
                 require_enabled(&webhook)?;
-                require_attempts_left(&transaction, (store_id, id)).await?;
-                webhook_notifications::resend(&transaction, key, [id], now).await?;
+                let find = webhook_notifications::find(&transaction, store_id, id);
+                if find
+                    .await?
+                    .is_some_and(|found| found.attempts >= MAX_ATTEMPTS)
+                {
+                    return Err(Error::Conflict(
+                        "TOO_MANY_ATTEMPTS",
+                        format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
+                    ));
+                }
+                let webhook_key = (store_id, webhook_id);
+                webhook_notifications::resend(&transaction, webhook_key, [id], now).await?;
                 let notification = webhook_notifications::find(&transaction, store_id, id)
                     .await?
                     .ok_or(Error::NotFound(name))?;
@@ -131,14 +134,14 @@ impl Webhooks {
         name: &str,
     ) -> Result<(NotificationView, Webhook, Store), Error> {
         let reader = self.storage.reader();
-        let resource = (Collection::Notifications, name);
+        let collection = Collection::Notifications;
         let notification = if caller.has(Scope::Admin) {
             let find = |id| webhook_notifications::find_of_any_store(reader, NotificationId(id));
-            lookup::resource(resource, find).await?
+            messages::find_resource(collection, name, find).await?
         } else {
             let store_id = caller.store()?.id;
             let find = |id| webhook_notifications::find(reader, store_id, NotificationId(id));
-            lookup::resource(resource, find).await?
+            messages::find_resource(collection, name, find).await?
         };
         let webhook = messages::webhook_name(notification.webhook_id);
         match self.webhook_of(caller, &webhook).await {
@@ -148,21 +151,6 @@ impl Webhooks {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Fails if a notification has had all the attempts that it may have.
-async fn require_attempts_left(
-    transaction: &impl ConnectionTrait,
-    (store_id, id): (StoreId, NotificationId),
-) -> Result<(), Error> {
-    let found = webhook_notifications::find(transaction, store_id, id).await?;
-    if found.is_some_and(|notification| notification.attempts >= MAX_ATTEMPTS) {
-        return Err(Error::Conflict(
-            "TOO_MANY_ATTEMPTS",
-            format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
-        ));
-    }
-    Ok(())
 }
 
 async fn with_attempts(

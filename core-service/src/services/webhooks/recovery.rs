@@ -8,21 +8,21 @@ use domain::{
 };
 use jiff::Timestamp;
 use proto::iri::Collection;
-use tonic::Response;
-use uuid::Uuid;
-
-use super::{Webhooks, enable::require_enabled};
 use storage::{
     Session,
     pages::{Cursor, Start},
     webhook_notifications,
 };
+use tonic::Response;
+use uuid::Uuid;
 
+use super::enable::require_enabled;
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::Step,
+    idempotency::{ResourceCall, Step},
     messages::{self, pages},
+    services::Services,
 };
 
 /// The most notifications that one transaction enqueues.
@@ -52,20 +52,21 @@ struct RecoveryPeriod {
     now: Timestamp,
 }
 
-impl Webhooks {
+impl Services {
     /// Resends what failed since an instant, and enqueues what happened since then while the
     /// webhook was disabled. Takes several transactions; after a failure, repeat it to continue.
-    pub(super) async fn recover(
+    pub(super) async fn recover_events(
         &self,
         caller: &Caller,
         mut request: proto::RecoverWebhookRequest,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Error> {
-        let webhook = (Collection::Webhooks, request.name.as_str());
         let idempotency = request.idempotency.take();
-        let request_key =
-            self.idempotency
-                .read_key_on(caller, "RecoverWebhook", webhook, idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("RecoverWebhook", &request.name, idempotency);
+        let begun = self
+            .idempotency
+            .begin_on(caller, Collection::Webhooks, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
@@ -76,13 +77,13 @@ impl Webhooks {
         };
         require_enabled(&webhook)?;
 
-        let webhook_key = (webhook.store_id, webhook.id);
+        let (store_id, id) = (webhook.store_id, webhook.id);
         let time_zone = store.time_zone_name().to_owned();
         let mut progress = Progress::default();
         loop {
             let time_zone = time_zone.clone();
             let now = self.clock.now();
-            let retained_since = now.saturating_sub(self.notification_retention);
+            let retained_since = now.saturating_sub(self.config.webhooks.notification_retention);
             let period = RecoveryPeriod {
                 since,
                 retained_since: retained_since.unwrap_or(Timestamp::MIN),
@@ -94,8 +95,8 @@ impl Webhooks {
                     request_key,
                     progress,
                     move |transaction, progress| async move {
-                        let progress = recover_batch(&transaction, webhook_key, period, progress);
-                        Ok(match progress.await? {
+                        let batch = recover_batch(&transaction, store_id, id, period, progress);
+                        Ok(match batch.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
                                 Step::Finished(proto::RecoverWebhookResponse {
@@ -120,7 +121,8 @@ impl Webhooks {
 /// Recovers one batch. The last one returns the total number of notifications.
 async fn recover_batch(
     transaction: &Session,
-    (store_id, id): (StoreId, WebhookId),
+    store_id: StoreId,
+    id: WebhookId,
     period: RecoveryPeriod,
     progress: Progress,
 ) -> Result<Step<Progress, u64>, Error> {
@@ -156,14 +158,14 @@ async fn recover_batch(
 async fn recover_failed(
     transaction: &Session,
     webhook: &Webhook,
-    RecoveryPeriod { since, now, .. }: RecoveryPeriod,
+    period: RecoveryPeriod,
     progress: Progress,
 ) -> Result<Progress, Error> {
     let webhook_key = (webhook.store_id, webhook.id);
     let after = match pages::decode(&progress.failed_after) {
         Some(Start::NewerThan(cursor)) => cursor,
         _ => Cursor {
-            created_at: since,
+            created_at: period.since,
             id: Uuid::nil(),
         },
     };
@@ -176,7 +178,7 @@ async fn recover_failed(
         });
     };
     let ids = failed.iter().map(|cursor| NotificationId(cursor.id));
-    let count = webhook_notifications::resend(transaction, webhook_key, ids, now).await?;
+    let count = webhook_notifications::resend(transaction, webhook_key, ids, period.now).await?;
     Ok(Progress {
         recovered: progress.recovered.saturating_add(count),
         failed_after: pages::encode(Start::NewerThan(last)),

@@ -8,9 +8,8 @@ use domain::{
     webhook::Webhook,
 };
 use proto::iri::Collection;
+use storage::webhooks::secret_columns;
 use uuid::Uuid;
-
-use super::Webhooks;
 
 use crate::{
     auth::caller::Caller,
@@ -18,28 +17,29 @@ use crate::{
     messages,
     notifications::{self, OUTCOME_TIMEOUT},
     secrets::webhook_secret_box,
+    services::Services,
 };
 
 /// The delivery that every sample names. No delivery has this id.
 const SAMPLE_DELIVERY: DeliveryId = DeliveryId(Uuid::nil());
 
-impl Webhooks {
+impl Services {
     /// Sends a webhook a signed sample and returns the outcome. A disabled webhook can be tested
     /// before it is enabled again.
-    pub(super) async fn test(
+    pub(super) async fn send_test(
         &self,
         caller: &Caller,
         name: &str,
     ) -> Result<proto::WebhookTest, Error> {
         let (webhook, _) = self.webhook_of(caller, name).await?;
-        let webhook_key = (webhook.store_id, webhook.id);
-        let secrets = storage::webhook_secrets::find(self.storage.reader(), webhook_key)
+        let reader = self.storage.reader();
+        let encrypted = secret_columns::find(reader, webhook.store_id, webhook.id)
             .await?
             // Deleted since it was read.
             .ok_or_else(|| Error::NotFound(name.to_owned()))?;
         let now = self.clock.now();
         let secrets =
-            webhook_secret_box::decrypt_valid(&self.secret_box, webhook.id, &secrets, now)?;
+            webhook_secret_box::decrypt_valid(&self.secret_box, webhook.id, &encrypted, now)?;
         let id = NotificationId::new();
         let sample = proto::Notification {
             name: Collection::Notifications.name(id),

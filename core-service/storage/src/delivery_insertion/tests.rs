@@ -86,7 +86,7 @@ async fn a_value_that_the_database_rejects_fails_its_delivery_alone() {
         return;
     };
     let mut deliveries = [(); 4].map(|()| new(StoreId::new()));
-    deliveries[2].delivery.pickup.plan.comments = "\0".to_owned();
+    deliveries[2].delivery.pickup.details.comments = "\0".to_owned();
 
     let inserted = insert_all(&storage, &deliveries).await;
 

@@ -4,81 +4,17 @@ use std::collections::BTreeMap;
 
 use domain::{
     address::{Address, LatLng},
-    id::AddressId,
-    service_area::{Circle, ServiceArea},
+    coverage::{Circle, ServiceArea},
     task::Package,
 };
+use geocoding::GeocodeMatch;
 use sea_orm::FromJsonQueryResult;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::Error;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
-pub struct AddressJson {
-    id: Uuid,
-    street_address: String,
-    latitude: f64,
-    longitude: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    place_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    contact_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    telephone: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    postal_code: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    locality: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    country: Option<String>,
-}
-
-impl AddressJson {
-    pub(crate) fn has_telephone(&self, telephone: &str) -> bool {
-        self.telephone.as_deref() == Some(telephone)
-    }
-}
-
-impl From<Address> for AddressJson {
-    fn from(address: Address) -> Self {
-        Self {
-            id: address.id.0,
-            street_address: address.street_address,
-            latitude: address.lat_lng.latitude(),
-            longitude: address.lat_lng.longitude(),
-            place_name: address.place_name,
-            contact_name: address.contact_name,
-            telephone: address.telephone,
-            description: address.description,
-            postal_code: address.postal_code,
-            locality: address.locality,
-            country: address.country,
-        }
-    }
-}
-
-impl TryFrom<AddressJson> for Address {
-    type Error = Error;
-
-    fn try_from(address: AddressJson) -> Result<Self, Self::Error> {
-        Ok(Self {
-            id: AddressId(address.id),
-            street_address: address.street_address,
-            lat_lng: LatLng::new(address.latitude, address.longitude)
-                .map_err(|error| Error::inconsistent("tasks or stores", error))?,
-            place_name: address.place_name,
-            contact_name: address.contact_name,
-            telephone: address.telephone,
-            description: address.description,
-            postal_code: address.postal_code,
-            locality: address.locality,
-            country: address.country,
-        })
-    }
-}
+pub struct AddressJson(pub Address);
 
 /// Package types and quantities, in the order given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
@@ -162,14 +98,45 @@ impl TryFrom<ServiceAreaJson> for ServiceArea {
 
 /// A place that is precise enough to deliver to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
-pub struct PlaceJson {
-    pub formatted: String,
-    pub postal_code: Option<String>,
-    pub locality: Option<String>,
-    pub country: Option<String>,
-    pub latitude: f64,
-    pub longitude: f64,
-    /// `house`, `interpolated`, `street` or `locality`.
-    pub precision: String,
-    pub confidence: f64,
+pub struct PlaceJson(pub GeocodeMatch);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_stored_address_or_place_is_read_and_written_unchanged() {
+        let id = "01900000-0000-7000-8000-000000000001";
+        let short =
+            json!({ "id": id, "street_address": "1 Rue A", "latitude": 48.5, "longitude": 2.0 });
+        let mut full = short.clone();
+        for name in [
+            "place_name",
+            "contact_name",
+            "telephone",
+            "description",
+            "postal_code",
+            "locality",
+            "country",
+        ] {
+            full[name] = Value::from(name);
+        }
+        for stored in [short, full] {
+            let address: AddressJson = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(serde_json::to_value(address).unwrap(), stored);
+        }
+        let place = json!({
+            "formatted": "Town", "postal_code": null, "locality": "Town", "country": "FR",
+            "latitude": 48.5, "longitude": 2.0, "precision": "locality", "confidence": 1.0,
+        });
+        let read: PlaceJson = serde_json::from_value(place.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), place);
+
+        let nowhere =
+            json!({ "id": id, "street_address": "1 Rue A", "latitude": 91.0, "longitude": 2.0 });
+        let error = serde_json::from_value::<AddressJson>(nowhere).unwrap_err();
+        assert!(error.to_string().contains("latitude 91"), "{error}");
+    }
 }

@@ -1,5 +1,4 @@
-//! The tables, a module each, in groups, except those whose statements are all SQL text. The
-//! aggregates' files beside this folder convert rows to domain types and back.
+//! Tables, their rows, and the types of their columns.
 
 /// Declares a table: its name, the columns of its primary key, and the others.
 macro_rules! table {
@@ -41,12 +40,9 @@ macro_rules! table {
     };
 }
 
-mod api_clients;
-mod deliveries;
 pub(super) mod instant;
 pub(super) mod json;
-mod stores;
-mod webhooks;
+mod tables;
 
 use std::ops::RangeFrom;
 
@@ -56,11 +52,9 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-pub(super) use self::{
-    api_clients::{api_client, idempotency_key, platform_secret, signing_key},
-    deliveries::{delivery, event, task},
-    stores::{geocode, price_list, store, time_slot, zone_set},
-    webhooks::{attempt, notification, receiver_host, webhook},
+pub(super) use self::tables::{
+    api_client, attempt, delivery, event, geocode, idempotency_key, notification, platform_secret,
+    price_list, receiver_host, signing_key, store, task, time_slot, webhook, zone_set,
 };
 
 /// What the declaration of a table uses.

@@ -7,8 +7,7 @@ mod sequencer;
 mod tests;
 
 use domain::{
-    event::{Event, Object},
-    event_log::LogBounds,
+    event::{Event, LogBounds, Object},
     id::{DeliveryId, EventId, StoreId, WebhookId},
 };
 

@@ -60,8 +60,8 @@ where
     }
 
     fn run<'a>(&'a mut self, transaction: &'a Session) -> BoxFuture<'a, JobResult> {
-        let work = AssertUnwindSafe(self.work.clone()(transaction.clone())).catch_unwind();
-        let work = self.origin.run(work);
+        let caught = AssertUnwindSafe(self.work.clone()(transaction.clone())).catch_unwind();
+        let work = self.origin.run(caught);
         async move {
             let result = work
                 .await

@@ -20,7 +20,11 @@ use sea_orm::ConnectionTrait as _;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    Error, WriteError, connect::Target, metrics::Metrics, rows, session::Session, work::Work,
+    Error, WriteError,
+    connect::Target,
+    metrics::Metrics,
+    rows,
+    session::{Session, Work},
 };
 use job::{Job, JobResult, WriteKind};
 use queue::{CommitTimer, Queue};

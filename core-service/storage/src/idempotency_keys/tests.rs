@@ -26,8 +26,7 @@ async fn request(
 ) -> Result<Acquisition, Error> {
     storage
         .write(move |transaction| async move {
-            let times = (now, cutoff);
-            let acquisition = acquire(&transaction, key, [body; 32], times).await?;
+            let acquisition = acquire(&transaction, key, [body; 32], now, cutoff).await?;
             if acquisition == Acquisition::Acquired {
                 store_response(&transaction, key, vec![body]).await?;
             }
@@ -154,7 +153,7 @@ async fn assert_responses_are_listed(storage: &Arc<Storage>) {
         let mut listed = Vec::new();
         loop {
             let after = listed.last().map(|(key, _)| *key);
-            let page = list(storage.reader(), key(0).store_id, (NOW, after), limit);
+            let page = list(storage.reader(), key(0).store_id, NOW, after, limit);
             let page = page.await.unwrap();
             assert!(page.len() as u64 <= limit);
             if page.is_empty() {
@@ -194,7 +193,7 @@ async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
     for key in keys.into_iter().rev() {
         let response = vec![key.hash[0], 7, 8];
         let write = storage.write(move |transaction| async move {
-            acquire(&transaction, key, [0; 32], (NOW, Timestamp::MIN)).await?;
+            acquire(&transaction, key, [0; 32], NOW, Timestamp::MIN).await?;
             store_response(&transaction, key, response).await
         });
         write.await.unwrap();
@@ -204,7 +203,7 @@ async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
         let mut listed = Vec::new();
         loop {
             let after = listed.last().map(|(key, _)| *key);
-            let page = list_prefixes(storage.reader(), after, (2, limit))
+            let page = list_prefixes(storage.reader(), after, 2, limit)
                 .await
                 .unwrap();
             assert!(page.len() as u64 <= limit);

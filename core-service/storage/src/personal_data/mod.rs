@@ -28,7 +28,8 @@ pub struct Position {
 /// Erases the personal data in a delivery's tasks. Returns the points of their addresses.
 pub async fn erase(
     transaction: &impl ConnectionTrait,
-    (store_id, id): (StoreId, DeliveryId),
+    store_id: StoreId,
+    id: DeliveryId,
     now: Timestamp,
 ) -> Result<Vec<LatLng>, Error> {
     // First, to lock the delivery: a concurrent cancellation or completion, whose response has its
@@ -43,17 +44,16 @@ pub async fn erase(
         .await?;
     let mut points = Vec::new();
     for row in rows {
-        let task_id = row.id;
-        let mut plan = Task::try_from(row)?.plan;
-        points.push(plan.address.lat_lng);
-        plan.erase();
+        let mut task = Task::try_from(row)?;
+        points.push(task.address.lat_lng);
+        task.erase();
         let row = task::ActiveModel {
             store_id: Set(store_id.0),
-            id: Set(task_id),
-            address: Set(plan.address.into()),
-            comments: Set(plan.comments),
-            tags: Set(TagsJson(plan.tags)),
-            metadata: Set(MetadataJson(plan.metadata)),
+            id: Set(task.id.0),
+            address: Set(AddressJson(task.address)),
+            comments: Set(task.details.comments),
+            tags: Set(TagsJson(task.details.tags)),
+            metadata: Set(MetadataJson(task.details.metadata)),
             ..Default::default()
         };
         rows::update(transaction, row).await?;
@@ -64,14 +64,14 @@ pub async fn erase(
 /// Erases the receivers' responses to a delivery's notifications: they may repeat its data.
 pub async fn erase_response_bodies(
     transaction: &impl ConnectionTrait,
-    (store_id, id): (StoreId, DeliveryId),
+    store_id: StoreId,
+    id: DeliveryId,
 ) -> Result<(), Error> {
     let erase = "UPDATE attempts SET response_body = ''
         WHERE store_id = $1 AND notification_id IN (
             SELECT id FROM notifications WHERE store_id = $1 AND delivery_id = $2
         )";
-    rows::execute(transaction, erase, [store_id.0.into(), id.0.into()]).await?;
-    Ok(())
+    rows::run(transaction, erase, [store_id.0.into(), id.0.into()]).await
 }
 
 /// Deletes the cached geocodes of these points.
@@ -131,7 +131,7 @@ pub async fn search_telephone(
     let last = last.map(position);
     let found = tasks
         .iter()
-        .filter(|task| task.address.has_telephone(telephone))
+        .filter(|task| task.address.0.telephone.as_deref() == Some(telephone))
         .map(|task| (position(task), DeliveryId(task.delivery_id)))
         .collect();
     Ok((found, last))

@@ -6,7 +6,7 @@ use domain::{
     delivery::Delivery,
     id::{NotificationId, WebhookId},
     notification::{Failure, Outcome},
-    task::TaskPlan,
+    task::Task,
 };
 use geocoding::{GeocodeMatch, GeocodeResult, PersistentCache as _, Precision};
 use jiff::SignedDuration;
@@ -77,9 +77,9 @@ async fn insert(storage: &Storage, delivery: &Delivery) {
 }
 
 async fn erase_one(storage: &Storage, delivery: &Delivery) -> Vec<LatLng> {
-    let id = (delivery.store_id, delivery.id);
-    let erased =
-        storage.write(move |transaction| async move { erase(&transaction, id, hours(3)).await });
+    let (store_id, id) = (delivery.store_id, delivery.id);
+    let erased = storage
+        .write(move |transaction| async move { erase(&transaction, store_id, id, hours(3)).await });
     erased.await.unwrap()
 }
 
@@ -93,22 +93,22 @@ async fn an_erased_delivery_keeps_what_accounting_needs(storage: Arc<Storage>) {
     let mut points = erase_one(&storage, &delivery).await;
 
     points.sort_by(|a, b| a.latitude().total_cmp(&b.latitude()));
-    let plans = [&delivery.dropoff.plan, &delivery.pickup.plan];
-    assert_eq!(points, plans.map(|plan| plan.address.lat_lng));
+    let tasks = [&delivery.dropoff, &delivery.pickup];
+    assert_eq!(points, tasks.map(|task| task.address.lat_lng));
     let mut expected = delivery.clone();
-    let erased = |plan: &mut TaskPlan, latitude| {
-        plan.address.street_address = "(erased)".to_owned();
-        plan.address.lat_lng = LatLng::new(latitude, 2.33).unwrap();
-        plan.address.place_name = None;
-        plan.address.contact_name = None;
-        plan.address.telephone = None;
-        plan.address.description = None;
-        plan.comments.clear();
-        plan.tags.clear();
-        plan.metadata.clear();
+    let erased = |task: &mut Task, latitude| {
+        task.address.street_address = "(erased)".to_owned();
+        task.address.lat_lng = LatLng::new(latitude, 2.33).unwrap();
+        task.address.place_name = None;
+        task.address.contact_name = None;
+        task.address.telephone = None;
+        task.address.description = None;
+        task.details.comments.clear();
+        task.details.tags.clear();
+        task.details.metadata.clear();
     };
-    erased(&mut expected.pickup.plan, 48.87);
-    erased(&mut expected.dropoff.plan, 48.86);
+    erased(&mut expected.pickup, 48.87);
+    erased(&mut expected.dropoff, 48.86);
     let find = async |delivery: &Delivery| {
         let found = deliveries::find(storage.reader(), store_id, delivery.id).await;
         found.unwrap().unwrap()
@@ -124,11 +124,11 @@ async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) 
     for _ in 0..2 {
         let store_id = create_store(&storage).await;
         let mut delivery = fixture::delivery(store_id, NOW);
-        delivery.pickup.plan.address.telephone = None;
+        delivery.pickup.address.telephone = None;
         insert(&storage, &delivery).await;
         expected.push((store_id, delivery.dropoff.id, delivery.id));
         delivery = fixture::delivery(store_id, NOW);
-        delivery.dropoff.plan.address.telephone = Some("+33612345679".to_owned());
+        delivery.dropoff.address.telephone = Some("+33612345679".to_owned());
         insert(&storage, &delivery).await;
         expected.push((store_id, delivery.pickup.id, delivery.id));
     }
@@ -161,7 +161,7 @@ async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) 
 async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: Arc<Storage>) {
     let store_id = create_store(&storage).await;
     let mut backdated = fixture::delivery(store_id, hours(5));
-    backdated.dropoff.plan.window.before = hours(-10);
+    backdated.dropoff.window.before = hours(-10);
     let deliveries = [
         fixture::delivery(store_id, hours(1)),
         fixture::delivery(store_id, NOW),
@@ -186,8 +186,8 @@ async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: A
         [backdated, first, second]
     );
     assert_eq!(past_retention(hours(5), 1).await, [backdated]);
-    let write =
-        storage.write(move |transaction| async move { erase(&transaction, first, NOW).await });
+    let write = storage
+        .write(move |transaction| async move { erase(&transaction, first.0, first.1, NOW).await });
     write.await.unwrap();
     assert_eq!(past_retention(hours(5), 9).await, [backdated, second]);
 }
@@ -255,7 +255,7 @@ async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
             };
             insert_attempts(&transaction, &[attempt]).await?;
         }
-        erase_response_bodies(&transaction, (store_id, delivery_id)).await
+        erase_response_bodies(&transaction, store_id, delivery_id).await
     });
     write.await.unwrap();
 
@@ -320,7 +320,7 @@ async fn no_file_of_sqlite_keeps_what_is_erased() {
     let mut delivery = fixture::delivery(store_id, NOW);
     let mark = "Xyzzy";
     // On overflow pages, which become free.
-    delivery.pickup.plan.comments = mark.repeat(2000);
+    delivery.pickup.details.comments = mark.repeat(2000);
     insert(&storage, &delivery).await;
     let is_stored = || {
         let entries = std::fs::read_dir(directory.path()).unwrap();

@@ -12,7 +12,7 @@ use sea_orm::{ConnectionTrait as _, DbBackend};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Keyed, MAX_DURATION, MAX_KEYS, SharedReads, statement};
+use super::{MAX_DURATION, MAX_KEYS, SharedReads, SharedRow, statement};
 use crate::{
     Error, Session, Storage,
     deliveries::find_task,
@@ -33,12 +33,15 @@ async fn deliveries(storage: &Storage, store_id: StoreId, count: usize) -> Vec<D
 }
 
 /// Reads values at the same time.
-async fn read<T: Keyed>(reads: &SharedReads<T>, keys: &[T::Key]) -> Vec<Result<Option<T>, Error>> {
+async fn read<T: SharedRow>(
+    reads: &SharedReads<T>,
+    keys: &[T::Key],
+) -> Vec<Result<Option<T>, Error>> {
     join_all(keys.iter().map(|key| reads.find(key.clone()))).await
 }
 
 /// Reads values by two statements, and compares their texts.
-async fn assert_found<T: Keyed>(
+async fn assert_found<T: SharedRow>(
     storage: &Storage,
     reads: &SharedReads<T>,
     expected: Vec<(T::Key, Option<T>)>,
@@ -268,7 +271,7 @@ async fn reads_whose_statement_hangs_are_repeated_alone() {
 }
 
 /// The plan of the statement that reads so many keys.
-async fn plan<T: Keyed>(session: &Session, keys: usize, key: T::Key) -> String {
+async fn plan<T: SharedRow>(session: &Session, keys: usize, key: T::Key) -> String {
     let backend = session.get_database_backend();
     let (explain, column) = match backend {
         DbBackend::Sqlite => ("EXPLAIN QUERY PLAN", 3),

@@ -11,14 +11,12 @@ use domain::{
 };
 use sea_orm::sea_query::ExprTrait as _;
 
-use crate::prelude::*;
-use crate::{
-    entity::{
-        instant::Instant,
-        webhook::{Column, Entity, Model},
-    },
-    webhook_secrets,
+use super::secret_columns;
+use crate::entity::{
+    instant::Instant,
+    webhook::{Column, Entity, Model},
 };
+use crate::prelude::*;
 
 /// The primary key of a webhook.
 pub type WebhookKey = (StoreId, WebhookId);
@@ -63,7 +61,7 @@ impl TryFrom<Model> for Target {
             webhook_id: WebhookId(row.id),
             url: row.url.clone(),
             host: row.host.clone(),
-            secrets: webhook_secrets::from_row(row)?,
+            secrets: secret_columns::from_row(row)?,
         })
     }
 }
@@ -94,8 +92,8 @@ pub(crate) async fn keys(
     connection: &impl ConnectionTrait,
     query: Select<Entity>,
 ) -> Result<Vec<WebhookKey>, Error> {
-    let keys = query.select_only().columns([Column::StoreId, Column::Id]);
-    let keys: Vec<(Uuid, Uuid)> = keys.into_tuple().all(connection).await?;
+    let columns = query.select_only().columns([Column::StoreId, Column::Id]);
+    let keys: Vec<(Uuid, Uuid)> = columns.into_tuple().all(connection).await?;
     let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
     Ok(keys.into_iter().map(key).collect())
 }

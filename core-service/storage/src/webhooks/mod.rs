@@ -2,6 +2,7 @@
 
 mod dispatch;
 pub(super) mod receiver_hosts;
+pub mod secret_columns;
 
 use domain::{
     event::EventName,
@@ -18,12 +19,9 @@ pub use self::{
     dispatch::{Target, WebhookKey},
     receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
 };
-use super::{
-    entity::{
-        instant,
-        webhook::{ActiveModel, Column, Entity, Model},
-    },
-    webhook_secrets,
+use super::entity::{
+    instant,
+    webhook::{ActiveModel, Column, Entity, Model},
 };
 use crate::prelude::*;
 
@@ -47,7 +45,7 @@ pub async fn insert(
         host: Set(webhook.host.clone()),
         is_proven: Set(is_proven),
         encrypted_secret: Set(secrets.newest.clone()),
-        encrypted_retired_secrets: Set(webhook_secrets::pack(&secrets.retired)?),
+        encrypted_retired_secrets: Set(secret_columns::pack(&secrets.retired)?),
         overlap_ends_at: Set(secrets.overlap_ends_at(webhook.created_at).map(Into::into)),
         created_at: Set(webhook.created_at.into()),
         ..disabled_columns(webhook)
@@ -108,7 +106,7 @@ pub async fn find_and_lock(
     row.map(|row| {
         Ok((
             Webhook::try_from(row.clone())?,
-            webhook_secrets::from_row(row)?,
+            secret_columns::from_row(row)?,
         ))
     })
     .transpose()

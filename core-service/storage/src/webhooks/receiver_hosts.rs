@@ -128,9 +128,8 @@ pub async fn record_host_outcomes(
 ) -> Result<(), Error> {
     if !outcomes.accepted.is_empty() {
         prove_others(transaction, &outcomes.accepted).await?;
-        let key = (Column::StoreId, Column::Host);
         Entity::delete_many()
-            .filter(is_any(&outcomes.accepted, key))
+            .filter(is_any(&outcomes.accepted, Column::StoreId, Column::Host))
             .exec(transaction)
             .await?;
     }
@@ -143,7 +142,8 @@ pub async fn record_host_outcomes(
 /// Whether the store and the host in two columns are any of these.
 fn is_any<C: ColumnTrait>(
     hosts: &BTreeSet<(StoreId, String)>,
-    (store_column, host_column): (C, C),
+    store_column: C,
+    host_column: C,
 ) -> Condition {
     hosts
         .iter()
@@ -157,12 +157,12 @@ async fn prove_others(
     transaction: &impl ConnectionTrait,
     accepted: &BTreeSet<(StoreId, String)>,
 ) -> Result<(), Error> {
-    let key = (webhook::Column::StoreId, webhook::Column::Host);
-    let others = Condition::all()
-        .add(is_any(accepted, key))
+    let (store, host) = (webhook::Column::StoreId, webhook::Column::Host);
+    let are_others = Condition::all()
+        .add(is_any(accepted, store, host))
         .add(webhook::Column::IsProven.eq(false))
         .add(webhook::Column::FailingSince.is_null());
-    let others = lock(transaction, others, LockType::NoKeyUpdate).await?;
+    let others = lock(transaction, are_others, LockType::NoKeyUpdate).await?;
     if others.is_empty() {
         return Ok(());
     }
@@ -198,8 +198,7 @@ async fn count_failures(
             now.into(),
         ]
     });
-    rows::execute(transaction, &count, values).await?;
-    Ok(())
+    rows::run(transaction, &count, values).await
 }
 
 /// Frees the hosts of unproven webhooks whose leases are released.
@@ -226,13 +225,8 @@ pub(crate) async fn free(
 /// Lets each host get its next notification of unproven webhooks: the previous process had another
 /// lease clock.
 pub async fn release_all_hosts(transaction: &impl ConnectionTrait) -> Result<(), Error> {
-    rows::execute(
-        transaction,
-        "UPDATE receiver_hosts SET in_flight_until = 0",
-        [],
-    )
-    .await?;
-    Ok(())
+    let update = "UPDATE receiver_hosts SET in_flight_until = 0";
+    rows::run(transaction, update, []).await
 }
 
 /// Removes hosts without a failure within [`FAILURE_RETENTION`], unless a notification is in flight.

@@ -21,7 +21,7 @@ fn numbers_of_all_types_compare_by_value() {
         "floor(distance / 2000) == 1",
         "size(tags) * 2 == 0.0",
     ] {
-        assert!(matches(when, &plan(3000)), "{when}");
+        assert!(matches(when, &delivery_over(3000)), "{when}");
     }
     for when in [
         "distance < 3000",
@@ -29,22 +29,22 @@ fn numbers_of_all_types_compare_by_value() {
         "distance != 3000.0",
         "distance > 3e3",
     ] {
-        assert!(!matches(when, &plan(3000)), "{when}");
+        assert!(!matches(when, &delivery_over(3000)), "{when}");
     }
 }
 
 #[test]
 fn conditions_can_use_all_members_of_a_delivery() {
-    let mut plan = plan(3000);
-    plan.pickup.weight = Some(1500);
-    plan.dropoff.weight = Some(500);
-    plan.dropoff.has_time_slot = true;
-    plan.dropoff.tags = vec!["fragile".into()];
+    let mut delivery = delivery_over(3000);
+    delivery.pickup.details.weight = Some(1500);
+    delivery.dropoff.details.weight = Some(500);
+    delivery.dropoff.has_time_slot = true;
+    delivery.dropoff.details.tags = vec!["fragile".into()];
     let packages = [("XL", 2), ("S", 1)].map(|(kind, quantity)| Package {
         kind: kind.into(),
         quantity,
     });
-    plan.dropoff.packages = packages.to_vec();
+    delivery.dropoff.details.packages = packages.to_vec();
     for when in [
         "weight == 2000",
         "duration == 750",
@@ -66,9 +66,9 @@ fn conditions_can_use_all_members_of_a_delivery() {
         "!(distance < 3000 || weight < 1)",
         "pickup.address == dropoff.address && pickup != dropoff",
     ] {
-        assert!(matches(when, &plan), "{when}");
+        assert!(matches(when, &delivery), "{when}");
     }
-    assert!(matches("count(packages, \"XL\") == 0", &self::plan(1)));
+    assert!(matches("count(packages, \"XL\") == 0", &delivery_over(1)));
 }
 
 #[test]
@@ -87,7 +87,8 @@ fn a_missing_value_prevents_a_match_and_is_named_in_the_reason() {
             "weight > 5 && distance > 5000 is false",
         ),
     ] {
-        let calculation = list("first", &rule(when, "1")).calculate(&plan(3000), "", &now());
+        let calculation =
+            list("first", &rule(when, "1")).calculate(&delivery_over(3000), "", &now());
         assert_eq!(calculation.price, None);
         assert_eq!(calculation.outcomes[0].reason, reason);
     }
@@ -95,7 +96,7 @@ fn a_missing_value_prevents_a_match_and_is_named_in_the_reason() {
         "true",
         "{ step = \"weight\", amount = 360, every = 40000, above = 40000 }",
     );
-    let calculation = list("first", &steps).calculate(&plan(1), "", &now());
+    let calculation = list("first", &steps).calculate(&delivery_over(1), "", &now());
     assert_eq!(
         calculation.outcomes[0].reason,
         "true is true, but no weight is given"

@@ -141,7 +141,7 @@ fn the_largest_list_is_fully_evaluated() {
 
     let list = list("sum", &text);
 
-    assert_eq!(gross(&list, &plan(3)), Some(500));
+    assert_eq!(gross(&list, &delivery_over(3)), Some(500));
     let longer = parse("sum", &(text + &" ".repeat(60_000))).err();
     assert!(
         longer.unwrap()[0]

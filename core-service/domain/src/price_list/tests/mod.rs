@@ -7,20 +7,17 @@ mod prices;
 mod properties;
 mod warnings;
 
-use std::collections::BTreeMap;
-
 use iso_currency::Currency;
 use jiff::{SignedDuration, Zoned};
-use uuid::Uuid;
 
 use super::{Calculation, PriceList, RuleOutcome};
 use crate::{
-    address::{Address, LatLng},
+    address::LatLng,
     definition::Mistake,
-    delivery::{DeliveryPlan, DistanceSource, Route},
-    id::AddressId,
+    delivery::Delivery,
+    fixture,
     money::Price,
-    task::{Package, TaskPlan, TimeWindow},
+    task::{Package, TimeWindow},
     zone::{Area, Polygon, Zones},
 };
 
@@ -45,44 +42,18 @@ fn now() -> Zoned {
     "2025-04-02T12:00:00+02:00[Europe/Paris]".parse().unwrap()
 }
 
-fn task() -> TaskPlan {
+fn delivery_over(meters: u32) -> Delivery {
     let now = now().timestamp();
-    TaskPlan {
-        address: Address {
-            id: AddressId(Uuid::nil()),
-            street_address: "24 Rue de la Paix".into(),
-            lat_lng: LatLng::new(48.87, 2.33).unwrap(),
-            place_name: None,
-            contact_name: None,
-            telephone: None,
-            description: None,
-            postal_code: Some("75002".into()),
-            locality: None,
-            country: None,
-        },
-        window: TimeWindow {
+    let mut delivery = fixture::delivery(meters);
+    for task in [&mut delivery.pickup, &mut delivery.dropoff] {
+        task.address.lat_lng = LatLng::new(48.87, 2.33).unwrap();
+        task.address.postal_code = Some("75002".into());
+        task.window = TimeWindow {
             after: now + SignedDuration::from_hours(8),
             before: now + SignedDuration::from_mins(9 * 60 + 30),
-        },
-        has_time_slot: false,
-        comments: String::new(),
-        weight: None,
-        packages: Vec::new(),
-        tags: Vec::new(),
-        metadata: BTreeMap::new(),
+        };
     }
-}
-
-fn plan(meters: u32) -> DeliveryPlan {
-    DeliveryPlan {
-        pickup: task(),
-        dropoff: task(),
-        route: Route {
-            distance_meters: meters,
-            duration_seconds: meters / 4,
-            source: DistanceSource::StraightLine,
-        },
-    }
+    delivery
 }
 
 fn list(strategy: &str, rules: &str) -> PriceList {
@@ -113,13 +84,13 @@ fn rule(when: &str, price: &str) -> String {
     format!("[[rule]]\nname = \"R\"\nwhen = '''{when}'''\nprice = {price}\n")
 }
 
-fn gross(list: &PriceList, plan: &DeliveryPlan) -> Option<i64> {
-    list.calculate(plan, "Demo shop", &now())
+fn gross(list: &PriceList, delivery: &Delivery) -> Option<i64> {
+    list.calculate(delivery, "Demo shop", &now())
         .price
         .map(Price::gross)
 }
 
 /// Whether a condition matches a delivery.
-fn matches(when: &str, plan: &DeliveryPlan) -> bool {
-    gross(&list("first", &rule(when, "1")), plan).is_some()
+fn matches(when: &str, delivery: &Delivery) -> bool {
+    gross(&list("first", &rule(when, "1")), delivery).is_some()
 }

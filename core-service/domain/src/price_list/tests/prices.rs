@@ -13,7 +13,7 @@ fn a_calculation_gives_a_reason_for_each_rule() {
     };
 
     assert_eq!(
-        list.calculate(&plan(3000), "", &now()),
+        list.calculate(&delivery_over(3000), "", &now()),
         Calculation {
             price: Some(Price {
                 net: 416,
@@ -27,7 +27,7 @@ fn a_calculation_gives_a_reason_for_each_rule() {
         }
     );
     assert_eq!(
-        list.calculate(&plan(8001), "", &now()),
+        list.calculate(&delivery_over(8001), "", &now()),
         Calculation {
             price: None,
             outcomes: vec![
@@ -47,7 +47,7 @@ fn a_list_can_be_shared_between_threads() {
 #[test]
 fn a_long_condition_is_shortened_in_the_reason() {
     let long = format!("store\n==  {}", "\"\" || store == ".repeat(50) + "\"\"");
-    let calculation = list("first", &rule(&long, "1")).calculate(&plan(1), "é", &now());
+    let calculation = list("first", &rule(&long, "1")).calculate(&delivery_over(1), "é", &now());
 
     let reason = &calculation.outcomes[0].reason;
     assert!(
@@ -105,7 +105,7 @@ fn matching_rules_add_up_with_strategy_sum() {
     ] {
         let text = rules.map(|(when, price)| rule(when, price)).concat();
         assert_eq!(
-            gross(&list("sum", &text), &plan(3000)),
+            gross(&list("sum", &text), &delivery_over(3000)),
             expected,
             "{rules:?}"
         );
@@ -114,8 +114,8 @@ fn matching_rules_add_up_with_strategy_sum() {
 
 #[test]
 fn charges_with_the_smallest_allowed_values_are_calculated() {
-    let mut plan = plan(3);
-    plan.dropoff.packages = vec![Package {
+    let mut delivery = delivery_over(3);
+    delivery.dropoff.details.packages = vec![Package {
         kind: "XL".into(),
         quantity: 2,
     }];
@@ -132,7 +132,7 @@ fn charges_with_the_smallest_allowed_values_are_calculated() {
     ] {
         let rules = rule("true", "10") + &rule("true", price);
         assert_eq!(
-            gross(&list("sum", &rules), &plan),
+            gross(&list("sum", &rules), &delivery),
             Some(expected),
             "{price}"
         );
@@ -142,7 +142,7 @@ fn charges_with_the_smallest_allowed_values_are_calculated() {
 #[test]
 fn an_overflowing_sum_is_explained() {
     let rules = rule("true", "9223372036854775807") + &rule("true", "1") + &rule("true", "2");
-    let calculation = list("sum", &rules).calculate(&plan(1), "", &now());
+    let calculation = list("sum", &rules).calculate(&delivery_over(1), "", &now());
 
     let reasons: Vec<_> = calculation
         .outcomes
@@ -173,7 +173,11 @@ fn a_task_rule_counts_once_for_each_task_it_matches() {
             ),
         ] {
             let list = list(strategy, &text.replace("WHEN", when));
-            assert_eq!(gross(&list, &plan(1)), expected, "{strategy} {when}");
+            assert_eq!(
+                gross(&list, &delivery_over(1)),
+                expected,
+                "{strategy} {when}"
+            );
         }
     }
 }

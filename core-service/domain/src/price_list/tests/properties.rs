@@ -71,23 +71,23 @@ fn condition() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&CONDITIONS)
 }
 
-fn delivery() -> impl Strategy<Value = DeliveryPlan> {
+fn delivery() -> impl Strategy<Value = Delivery> {
     let weight = prop::option::of(0..100_000_i64);
     let packages = (0..4_u32, 0..4_u32);
     let texts = (prop::option::of("Paris|Lyon"), vec("cold|big", 0..3));
     (0..20_000_u32, weight, packages, any::<bool>(), texts).prop_map(
         |(meters, weight, (large, small), has_time_slot, (locality, tags))| {
-            let mut plan = plan(meters);
-            plan.dropoff.weight = weight;
-            plan.dropoff.has_time_slot = has_time_slot;
-            plan.dropoff.address.locality = locality;
-            plan.dropoff.tags = tags;
+            let mut delivery = delivery_over(meters);
+            delivery.dropoff.details.weight = weight;
+            delivery.dropoff.has_time_slot = has_time_slot;
+            delivery.dropoff.address.locality = locality;
+            delivery.dropoff.details.tags = tags;
             let packages = [("XL", large), ("S", small)].map(|(kind, quantity)| Package {
                 kind: kind.to_owned(),
                 quantity,
             });
-            plan.dropoff.packages = packages.to_vec();
-            plan
+            delivery.dropoff.details.packages = packages.to_vec();
+            delivery
         },
     )
 }
@@ -114,24 +114,24 @@ proptest! {
     /// of these prices, or the first of them.
     #[test]
     fn a_list_combines_the_prices_of_its_rules(
-        plan in delivery(),
+        delivery in delivery(),
         rule_list in vec((condition(), price()), 1..6),
     ) {
         let prices: Vec<_> = rule_list
             .iter()
-            .map(|(when, price)| gross(&list("sum", &rule(when, price)), &plan))
+            .map(|(when, price)| gross(&list("sum", &rule(when, price)), &delivery))
             .collect();
         let text = rules(&rule_list);
 
         let sum = prices.iter().flatten().copied().reduce(|sum, amount| sum + amount);
-        prop_assert_eq!(gross(&list("sum", &text), &plan), sum);
+        prop_assert_eq!(gross(&list("sum", &text), &delivery), sum);
         let first = prices.iter().flatten().next().copied();
-        prop_assert_eq!(gross(&list("first", &text), &plan), first);
+        prop_assert_eq!(gross(&list("first", &text), &delivery), first);
     }
 
     #[test]
     fn the_order_of_rules_does_not_affect_a_sum_and_calculations_are_repeatable(
-        plan in delivery(),
+        delivery in delivery(),
         rule_list in vec((condition(), price()), 1..6),
         shift in 0..6_usize,
     ) {
@@ -139,21 +139,21 @@ proptest! {
         rotated.rotate_left(shift % rule_list.len());
         let (text, rotated) = (rules(&rule_list), rules(&rotated));
 
-        prop_assert_eq!(gross(&list("sum", &text), &plan), gross(&list("sum", &rotated), &plan));
+        prop_assert_eq!(gross(&list("sum", &text), &delivery), gross(&list("sum", &rotated), &delivery));
         let first = list("first", &text);
-        let calculate = || first.calculate(&plan, "store", &now());
+        let calculate = || first.calculate(&delivery, "store", &now());
         prop_assert_eq!(calculate(), calculate());
     }
 
     #[test]
     fn the_amounts_of_the_outcomes_add_up_to_the_price(
-        plan in delivery(),
+        delivery in delivery(),
         rule_list in vec((condition(), price()), 1..6),
         percent in 0..30_000_i64,
     ) {
         let mut rule_list = rule_list;
         rule_list.push(("true", format!("{{ percent = {percent} }}")));
-        let calculation = list("sum", &rules(&rule_list)).calculate(&plan, "", &now());
+        let calculation = list("sum", &rules(&rule_list)).calculate(&delivery, "", &now());
 
         let added: i64 = calculation.outcomes.iter().map(|outcome| outcome.amount).sum();
         prop_assert_eq!(calculation.price.map_or(0, Price::gross), added);
@@ -173,7 +173,7 @@ proptest! {
             exact = exact.and_then(|sum| sum.checked_add(*amount));
         }
 
-        let price = gross(&list("sum", &rules(&rule_list)), &plan(1));
+        let price = gross(&list("sum", &rules(&rule_list)), &delivery_over(1));
 
         prop_assert_eq!(price, exact.filter(|sum| *sum >= 0));
     }
@@ -183,7 +183,7 @@ proptest! {
 fn a_condition_of_the_grammar_has_an_outcome_with_a_reason_for_any_delivery() {
     let (cases, accepted) = (Cell::new(0), Cell::new(0));
     TestRunner::default()
-        .run(&(delivery(), nested_condition()), |(plan, when)| {
+        .run(&(delivery(), nested_condition()), |(delivery, when)| {
             cases.set(cases.get() + 1);
             let list = match parse("sum", &rule(&when, "7")) {
                 Ok(list) => list,
@@ -195,7 +195,7 @@ fn a_condition_of_the_grammar_has_an_outcome_with_a_reason_for_any_delivery() {
                 }
             };
             accepted.set(accepted.get() + 1);
-            let calculation = list.calculate(&plan, "store", &now());
+            let calculation = list.calculate(&delivery, "store", &now());
             let [outcome] = calculation.outcomes.as_slice() else {
                 panic!("{calculation:?}");
             };

@@ -11,11 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, de::Error as _};
 use serde_json::value::RawValue;
 
-use super::{
-    error::ImportError,
-    import_stats::{ImportStats, SkipReason},
-};
-
+use super::{ImportError, ImportStats, SkipReason};
 use crate::gazetteer::house_number::HouseNumber;
 
 /// An address that was read from a file.
@@ -48,15 +44,12 @@ pub(super) fn read(
         line: 1,
         source,
     };
-    let mut file = buffered(file).map_err(read_error)?;
-    let is_gzip = file
-        .fill_buf()
-        .map_err(read_error)?
-        .starts_with(&GZIP_MAGIC);
-    let mut file: Box<dyn BufRead + '_> = if is_gzip {
-        Box::new(buffered(MultiGzDecoder::new(file)).map_err(read_error)?)
+    let mut raw = buffered(file).map_err(read_error)?;
+    let start = raw.fill_buf().map_err(read_error)?;
+    let mut file: Box<dyn BufRead + '_> = if start.starts_with(&GZIP_MAGIC) {
+        Box::new(buffered(MultiGzDecoder::new(raw)).map_err(read_error)?)
     } else {
-        Box::new(file)
+        Box::new(raw)
     };
     let first = peek_byte(&mut *file).map_err(read_error)?;
     let mut reader = Reader {
@@ -165,8 +158,8 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
                 break;
             }
             // In a whole `FeatureCollection`, the features are separated by commas.
-            let feature = text.trim_ascii();
-            let feature = feature.strip_suffix(b",").unwrap_or(feature);
+            let trimmed = text.trim_ascii();
+            let feature = trimmed.strip_suffix(b",").unwrap_or(trimmed);
             if feature.is_empty() {
                 continue;
             }
@@ -182,22 +175,19 @@ impl<Add: FnMut(FileAddress<'_>) -> rusqlite::Result<bool>> Reader<'_, Add> {
     }
 
     fn csv(&mut self, mut file: impl BufRead) -> Result<(), ImportError> {
-        let header = file
+        let start = file
             .fill_buf()
             .map_err(|source| self.read_error(1, source))?;
-        let header = header
-            .split(|byte| *byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let delimiter = if header.contains(&b';') { b';' } else { b',' };
+        let mut lines = start.split(|byte| *byte == b'\n');
+        let has_semicolon = lines.next().is_some_and(|header| header.contains(&b';'));
+        let delimiter = if has_semicolon { b';' } else { b',' };
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .flexible(true)
             .from_reader(file);
-        let headers = reader
+        let headers: csv::StringRecord = reader
             .byte_headers()
-            .map_err(|error| self.read_error(1, error.into()))?;
-        let headers: csv::StringRecord = headers
+            .map_err(|error| self.read_error(1, error.into()))?
             .iter()
             .map(|name| String::from_utf8_lossy(name).trim().to_lowercase())
             .collect();

@@ -7,11 +7,11 @@ use std::{
 
 use rusqlite::{Connection, params};
 
-use super::{error::ImportError, reader::FileAddress};
+use super::{ImportError, reader::FileAddress};
 use crate::{
     gazetteer::{
         dictionary::Dictionary,
-        place_token::{self, normalize_postcode},
+        index::{PlaceToken, normalize_postcode},
         point, schema,
     },
     tokenizer::{self, Country},
@@ -185,17 +185,17 @@ fn index_names(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64
         set_point.execute(params![id, latitude, longitude])?;
 
         let mut place = vec![
-            place_token::locality(locality),
-            place_token::country(&country),
+            PlaceToken::Locality(locality).to_string(),
+            PlaceToken::Country(&country).to_string(),
         ];
         let point = point::from_units(latitude, longitude);
-        place.extend(point.map(|point| place_token::cell(point::cell(point))));
+        place.extend(point.map(|point| PlaceToken::Cell(point::cell(point)).to_string()));
         let other_postcodes = postcodes.query_map([id], |row| row.get::<_, String>(0))?;
         for postcode in std::iter::once(Ok(postcode)).chain(other_postcodes) {
             let code = normalize_postcode(&postcode?);
             if !code.is_empty() {
                 insert_postcode.execute(params![code, locality])?;
-                place.push(place_token::postcode(&code));
+                place.push(PlaceToken::Postcode(&code).to_string());
             }
         }
         let place = place.join(" ");

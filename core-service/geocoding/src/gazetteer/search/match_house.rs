@@ -6,8 +6,7 @@ use crate::{
     Precision,
     gazetteer::{
         house_number::HouseNumber,
-        index::{KnownHouse, Lookup, Street},
-        place_token::normalize_postcode,
+        index::{KnownHouse, Lookup, Street, normalize_postcode},
     },
 };
 

@@ -11,8 +11,7 @@ use crate::{
     Mismatch,
     gazetteer::{
         house_number::{HouseNumber, HouseNumberInQuery},
-        index::{Locality, Street},
-        place_token::normalize_postcode,
+        index::{Locality, Street, normalize_postcode},
     },
     tokenizer::{is_same_name, is_translation},
 };
@@ -141,8 +140,8 @@ impl<'a> StreetCandidate<'a> {
             (None, wrong, None) if wrong.is_some() || other_town.is_some() => {
                 let postcode = wrong.map(|postcode| &postcode.words);
                 let town = other_town.map(|town| &town.words);
-                let place = postcode.into_iter().chain(town);
-                let place: Vec<_> = place.map(|words| parsed.original(words)).collect();
+                let given = postcode.into_iter().chain(town);
+                let place: Vec<_> = given.map(|words| parsed.original(words)).collect();
                 self.mismatch = Some(Mismatch::OtherPlace(place.join(" ")));
             }
             _ => {}

@@ -3,10 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap, ops::Range};
 
 use crate::{
-    gazetteer::{
-        index::{Index, Locality, Lookup},
-        place_token::normalize_postcode,
-    },
+    gazetteer::index::{Index, Locality, Lookup, normalize_postcode},
     tokenizer::{self, Country, Word},
 };
 

@@ -8,7 +8,10 @@ use super::{
     match_street::{StreetMatch, similarity},
     parsed_query::WordCandidates,
 };
-use crate::gazetteer::{index::Street, place_token, point};
+use crate::gazetteer::{
+    index::{PlaceToken, Street},
+    point,
+};
 
 /// The streets found for a query.
 #[derive(Default)]
@@ -117,7 +120,7 @@ impl Search<'_> {
                     .collect();
                 indexed.sort_unstable();
                 indexed.dedup();
-                let words = any_of(indexed.into_iter().map(String::as_str))?;
+                let words = any_of(&indexed)?;
                 Some(match place.as_str() {
                     "" => format!("words : {words}"),
                     place => format!("words : {words} AND {place}"),
@@ -129,31 +132,30 @@ impl Search<'_> {
     /// The full-text expression for the places of a scope. `None` if it has no place; empty if
     /// streets are not restricted to places.
     fn place_expression(&self, scope: Scope) -> Option<String> {
-        let places: Vec<String> = match scope {
+        let places: Vec<PlaceToken<'_>> = match scope {
             Scope::Anywhere if self.index.countries.len() > 1 => {
-                vec![place_token::country(self.country)]
+                vec![PlaceToken::Country(self.country)]
             }
             Scope::Anywhere => return Some(String::new()),
             Scope::Area => point::cells_within(self.query.near?, AREA_RADIUS_METERS)
                 .into_iter()
-                .map(place_token::cell)
+                .map(PlaceToken::Cell)
                 .collect(),
             Scope::GivenPlaces => {
                 let localities = self.parsed.towns.iter().flat_map(|town| &town.localities);
                 let postcodes = self.parsed.postcodes.iter();
-                let postcodes = postcodes.filter(|postcode| !postcode.localities.is_empty());
-                let postcodes = postcodes.map(|known| place_token::postcode(&known.code));
+                let known = postcodes.filter(|postcode| !postcode.localities.is_empty());
                 localities
-                    .map(|locality| place_token::locality(locality.id))
-                    .chain(postcodes)
+                    .map(|locality| PlaceToken::Locality(locality.id))
+                    .chain(known.map(|postcode| PlaceToken::Postcode(&postcode.code)))
                     .collect()
             }
         };
-        any_of(places.iter().map(String::as_str)).map(|places| format!("place : {places}"))
+        any_of(&places).map(|places| format!("place : {places}"))
     }
 }
 
-fn any_of<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
-    let words: Vec<_> = words.map(|word| format!("\"{word}\"")).collect();
+fn any_of(words: &[impl std::fmt::Display]) -> Option<String> {
+    let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
     (!words.is_empty()).then(|| format!("({})", words.join(" OR ")))
 }

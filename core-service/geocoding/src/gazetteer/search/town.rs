@@ -115,11 +115,11 @@ impl Search<'_> {
         &self,
         postcode: &ParsedPostcode,
     ) -> rusqlite::Result<Option<Locality>> {
-        let name = self.parsed.name_after(&postcode.words);
-        if name.is_empty() {
+        let words = self.parsed.name_after(&postcode.words);
+        if words.is_empty() {
             return Ok(None);
         }
-        let name = self.parsed.original(&name);
+        let name = self.parsed.original(&words);
         for id in &postcode.localities {
             if let Some(locality) = self.lookup.locality(*id)?
                 && is_same_name(&name, &locality.name, self.parsed.country)

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, ops::Range};
 
 use crate::{
-    http::place::Place,
+    http::protocol::Place,
     tokenizer::{self, Country, Word, fold},
 };
 

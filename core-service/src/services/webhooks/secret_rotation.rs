@@ -7,27 +7,31 @@ use domain::{
 };
 use jiff::SignedDuration;
 use proto::iri::Collection;
+use storage::webhooks::secret_columns;
 use tonic::Response;
 
-use super::Webhooks;
-
 use crate::{
-    auth::caller::Caller, error::Error, idempotency::RequestKey, messages,
+    auth::caller::Caller,
+    error::Error,
+    idempotency::{RequestKey, ResourceCall},
+    messages,
     secrets::webhook_secret_box,
+    services::Services,
 };
 
-impl Webhooks {
-    pub(super) async fn rotate(
+impl Services {
+    pub(super) async fn rotate_secret(
         &self,
         caller: &Caller,
         mut request: proto::RotateWebhookSecretRequest,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let webhook = (Collection::Webhooks, request.name.as_str());
         let idempotency = request.idempotency.take();
-        let request_key =
-            self.idempotency
-                .read_key_on(caller, "RotateWebhookSecret", webhook, idempotency)?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("RotateWebhookSecret", &request.name, idempotency);
+        let begun = self
+            .idempotency
+            .begin_on(caller, Collection::Webhooks, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
@@ -41,29 +45,26 @@ impl Webhooks {
         let change = move |secrets: &mut Secrets| {
             secrets.rotate(encrypted.clone(), overlap_ends_at, now);
         };
-        self.change_secrets(request_key, (webhook, store), change, Some(secret))
+        self.change_secrets(request_key, &webhook, store, change, Some(secret))
             .await
     }
 
-    pub(super) async fn confirm(
+    pub(super) async fn confirm_secret(
         &self,
         caller: &Caller,
         request: proto::ConfirmWebhookSecretRequest,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let name = request.name;
-        let webhook = (Collection::Webhooks, name.as_str());
-        let request_key = self.idempotency.read_key_on(
-            caller,
-            "ConfirmWebhookSecret",
-            webhook,
-            request.idempotency,
-        )?;
-        if let Some(reply) = self.idempotency.replay(request_key).await? {
+        let call = ResourceCall::new("ConfirmWebhookSecret", &request.name, request.idempotency);
+        let begun = self
+            .idempotency
+            .begin_on(caller, Collection::Webhooks, call);
+        let (request_key, replayed) = begun.await?;
+        if let Some(reply) = replayed {
             return Ok(reply);
         }
-        let webhook = self.webhook_of(caller, &name).await?;
+        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
 
-        self.change_secrets(request_key, webhook, Secrets::confirm, None)
+        self.change_secrets(request_key, &webhook, store, Secrets::confirm, None)
             .await
     }
 
@@ -71,7 +72,8 @@ impl Webhooks {
     async fn change_secrets(
         &self,
         request_key: RequestKey,
-        (webhook, store): (Webhook, Store),
+        webhook: &Webhook,
+        store: Store,
         change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
         new: Option<Secret>,
     ) -> Result<Response<proto::Webhook>, Error> {
@@ -84,7 +86,7 @@ impl Webhooks {
                 let (webhook, mut secrets) =
                     found.ok_or_else(|| messages::webhook_not_found(id))?;
                 change(&mut secrets);
-                storage::webhook_secrets::save(&transaction, (store_id, id), &secrets, now).await?;
+                secret_columns::save(&transaction, store_id, id, &secrets, now).await?;
                 let webhook = Webhook {
                     overlap_ends_at: secrets.overlap_ends_at(now),
                     ..webhook

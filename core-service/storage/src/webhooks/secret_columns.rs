@@ -1,11 +1,11 @@
-//! The encrypted secrets of webhooks, in the rows of their webhooks.
+//! The columns of webhooks' encrypted secrets.
 
 use domain::{
     id::{StoreId, WebhookId},
     webhook_secrets::Secrets,
 };
 
-use super::entity::{
+use crate::entity::{
     instant,
     webhook::{ActiveModel, Column, Entity, Model},
 };
@@ -14,7 +14,8 @@ use crate::prelude::*;
 /// The secrets of a store's webhook.
 pub async fn find(
     connection: &impl ConnectionTrait,
-    (store_id, id): (StoreId, WebhookId),
+    store_id: StoreId,
+    id: WebhookId,
 ) -> Result<Option<Secrets>, Error> {
     let row = Entity::find_by_id((store_id.0, id.0))
         .one(connection)
@@ -62,7 +63,8 @@ pub async fn distinct_prefixes(
 /// Saves a webhook's secrets.
 pub async fn save(
     transaction: &impl ConnectionTrait,
-    (store_id, id): (StoreId, WebhookId),
+    store_id: StoreId,
+    id: WebhookId,
     secrets: &Secrets,
     now: Timestamp,
 ) -> Result<(), Error> {

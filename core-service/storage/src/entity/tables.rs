@@ -1,0 +1,219 @@
+//! The tables, except those whose statements are all SQL text. The aggregates' files beside this folder
+//! convert rows to domain types and back.
+
+table! {
+    /// Rows of `api_clients`.
+    mod api_client = "api_clients";
+    key(id: Uuid);
+    store_id: Option<Uuid>,
+    display_name: String,
+    api_key: String,
+    secret_hash: Vec<u8>,
+    /// Each the hash (32 bytes) and the expiry (8 bytes), oldest first.
+    replaced_secrets: Vec<u8>,
+    scopes: String,
+    default_address: Option<AddressJson>,
+    created_at: Instant,
+    disabled_at: Option<Instant>,
+}
+
+table! {
+    /// Rows of `idempotency_keys`.
+    mod idempotency_key = "idempotency_keys";
+    key(store_id: Uuid, api_client_id: Uuid, key_hash: Vec<u8>);
+    request_hash: Vec<u8>,
+    encrypted_response: Vec<u8>,
+    created_at: Instant,
+}
+
+table! {
+    /// Rows of `signing_keys`.
+    mod signing_key = "signing_keys";
+    key(id: String);
+    encrypted_private_key: Vec<u8>,
+    created_at: Instant,
+}
+
+table! {
+    /// Rows of `platform_secrets`.
+    mod platform_secret = "platform_secrets";
+    key(name: String);
+    encrypted_secret: Vec<u8>,
+}
+
+table! {
+    /// Rows of `deliveries`.
+    mod delivery = "deliveries";
+    key(store_id: Uuid, id: Uuid);
+    distance_meters: i64,
+    duration_seconds: i64,
+    distance_source: String,
+    price_net: Option<i64>,
+    price_tax: Option<i64>,
+    price_currency: Option<String>,
+    /// The name of the quote that sets the price.
+    retail_price: Option<String>,
+    booked_time_slot_id: Option<Uuid>,
+    booked_after: Option<Instant>,
+    booked_before: Option<Instant>,
+    created_at: Instant,
+    cancelled_at: Option<Instant>,
+    external_reference: Option<String>,
+    /// Copied from the tasks for the filters of lists, as is `completed_at`.
+    dropoff_before: Option<Instant>,
+    completed_at: Option<Instant>,
+    /// When its personal data was erased.
+    erased_at: Option<Instant>,
+}
+
+table! {
+    /// Rows of `tasks`.
+    mod task = "tasks";
+    key(store_id: Uuid, id: Uuid);
+    delivery_id: Uuid,
+    kind: String,
+    address: AddressJson,
+    after: Instant,
+    before: Instant,
+    /// Whether the window was requested as a time slot.
+    time_slot: bool,
+    comments: String,
+    weight: Option<i64>,
+    packages: PackagesJson,
+    tags: TagsJson,
+    metadata: MetadataJson,
+    created_at: Instant,
+    updated_at: Instant,
+    completed_at: Option<Instant>,
+    cancelled_at: Option<Instant>,
+}
+
+table! {
+    /// Rows of `events`.
+    mod event = "events";
+    key(store_id: Uuid, id: Uuid);
+    name: String,
+    object_collection: String,
+    object_id: Uuid,
+    created_at: Instant,
+    /// The sequence number within the store. Assigned by the sequencer after the commit.
+    number: Option<i64>,
+    /// The sequence number over all stores, assigned with `number`.
+    position: Option<i64>,
+}
+
+table! {
+    /// Rows of `stores`.
+    mod store = "stores";
+    key(id: Uuid);
+    display_name: String,
+    time_zone: String,
+    currency: String,
+    country: String,
+    default_address: Option<AddressJson>,
+    created_at: Instant,
+    service_area: Option<ServiceAreaJson>,
+}
+
+table! {
+    /// Rows of `time_slots`.
+    mod time_slot = "time_slots";
+    key(store_id: Uuid, id: Uuid);
+    display_name: String,
+    definition: String,
+    updated_at: Instant,
+}
+
+table! {
+    /// Rows of `price_lists`.
+    mod price_list = "price_lists";
+    key(store_id: Uuid, version: i64);
+    definition: String,
+    created_at: Instant,
+}
+
+table! {
+    /// Rows of `zone_sets`.
+    mod zone_set = "zone_sets";
+    key(version: i64);
+    definition: String,
+    created_at: Instant,
+}
+
+table! {
+    /// Rows of `geocodes`.
+    mod geocode = "geocodes";
+    key(key: Vec<u8>);
+    /// `None`: the address was not found.
+    place: Option<PlaceJson>,
+    expires_at: Instant,
+}
+
+table! {
+    /// Rows of `webhooks`.
+    mod webhook = "webhooks";
+    key(store_id: Uuid, id: Uuid);
+    api_client_id: Uuid,
+    event: String,
+    url: String,
+    /// The URL's host and port.
+    host: String,
+    encrypted_secret: Vec<u8>,
+    /// Each prefixed with its length in two bytes, oldest first.
+    encrypted_retired_secrets: Option<Vec<u8>>,
+    overlap_ends_at: Option<Instant>,
+    created_at: Instant,
+    disabled_at: Option<Instant>,
+    disabled_reason: Option<String>,
+    /// The last disabled period; set when the webhook is enabled again.
+    disabled_from: Option<Instant>,
+    disabled_until: Option<Instant>,
+    /// The position in the queue, see `notifications::queue`.
+    next_due_at: Option<Instant>,
+    receiver_health: Option<String>,
+    is_proven: bool,
+    failing_since: Option<Instant>,
+}
+
+table! {
+    /// Rows of `receiver_hosts`.
+    mod receiver_host = "receiver_hosts";
+    key(store_id: Uuid, host: String);
+    /// By the lease clock.
+    in_flight_until: Instant,
+    failures: i64,
+    failed_at: Instant,
+}
+
+table! {
+    /// Rows of `notifications`.
+    mod notification = "notifications";
+    key(store_id: Uuid, id: Uuid);
+    event_id: Uuid,
+    webhook_id: Uuid,
+    event: String,
+    delivery_id: Uuid,
+    state: String,
+    attempts: i64,
+    /// The number of attempts made before the retry schedule last started.
+    attempts_at_resend: i64,
+    due_at: Instant,
+    lease_token: Option<Uuid>,
+    lease_expires_at: Option<Instant>,
+    created_at: Instant,
+    finished_at: Option<Instant>,
+    /// The W3C header of the call that caused the event.
+    traceparent: Option<String>,
+}
+
+table! {
+    /// Rows of `attempts`.
+    mod attempt = "attempts";
+    key(store_id: Uuid, notification_id: Uuid, number: i64);
+    failure: Option<String>,
+    status: Option<i64>,
+    /// Microseconds.
+    duration: i64,
+    response_body: String,
+    recorded_at: Instant,
+}
