@@ -1,11 +1,13 @@
-//! Connects to receivers: at permitted addresses only (by the address guard), over TLS for https,
-//! and within a timeout.
+//! Connects to receivers: at permitted addresses only (by the address guard), over TLS for https
+//! with the certificate authorities trusted for receivers, and within a timeout.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use http::Uri;
 use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
+use process::tls;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tower::{BoxError, Service as _, service_fn, util::BoxCloneSyncService};
 
@@ -37,12 +39,24 @@ pub(crate) enum Error {
     TooManyAbandoned,
 }
 
+/// Loads the system's certificate authorities and those in PEM files.
+pub(crate) fn root_certificates(webhook_ca_files: &[PathBuf]) -> anyhow::Result<RootCertStore> {
+    let mut roots = tls::system_authorities();
+    roots.extend(tls::authorities(webhook_ca_files)?.roots);
+    if roots.is_empty() {
+        tracing::warn!("no certificate authorities found: notifications cannot be sent over https");
+    }
+    Ok(roots)
+}
+
+/// TLS settings that verify receivers against the certificate authorities.
+pub(crate) fn tls_config(roots: RootCertStore) -> anyhow::Result<ClientConfig> {
+    let builder = tls::client(roots).map_err(tls::setup_error)?;
+    Ok(builder.with_no_client_auth())
+}
+
 /// A connector with a limit for DNS, TCP and TLS together.
-pub(crate) fn connector(
-    guard: AddressGuard,
-    tls: rustls::ClientConfig,
-    timeout: Duration,
-) -> Connector {
+pub(crate) fn connector(guard: AddressGuard, tls: ClientConfig, timeout: Duration) -> Connector {
     let guard = service_fn(move |uri| guard.clone().open(uri, Attempt::current()));
     let https = HttpsConnectorBuilder::new()
         .with_tls_config(tls)

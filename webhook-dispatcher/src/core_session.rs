@@ -28,12 +28,22 @@ use crate::{
 /// How long core may take to end a stream that is half-closed, or that it closes itself.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What the sessions with all cores share.
+#[derive(Clone)]
+pub(crate) struct SharedState {
+    pub sender: Arc<Sender>,
+    /// The maximum number of notifications in flight from each core; changes with their number.
+    pub limit: watch::Receiver<usize>,
+    /// To report outcomes to any core.
+    pub connections: Connections,
+    /// Counts the open streams.
+    pub streams: TaskTracker,
+}
+
 /// One core, the stream from it, and the sends in flight.
 pub(crate) struct CoreSession {
     opener: StreamOpener,
-    sender: Arc<Sender>,
-    /// The maximum number of notifications in flight; changes with the number of cores.
-    limit: watch::Receiver<usize>,
+    shared: SharedState,
     in_flight: InFlight,
     /// The capacity granted on the current stream and not used yet.
     granted: usize,
@@ -42,8 +52,6 @@ pub(crate) struct CoreSession {
     reporter: Arc<Reporter>,
     reporting: AbortOnDropHandle<()>,
     backoff: Backoff,
-    /// Counts the open streams of all sessions.
-    streams: TaskTracker,
     shutdown: CancellationToken,
 }
 
@@ -65,17 +73,14 @@ enum StreamError {
 impl CoreSession {
     pub(crate) fn new(
         opener: StreamOpener,
-        sender: Arc<Sender>,
-        limit: watch::Receiver<usize>,
-        connections: Connections,
-        streams: TaskTracker,
+        shared: SharedState,
         shutdown: CancellationToken,
     ) -> Self {
-        let in_flight = InFlight::counted_in(sender.metrics().in_flight.clone());
+        let in_flight = InFlight::counted_in(shared.sender.metrics().in_flight.clone());
         let (outcomes, completed) = mpsc::unbounded_channel();
         let reporter = Arc::new(Reporter {
             core: opener.addr().clone(),
-            connections,
+            connections: shared.connections.clone(),
             in_flight: in_flight.clone(),
             token_rejected: Notify::new(),
             shutdown: shutdown.clone(),
@@ -83,8 +88,7 @@ impl CoreSession {
         let reporting = tokio::spawn(Arc::clone(&reporter).run(completed));
         Self {
             opener,
-            sender,
-            limit,
+            shared,
             in_flight,
             granted: 0,
             sends: JoinSet::new(),
@@ -92,7 +96,6 @@ impl CoreSession {
             reporter,
             reporting: AbortOnDropHandle::new(reporting),
             backoff: Backoff::default(),
-            streams,
             shutdown,
         }
     }
@@ -137,10 +140,10 @@ impl CoreSession {
             mut responses,
             connection,
         } = stream?;
-        let _open = self.streams.token();
+        let _open = self.shared.streams.token();
         tracing::info!("stream from core is open");
         let mut renewed = pin!(self.opener.renewed_at(connection.token.renew_at));
-        self.reporter.connections.insert(connection);
+        self.shared.connections.insert(connection);
         let (in_flight, reporter) = (self.in_flight.clone(), Arc::clone(&self.reporter));
         let ended = loop {
             let grantable = self.grantable();
@@ -159,7 +162,7 @@ impl CoreSession {
                     Err(_) => break Err(StreamError::Ended),
                 },
                 () = in_flight.ended() => {}
-                Ok(()) = self.limit.changed() => {}
+                Ok(()) = self.shared.limit.changed() => {}
                 () = shutdown.cancelled() => break Ok(()),
                 // Core ends the stream too, but later.
                 () = reporter.token_rejected.notified() => {
@@ -207,7 +210,7 @@ impl CoreSession {
             .and_then(|lease| Instant::now().checked_add(lease));
         let is_test = notification.test;
         let guard = (!is_test).then(|| self.in_flight.add());
-        let sender = Arc::clone(&self.sender);
+        let sender = Arc::clone(&self.shared.sender);
         let (reporter, outcomes) = (Arc::clone(&self.reporter), self.outcomes.clone());
         self.sends.spawn(async move {
             let completed = Completed {
@@ -227,7 +230,7 @@ impl CoreSession {
     /// The capacity that is free and not granted.
     fn grantable(&self) -> usize {
         let used = self.in_flight.count() + self.granted;
-        self.limit.borrow().saturating_sub(used)
+        self.shared.limit.borrow().saturating_sub(used)
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use core_client::{CoreAddr, Cores};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
-    health::HealthListener,
+    health::{HealthListener, Readiness},
     metrics::{Exposition, Registry},
     tls,
 };
@@ -19,8 +19,13 @@ use tokio_util::{
 };
 
 use crate::{
-    Config, config::SecretSource, connections::Connections, core_session::CoreSession,
-    readiness::DispatcherReadiness, resolver::Resolver, root_certificates, sender::Sender,
+    Config,
+    config::SecretSource,
+    connections::Connections,
+    connector,
+    core_session::{CoreSession, SharedState},
+    resolver::Resolver,
+    sender::Sender,
     stream_opener::StreamOpener,
 };
 
@@ -47,25 +52,25 @@ impl WebhookDispatcher {
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let cores = Cores::new(&config.core_urls, &config.core)?;
         let (key, secret) = config.credentials()?;
-        let roots = root_certificates::load(&config.webhook_ca_files)?;
+        let roots = connector::root_certificates(&config.webhook_ca_files)?;
 
         let max_in_flight = usize::try_from(config.max_in_flight.get()).unwrap_or(usize::MAX);
-        let sender = Sender::new(
-            config,
-            root_certificates::client_config(roots)?,
-            Resolver::system(),
-        )?;
+        let limit_per_core = watch::Sender::new(max_in_flight);
+        let sender = Sender::new(config, connector::tls_config(roots)?, Resolver::system())?;
 
         Ok(Self {
             sessions: CoreSessions {
                 cores,
                 key,
                 secret,
-                sender: Arc::new(sender),
+                shared: SharedState {
+                    sender: Arc::new(sender),
+                    limit: limit_per_core.subscribe(),
+                    connections: Connections::default(),
+                    streams: TaskTracker::new(),
+                },
                 max_in_flight,
-                limit_per_core: watch::Sender::new(max_in_flight),
-                streams: TaskTracker::new(),
-                connections: Connections::default(),
+                limit_per_core,
                 open_sessions: Vec::new(),
                 running: JoinSet::new(),
             },
@@ -77,13 +82,12 @@ impl WebhookDispatcher {
     /// Registers the metrics of this dispatcher.
     pub fn register_metrics(&self, registry: &mut Registry) {
         let CoreSessions {
-            sender,
+            shared,
             max_in_flight,
-            streams,
             ..
         } = &self.sessions;
-        let metrics = sender.metrics();
-        metrics.register(*max_in_flight, streams.clone(), registry);
+        let metrics = shared.sender.metrics();
+        metrics.register(*max_in_flight, shared.streams.clone(), registry);
     }
 
     /// Serves every core until `shutdown`, then drains for at most 30 s.
@@ -99,7 +103,7 @@ impl WebhookDispatcher {
         let mut sessions = self.sessions;
         let _health_server = self.health.map(|health| {
             let readiness = DispatcherReadiness {
-                streams: sessions.streams.clone(),
+                streams: sessions.shared.streams.clone(),
                 shutdown: shutdown.clone(),
             };
             let health = health.with_metrics(exposition);
@@ -130,19 +134,33 @@ impl WebhookDispatcher {
     }
 }
 
+/// A dispatcher is ready with at least one open stream, until it shuts down.
+struct DispatcherReadiness {
+    streams: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl Readiness for DispatcherReadiness {
+    async fn check(&self) -> Result<(), String> {
+        if self.shutdown.is_cancelled() {
+            Err("shutting down".to_owned())
+        } else if self.streams.is_empty() {
+            Err("no open stream from any core".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// The sessions with all cores.
 struct CoreSessions {
     cores: Cores,
     key: String,
     secret: SecretSource,
-    sender: Arc<Sender>,
+    shared: SharedState,
     max_in_flight: usize,
     /// Each core's share of `max_in_flight`.
     limit_per_core: watch::Sender<usize>,
-    /// Counts the open streams of all sessions.
-    streams: TaskTracker,
-    /// Shared by the sessions, to report outcomes to any core.
-    connections: Connections,
     /// The cores with a session, and the tokens that end it.
     open_sessions: Vec<(CoreAddr, CancellationToken)>,
     running: JoinSet<CoreAddr>,
@@ -174,10 +192,7 @@ impl CoreSessions {
                     self.key.clone(),
                     self.secret.clone(),
                 ),
-                Arc::clone(&self.sender),
-                self.limit_per_core.subscribe(),
-                self.connections.clone(),
-                self.streams.clone(),
+                self.shared.clone(),
                 end.clone(),
             );
             self.running.spawn(session.run());
@@ -190,7 +205,7 @@ impl CoreSessions {
     fn remove_connection(&self, ended: Result<CoreAddr, JoinError>) {
         let addr = log_panic(ended);
         if let Some(addr) = addr.filter(|addr| !self.has_session(addr)) {
-            self.connections.remove(&addr);
+            self.shared.connections.remove(&addr);
         }
     }
 

@@ -3,7 +3,7 @@
 use core_client::{CoreConfig, Cores};
 
 use super::*;
-use crate::{Config, resolver::Resolver, root_certificates};
+use crate::{Config, connector, resolver::Resolver};
 
 const LEASE: Duration = Duration::from_millis(300);
 
@@ -19,14 +19,16 @@ fn session() -> CoreSession {
     };
     let (key, secret) = config.credentials().unwrap();
     let opener = StreamOpener::new(cores, addr, key, secret);
-    let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
+    let tls = connector::tls_config(rustls::RootCertStore::empty()).unwrap();
     let sender = Sender::new(&config, tls, Resolver::system()).unwrap();
     CoreSession::new(
         opener,
-        Arc::new(sender),
-        watch::Sender::new(2).subscribe(),
-        Connections::default(),
-        TaskTracker::new(),
+        SharedState {
+            sender: Arc::new(sender),
+            limit: watch::Sender::new(2).subscribe(),
+            connections: Connections::default(),
+            streams: TaskTracker::new(),
+        },
         CancellationToken::new(),
     )
 }

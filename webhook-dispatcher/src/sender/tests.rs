@@ -12,7 +12,7 @@ use process::metrics::Exposition;
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::{root_certificates, unresponsive_listener::UnresponsiveListener};
+use crate::{connector, unresponsive_listener::UnresponsiveListener};
 
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -34,7 +34,7 @@ pub(crate) fn sender(
     config: &Config,
     look_up: impl Fn() -> BoxFuture<'static, LookupResult> + Send + Sync + 'static,
 ) -> Sender {
-    let tls = root_certificates::client_config(rustls::RootCertStore::empty()).unwrap();
+    let tls = connector::tls_config(rustls::RootCertStore::empty()).unwrap();
     Sender::new(config, tls, Resolver::with(move |_| look_up())).unwrap()
 }
 
