@@ -66,10 +66,10 @@ const FAN_OUT: usize = 10;
 const LOAD: usize = 500;
 /// The number of notifications due at once, for all webhooks together.
 const DUE_AT_ONCE: usize = 20_000;
-/// The maximum number of those in flight: 16 for each webhook. A dispatcher grants each of the two
-/// cores a capacity of 128, of which one healthy webhook may use an eighth; claims count what all
-/// dispatchers have in flight.
-const MAX_IN_FLIGHT: usize = FAN_OUT * 16;
+/// The maximum number of those in flight: 32 for each webhook. The two dispatchers grant each core a
+/// capacity of 256, of which one healthy webhook may use an eighth; claims count what all cores have
+/// in flight.
+const MAX_IN_FLIGHT: usize = FAN_OUT * 32;
 /// The response time of busy receivers.
 const BUSY_RESPONSE_TIME: Duration = Duration::from_millis(50);
 /// The number of completions at a constant rate.

@@ -133,6 +133,7 @@ pub(crate) fn wire(
     task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
+    task_tracker.spawn(Arc::clone(&queue).claim_due(lifecycle.shutdown.clone()));
     let release_leases =
         tokio::spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
 

@@ -1,4 +1,4 @@
-//! Capacity freed by outcomes is filled in the transaction that records them.
+//! Capacity freed by outcomes is filled again with due notifications.
 
 use crate::{all_processors, cluster::Cluster, dispatcher::Dispatcher};
 

@@ -1,4 +1,4 @@
-//! Scheduling: how the capacity of a dispatcher is shared between webhooks and stores, so that a
+//! Scheduling: how the capacity of dispatchers is shared between webhooks and stores, so that a
 //! slow or unreachable receiver delays only its own notifications.
 
 use std::{collections::HashMap, time::Duration};
@@ -68,11 +68,11 @@ const _: () = assert!(
         && IN_FLIGHT_WINDOW.as_secs() < LEASE_DURATION.as_secs()
 );
 
-/// The most notifications in flight to one healthy webhook. Claims count those of all dispatchers,
-/// pre-leasing counts those of one stream.
+/// The most notifications in flight to one healthy webhook. Claims count those of all cores,
+/// pre-leasing counts those of one.
 const MAX_IN_FLIGHT_PER_WEBHOOK: u32 = 32;
 
-/// How many notifications one dispatcher may have in flight from one core.
+/// How many notifications the dispatchers of one core may have in flight from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity(pub u32);
 
@@ -101,7 +101,7 @@ impl Capacity {
 /// The free capacity for one claim.
 #[derive(Clone, Debug)]
 pub struct ClaimBudget {
-    /// The dispatcher's whole capacity at this core.
+    /// The dispatchers' whole capacity at this core.
     pub capacity: Capacity,
     /// The free part of the capacity.
     pub free: u32,

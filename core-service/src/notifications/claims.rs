@@ -1,87 +1,87 @@
-//! Claims: leases due notifications for a stream and turns them into messages.
+//! Claims: one task leases due notifications for all streams of this process, within their credit.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use domain::{
-    id::NotificationId,
-    scheduling::{ClaimBudget, LEASE_DURATION},
-};
-use proto::iri::Collection;
-use tokio::time::Instant;
+use domain::scheduling::LEASE_DURATION;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Queue, flow_control::InFlightNotification, reports, streams::DispatcherStream};
-use storage::notifications::{AttemptReport, ClaimedBatch, ClaimedNotification};
+use super::{Queue, streams::LeasedNotification};
+use storage::notifications::{ClaimedBatch, NewLease};
 
-use crate::{error::Error, secrets::webhook_secret_box};
+use crate::error::Error;
 
-/// The most notifications that one transaction claims.
-const MAX_CLAIM: u32 = 256;
+/// The interval between polls of the database without a wake-up: short after a successful claim,
+/// then longer each time. Polling finds what other processes enqueue and what becomes due on
+/// schedule.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long freed capacity waits for more, so that one claim uses it.
+const REFILL_WINDOW: Duration = Duration::from_millis(5);
 
 /// What a claim found.
-pub(super) enum ClaimResult {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClaimResult {
     /// Nothing is due.
     NothingDue,
     /// There is no credit, or concurrency limits exclude everything that is due.
     NoCapacity,
     /// Notifications are leased.
     Claimed {
-        batch: OutgoingBatch,
         /// Whether another claim may find more at once.
         may_be_more: bool,
     },
 }
 
-/// Leased notifications, ready to be sent to the dispatcher.
-#[derive(Debug, Default)]
-pub(super) struct OutgoingBatch {
-    pub(super) notifications: Vec<proto::Notification>,
-    /// Failed attempts of those whose secret cannot be decrypted.
-    pub(super) undecryptable: Vec<AttemptReport>,
-}
-
-/// A claim in progress. Drop frees its reservation and puts the claimed notifications in flight.
-pub(super) struct PendingClaim<'a> {
-    stream: &'a DispatcherStream,
-    budget: ClaimBudget,
-    lease_token: Uuid,
-    leased_at: Instant,
-    claimed: Vec<(NotificationId, InFlightNotification)>,
-}
-
-impl<'a> PendingClaim<'a> {
-    /// Reserves credit for up to `limit` notifications; `None` without credit.
-    pub(super) fn begin(stream: &'a DispatcherStream, limit: u32) -> Option<Self> {
-        let budget = stream.flow_control().begin_claim(limit)?;
-        Some(Self {
-            stream,
-            budget,
-            lease_token: Uuid::now_v7(),
-            leased_at: Instant::now(),
-            claimed: Vec::new(),
-        })
-    }
-
-    /// What may be claimed, and the lease's token and duration.
-    pub(super) fn terms(&self) -> (ClaimBudget, (Uuid, Duration)) {
-        (self.budget.clone(), (self.lease_token, LEASE_DURATION))
-    }
-}
-
-impl Drop for PendingClaim<'_> {
-    fn drop(&mut self) {
-        let claimed = std::mem::take(&mut self.claimed);
-        self.stream.flow_control().end_claim(&self.budget, claimed);
-    }
-}
-
 impl Queue {
-    /// Leases due notifications for a stream.
-    pub(super) async fn claim(&self, stream: &DispatcherStream) -> Result<ClaimResult, Error> {
+    /// Claims due notifications until shutdown.
+    pub(crate) async fn claim_due(self: Arc<Self>, shutdown: CancellationToken) {
+        let mut notifications_ready = self.streams.notifications_ready.subscribe();
+        let mut changes = self.clock.manual_changes();
+        let mut interval = MIN_POLL_INTERVAL;
+        while !shutdown.is_cancelled() {
+            let result = self.claim().await.unwrap_or_else(|error| {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot claim notifications, retrying"
+                );
+                ClaimResult::NothingDue
+            });
+            if let ClaimResult::Claimed { may_be_more } = result {
+                interval = MIN_POLL_INTERVAL;
+                if may_be_more {
+                    continue;
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                _ = notifications_ready.changed() => interval = MIN_POLL_INTERVAL,
+                () = changes.next() => interval = MIN_POLL_INTERVAL,
+                // Only then can it make one claimable.
+                () = self.streams.capacity_freed.notified(), if result != ClaimResult::NothingDue => {
+                    interval = MIN_POLL_INTERVAL;
+                    sleep(REFILL_WINDOW).await;
+                }
+                () = sleep(interval) => interval = (interval * 2).min(MAX_POLL_INTERVAL),
+            }
+        }
+    }
+
+    /// Leases due notifications, and has them sent on the streams in turn.
+    async fn claim(&self) -> Result<ClaimResult, Error> {
         let now = self.clock.now();
         // First a check without a transaction and without reserving credit: notifications that are
         // inserted meanwhile can be pre-leased with that credit.
-        let Some(budget) = stream.flow_control().claim_budget(MAX_CLAIM) else {
+        let budget = {
+            let mut flow_control = self.streams.flow_control();
+            // What a failed claim has reserved.
+            flow_control.end_claim();
+            flow_control.remove_expired(Instant::now());
+            flow_control.claim_budget()
+        };
+        let Some(budget) = budget else {
             return Ok(ClaimResult::NoCapacity);
         };
         let reader = self.storage.reader();
@@ -93,134 +93,99 @@ impl Queue {
                 ClaimResult::NothingDue
             });
         }
-        let Some(claim) = PendingClaim::begin(stream, MAX_CLAIM) else {
+        let Some(budget) = self.streams.flow_control().begin_claim() else {
             return Ok(ClaimResult::NoCapacity);
         };
-        let (budget, lease) = claim.terms();
+        let leased_at = Instant::now();
+        let lease = NewLease {
+            token: Uuid::now_v7(),
+            duration: LEASE_DURATION,
+        };
         let claimed = self.storage.write(move |transaction| async move {
             storage::notifications::claim(&transaction, &budget, lease, now).await
         });
-        let claimed = claimed.await?;
-        Ok(self.finish_claim(claim, claimed))
-    }
-
-    /// Puts claimed notifications in flight and builds their messages.
-    pub(super) fn finish_claim(
-        &self,
-        mut claim: PendingClaim<'_>,
-        ClaimedBatch {
+        let ClaimedBatch {
             claimed,
             is_complete,
-        }: ClaimedBatch,
-    ) -> ClaimResult {
-        if claimed.is_empty() {
-            return ClaimResult::NoCapacity;
-        }
-        let (stream, lease_token, leased_at) = (claim.stream, claim.lease_token, claim.leased_at);
-        claim.claimed = claimed
-            .iter()
-            .map(|claimed| {
-                let in_flight = InFlightNotification {
-                    lease_token,
-                    store_id: claimed.target.store_id,
-                    webhook_id: claimed.target.webhook_id,
-                    receiver_health: claimed.receiver_health,
-                    leased_at,
-                };
-                (claimed.id, in_flight)
-            })
-            .collect();
-        drop(claim);
-        let claimed = claimed.into_iter().map(|claimed| (claimed, lease_token));
-        ClaimResult::Claimed {
-            batch: self.outgoing_batch(stream, claimed, leased_at),
-            may_be_more: !is_complete,
-        }
-    }
-
-    /// The messages of leased notifications. One whose secret can't be decrypted counts as a
-    /// failed attempt, to be recorded after the others are sent.
-    pub(super) fn outgoing_batch(
-        &self,
-        stream: &DispatcherStream,
-        claimed: impl IntoIterator<Item = (ClaimedNotification, Uuid)>,
-        leased_at: Instant,
-    ) -> OutgoingBatch {
-        let lease = LEASE_DURATION.saturating_sub(leased_at.elapsed());
-        let mut batch = OutgoingBatch::default();
-        for (claimed, lease_token) in claimed {
-            let id = claimed.id;
-            match self.notification(claimed, lease_token, lease) {
-                Ok(notification) => batch.notifications.push(notification),
-                Err(error) => {
-                    tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        notification.id = %id,
-                        "a notification cannot be sent"
-                    );
-                    stream.flow_control().return_credit(id, lease_token);
-                    batch
-                        .undecryptable
-                        .push(reports::undecryptable(id, lease_token));
-                }
+        } = claimed.await?;
+        let is_empty = claimed.is_empty();
+        let leased = claimed.into_iter().map(|claimed| LeasedNotification {
+            claimed,
+            lease_token: lease.token,
+            leased_at,
+        });
+        let unsent = self.streams.flow_control().send_claimed(leased);
+        self.release(unsent).await?;
+        Ok(if is_empty {
+            ClaimResult::NoCapacity
+        } else {
+            ClaimResult::Claimed {
+                may_be_more: !is_complete,
             }
-        }
-        batch
-    }
-
-    fn notification(
-        &self,
-        claimed: ClaimedNotification,
-        lease_token: Uuid,
-        lease: Duration,
-    ) -> Result<proto::Notification, Error> {
-        let target = claimed.target;
-        let now = self.clock.now();
-        let (id, secrets) = (target.webhook_id, &target.secrets);
-        let secrets = webhook_secret_box::decrypt_valid(&self.secret_box, id, secrets, now)?;
-        Ok(proto::Notification {
-            name: Collection::Notifications.name(claimed.id),
-            lease_token: lease_token.to_string(),
-            lease: prost_types::Duration::try_from(lease).ok(),
-            url: target.url,
-            secrets,
-            event: claimed.event,
-            object: Collection::Deliveries.name(claimed.delivery_id),
-            attempt: claimed.attempts.saturating_add(1),
-            traceparent: claimed.traceparent.unwrap_or_default(),
-            test: false,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::mpsc;
+    use process::metrics::Exposition;
+    use tokio::{sync::mpsc, time::timeout};
 
-    use super::{
-        super::fixture::{ago, assert_leases, queue},
-        *,
-    };
+    use super::{super::fixture::queue, *};
+
+    impl Queue {
+        /// How often the database was read.
+        async fn reads(&self) -> u64 {
+            let mut exposition = Exposition::new();
+            self.storage.register_metrics(exposition.registry());
+            let rendered = exposition.render().await;
+            let name = "db_client_connection_wait_time_seconds_count";
+            let line = rendered.lines().find(|line| line.starts_with(name));
+            // There is none before the first read.
+            let value = line.and_then(|line| line.rsplit_once(' '));
+            value.map_or(0, |(_, count)| count.parse().unwrap())
+        }
+    }
 
     #[tokio::test]
-    async fn a_claimed_notification_is_sent_with_what_is_left_of_its_lease() {
+    async fn without_due_notifications_the_database_is_polled_at_growing_intervals() {
         let (_directory, queue, _unsent_leases) = queue().await;
         let (responses, _sent) = mpsc::channel(1);
-        let (stream, _pre_leased) = queue.streams.open(&responses);
-        stream.flow_control().grant(1);
-        let mut claim = PendingClaim::begin(&stream, 1).unwrap();
-        let leased_at = ago(20);
-        claim.leased_at = leased_at;
-        let found = ClaimedBatch {
-            claimed: vec![queue.sendable_notification()],
-            is_complete: true,
-        };
+        let (stream, _leased) = queue.streams.open(&responses);
+        queue.streams.grant(stream, 1);
+        let before = queue.reads().await;
 
-        let result = queue.finish_claim(claim, found);
+        // At once, after 50 ms, and after another 100 ms.
+        let claiming = Arc::clone(&queue).claim_due(CancellationToken::new());
+        let ended = timeout(3 * MIN_POLL_INTERVAL, claiming).await;
 
-        let ClaimResult::Claimed { batch, .. } = result else {
-            panic!("one notification is claimed");
-        };
-        assert_leases(&batch.notifications, 1, leased_at);
+        assert!(ended.is_err(), "{ended:?}");
+        // A poll that finds nothing reads twice.
+        let polls = (queue.reads().await - before).div_ceil(2);
+        assert!((1..=3).contains(&polls), "{polls}");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_claimed_without_credit_or_for_a_dispatcher_that_does_not_read() {
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let lease = queue.lease_one(LEASE_DURATION).await;
+        queue.release(vec![lease]).await.unwrap();
+        assert_eq!(queue.claim().await.unwrap(), ClaimResult::NoCapacity);
+        let (responses, mut sent) = mpsc::channel(1);
+        let (stream, mut leased) = queue.streams.open(&responses);
+        assert_eq!(queue.claim().await.unwrap(), ClaimResult::NoCapacity);
+        queue.streams.grant(stream, 1);
+        let response = proto::ReceiveResponse::default();
+        responses.try_send(Ok(response)).unwrap();
+        assert_eq!(queue.claim().await.unwrap(), ClaimResult::NoCapacity);
+
+        sent.recv().await.unwrap().unwrap();
+        let claimed = queue.claim().await.unwrap();
+
+        assert_eq!(claimed, ClaimResult::Claimed { may_be_more: true });
+        assert_eq!(leased.try_recv().unwrap()[0].claimed.id, lease.id);
+        assert_eq!(queue.claim().await.unwrap(), ClaimResult::NoCapacity);
+        queue.streams.grant(stream, 1);
+        assert_eq!(queue.claim().await.unwrap(), ClaimResult::NothingDue);
     }
 }

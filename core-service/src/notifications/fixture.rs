@@ -4,12 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use domain::{
     id::{DeliveryId, NotificationId, WebhookId},
-    scheduling::{LEASE_DURATION, ReceiverHealth},
+    scheduling::ReceiverHealth,
     webhook_secrets::Secrets,
 };
 use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
-use storage::{fixture, notifications::ClaimedNotification, webhooks::Target};
+use storage::{
+    fixture,
+    notifications::{ClaimedNotification, Lease},
+    webhooks::Target,
+};
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +54,19 @@ pub(super) fn stream_server(queue: Arc<Queue>) -> StreamServer {
 }
 
 impl Queue {
+    pub(super) async fn is_any_due(&self) -> bool {
+        let is_any_due =
+            storage::notifications::is_any_due(self.storage.reader(), self.clock.now()).await;
+        is_any_due.unwrap()
+    }
+
+    /// Inserts a webhook with a notification under a lease of this duration.
+    pub(super) async fn lease_one(&self, duration: Duration) -> Lease {
+        let webhook = fixture::webhook(self.clock.now());
+        let leases = fixture::leased_notifications(&self.storage, &webhook, 1, duration).await;
+        leases[0]
+    }
+
     /// A notification of a webhook whose secret can be decrypted.
     pub(super) fn sendable_notification(&self) -> ClaimedNotification {
         let webhook_id = WebhookId::new();
@@ -74,21 +91,4 @@ pub(super) fn ago(seconds: u64) -> Instant {
     Instant::now()
         .checked_sub(Duration::from_secs(seconds))
         .unwrap()
-}
-
-/// Asserts that notifications are sent with what is left of a lease that began at an instant.
-#[track_caller]
-pub(super) fn assert_leases(
-    notifications: &[proto::Notification],
-    count: usize,
-    leased_at: Instant,
-) {
-    assert_eq!(notifications.len(), count);
-    let left = LEASE_DURATION.saturating_sub(leased_at.elapsed());
-    for notification in notifications {
-        let lease = Duration::try_from(notification.lease.unwrap()).unwrap();
-        // The message was built a moment ago.
-        let moment = Duration::from_secs(10);
-        assert!(left <= lease && lease < left + moment, "{lease:?}");
-    }
 }

@@ -1,9 +1,9 @@
-//! Flow control of one stream: the dispatcher's credit, and the notifications in flight on the
-//! stream. Does no I/O.
+//! Flow control of this process's streams: the dispatchers' credit, and the notifications in flight on
+//! the streams. Does no I/O.
 
 use std::collections::HashMap;
 
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
 use domain::{
@@ -11,124 +11,140 @@ use domain::{
     scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
 };
 
-/// The state of a stream's flow control.
+use super::streams::{LeasedNotification, Response, Responses};
+
+use storage::notifications::Lease;
+
+/// The most notifications that one transaction claims.
+const MAX_CLAIM: u32 = 256;
+
+/// Sends notifications that are sent together.
+pub(super) type LeasedSender = mpsc::UnboundedSender<Vec<LeasedNotification>>;
+pub(super) type LeasedReceiver = mpsc::UnboundedReceiver<Vec<LeasedNotification>>;
+
+/// The state of flow control.
 #[derive(Debug, Default)]
 pub(super) struct FlowControl {
+    /// The open streams, in the order of their next use.
+    streams: Vec<OpenStream>,
+    /// Sent to a dispatcher, or about to be, without an outcome yet.
+    in_flight: HashMap<NotificationId, InFlightNotification>,
+    /// The part of the credit that is reserved for the claim in progress.
+    reserved: u32,
+}
+
+/// An open stream.
+#[derive(Debug)]
+struct OpenStream {
+    id: Uuid,
     /// Granted and not used.
     credit: u32,
     /// Used by notifications with an outcome, to be granted again.
     completed: u32,
-    /// The part of the credit that is reserved for claims in progress.
-    reserved: u32,
-    /// What claims in progress may use for slow receivers.
-    reserved_slow: u32,
-    /// Sent to the dispatcher, or about to be, without an outcome yet.
-    in_flight: HashMap<NotificationId, InFlightNotification>,
-    is_closed: bool,
+    /// What is to be sent on the stream.
+    leased: LeasedSender,
+    responses: mpsc::WeakSender<Response>,
 }
 
 /// A notification on a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct InFlightNotification {
-    pub(super) lease_token: Uuid,
-    pub(super) store_id: StoreId,
-    pub(super) webhook_id: WebhookId,
-    pub(super) receiver_health: ReceiverHealth,
-    pub(super) leased_at: Instant,
+#[derive(Debug)]
+struct InFlightNotification {
+    stream: Uuid,
+    lease_token: Uuid,
+    store_id: StoreId,
+    webhook_id: WebhookId,
+    receiver_health: ReceiverHealth,
+    leased_at: Instant,
 }
 
 impl FlowControl {
-    pub(super) fn grant(&mut self, credit: u32) {
-        if !self.is_closed {
-            self.credit = self.credit.saturating_add(credit);
-            self.completed = 0;
+    /// Adds a stream without credit.
+    pub(super) fn open(&mut self, id: Uuid, leased: LeasedSender, responses: &Responses) {
+        self.streams.push(OpenStream {
+            id,
+            credit: 0,
+            completed: 0,
+            leased,
+            responses: responses.downgrade(),
+        });
+    }
+
+    /// Removes a stream. The leases of what it was sent outlive it: outcomes are reported to any core.
+    pub(super) fn close(&mut self, id: Uuid) {
+        self.streams.retain(|stream| stream.id != id);
+        self.in_flight
+            .retain(|_, notification| notification.stream != id);
+    }
+
+    pub(super) fn grant(&mut self, id: Uuid, credit: u32) {
+        if let Some(stream) = self.stream(id) {
+            stream.credit = stream.credit.saturating_add(credit);
+            stream.completed = 0;
         }
+    }
+
+    /// The send queue of the next stream.
+    pub(super) fn next(&mut self) -> Option<Responses> {
+        let mut streams = self.streams.iter().enumerate();
+        let (index, responses) =
+            streams.find_map(|(index, stream)| Some((index, stream.responses.upgrade()?)))?;
+        self.streams.rotate_left(index + 1);
+        Some(responses)
     }
 
     /// Uses one credit for a notification to a healthy receiver that is about to be inserted, if the
-    /// limit of its webhook allows it; returns whether it did.
-    pub(super) fn try_use_credit(
-        &mut self,
-        id: NotificationId,
-        notification: &InFlightNotification,
-    ) -> bool {
-        let of_webhook = self.count(|in_flight| in_flight.webhook_id == notification.webhook_id);
-        let limit = self.capacity().per_webhook(notification.receiver_health);
-        let is_within_limits = self.credit > self.reserved && of_webhook < limit;
-        if is_within_limits {
-            self.credit -= 1;
-            self.in_flight.insert(id, notification.clone());
-        }
-        is_within_limits
-    }
-
-    /// Reverts [`Self::try_use_credit`].
-    pub(super) fn return_credit(&mut self, id: NotificationId, lease_token: Uuid) {
-        if self.remove(id, lease_token) && !self.is_closed {
-            self.credit = self.credit.saturating_add(1);
-        }
-    }
-
-    /// Reserves credit for a claim, to be ended with [`Self::end_claim`]; `None` without credit.
-    pub(super) fn begin_claim(&mut self, limit: u32) -> Option<ClaimBudget> {
-        let budget = self.claim_budget(limit)?;
-        self.reserved += budget.free;
-        self.reserved_slow += budget.free_slow;
-        Some(budget)
-    }
-
-    /// The budget that a claim would have now; `None` without credit.
-    pub(super) fn claim_budget(&self, limit: u32) -> Option<ClaimBudget> {
-        let free = self.credit.saturating_sub(self.reserved).min(limit);
-        if free == 0 {
+    /// limit of its webhook allows it. Returns the queue of its stream, whose dispatcher reads what it
+    /// is sent.
+    pub(super) fn pre_lease(&mut self, leased: &LeasedNotification) -> Option<LeasedSender> {
+        let webhook_id = leased.claimed.target.webhook_id;
+        let in_flight = self.in_flight.values();
+        let of_webhook = in_flight.filter(|in_flight| in_flight.webhook_id == webhook_id);
+        let limit = self.capacity().per_webhook(ReceiverHealth::Healthy);
+        if count(of_webhook) >= limit || self.sum(|stream| stream.credit) <= self.reserved {
             return None;
         }
-        let capacity = self.capacity();
-        let mut slow_by_store = HashMap::<_, u32>::new();
-        for slow in self.in_flight.values().filter(|slow| slow.is_slow()) {
-            *slow_by_store.entry(slow.store_id).or_default() += 1;
-        }
-        // Claims in progress may use all that they have reserved for one store.
-        let slow_per_store = capacity
-            .for_slow_of_store()
-            .saturating_sub(self.reserved_slow);
-        let used = slow_by_store.values().sum::<u32>() + self.reserved_slow;
-        let free_slow = if slow_per_store > 0 {
-            capacity.for_slow().saturating_sub(used).min(free)
-        } else {
-            0
-        };
-        Some(ClaimBudget {
-            capacity,
-            free,
-            free_slow,
-            slow_per_store,
-            slow_by_store,
-        })
+        let stream = self.use_credit(leased, OpenStream::is_accepting)?;
+        Some(stream.leased.clone())
     }
 
-    /// Ends a claim: frees its reservation and adds the notifications that it found.
-    pub(super) fn end_claim(
+    /// Uses one credit of the next stream that has any.
+    fn use_credit(
         &mut self,
-        budget: &ClaimBudget,
-        claimed: impl IntoIterator<Item = (NotificationId, InFlightNotification)>,
-    ) {
-        self.reserved = self.reserved.saturating_sub(budget.free);
-        self.reserved_slow = self.reserved_slow.saturating_sub(budget.free_slow);
-        for (id, notification) in claimed {
-            self.credit = self.credit.saturating_sub(1);
-            self.in_flight.insert(id, notification);
+        leased: &LeasedNotification,
+        may_use: fn(&OpenStream) -> bool,
+    ) -> Option<&OpenStream> {
+        let mut streams = self.streams.iter();
+        let index = streams.position(|stream| stream.credit > 0 && may_use(stream))?;
+        self.streams.rotate_left(index + 1);
+        let stream = self.streams.last_mut()?;
+        stream.credit -= 1;
+        let claimed = &leased.claimed;
+        let in_flight = InFlightNotification {
+            stream: stream.id,
+            lease_token: leased.lease_token,
+            store_id: claimed.target.store_id,
+            webhook_id: claimed.target.webhook_id,
+            receiver_health: claimed.receiver_health,
+            leased_at: leased.leased_at,
+        };
+        self.in_flight.insert(claimed.id, in_flight);
+        Some(stream)
+    }
+
+    /// Returns the credit of a notification that is not sent.
+    pub(super) fn return_credit(&mut self, lease: Lease) {
+        let stream = self.remove(lease);
+        if let Some(stream) = stream.and_then(|id| self.stream(id)) {
+            stream.credit = stream.credit.saturating_add(1);
         }
     }
 
-    /// Removes a notification whose outcome has arrived; returns whether it was in flight under
-    /// this lease.
-    pub(super) fn complete(&mut self, id: NotificationId, lease_token: Uuid) -> bool {
-        let is_in_flight = self.remove(id, lease_token);
-        if is_in_flight {
-            self.completed = self.completed.saturating_add(1);
+    /// Removes a notification whose outcome has arrived.
+    pub(super) fn complete(&mut self, lease: Lease) {
+        let stream = self.remove(lease);
+        if let Some(stream) = stream.and_then(|id| self.stream(id)) {
+            stream.completed = stream.completed.saturating_add(1);
         }
-        is_in_flight
     }
 
     /// Removes notifications whose lease has expired: their outcomes were reported to another core,
@@ -139,52 +155,102 @@ impl FlowControl {
         });
     }
 
-    fn remove(&mut self, id: NotificationId, lease_token: Uuid) -> bool {
-        let is_in_flight = self
-            .in_flight
-            .get(&id)
-            .is_some_and(|notification| notification.lease_token == lease_token);
-        if is_in_flight {
-            self.in_flight.remove(&id);
+    /// Reserves credit for a claim, until [`Self::send_claimed`] or [`Self::end_claim`]; `None` without
+    /// credit.
+    pub(super) fn begin_claim(&mut self) -> Option<ClaimBudget> {
+        let budget = self.claim_budget()?;
+        self.reserved = budget.free;
+        Some(budget)
+    }
+
+    /// Frees what a claim has reserved.
+    pub(super) fn end_claim(&mut self) {
+        self.reserved = 0;
+    }
+
+    /// Ends a claim: sends what it found on the streams in turn, together on each. Returns the leases
+    /// of what no stream takes, because one has closed meanwhile.
+    pub(super) fn send_claimed(
+        &mut self,
+        claimed: impl IntoIterator<Item = LeasedNotification>,
+    ) -> Vec<Lease> {
+        self.end_claim();
+        let (mut batches, mut unsent) = (HashMap::<_, Vec<_>>::new(), Vec::new());
+        for leased in claimed {
+            match self.use_credit(&leased, |_| true) {
+                Some(stream) => batches.entry(stream.id).or_default().push(leased),
+                None => unsent.push(leased.lease()),
+            }
         }
-        is_in_flight
+        for (id, batch) in batches {
+            if let Some(stream) = self.stream(id) {
+                // Fails only if its task has panicked; then the leases expire.
+                let _ = stream.leased.send(batch);
+            }
+        }
+        unsent
     }
 
-    fn count(&self, is_counted: impl Fn(&InFlightNotification) -> bool) -> u32 {
-        let counted = self
-            .in_flight
-            .values()
-            .filter(|in_flight| is_counted(in_flight));
-        u32::try_from(counted.count()).unwrap_or(u32::MAX)
+    /// The budget that a claim would have now: the credit of the streams whose dispatchers read what
+    /// they are sent. `None` without credit.
+    pub(super) fn claim_budget(&self) -> Option<ClaimBudget> {
+        let credit = self.sum(|stream| stream.credit * u32::from(stream.is_accepting()));
+        let free = credit.min(MAX_CLAIM);
+        if free == 0 {
+            return None;
+        }
+        let capacity = self.capacity();
+        let is_slow =
+            |in_flight: &&InFlightNotification| in_flight.receiver_health == ReceiverHealth::Slow;
+        let mut slow_by_store = HashMap::<_, u32>::new();
+        for slow in self.in_flight.values().filter(is_slow) {
+            *slow_by_store.entry(slow.store_id).or_default() += 1;
+        }
+        let slow = slow_by_store.values().sum();
+        Some(ClaimBudget {
+            capacity,
+            free,
+            free_slow: capacity.for_slow().saturating_sub(slow).min(free),
+            slow_per_store: capacity.for_slow_of_store(),
+            slow_by_store,
+        })
     }
 
-    /// Whether the credit is at least the number of notifications in flight: about half of the
-    /// capacity.
-    pub(super) fn is_half_free(&self) -> bool {
-        usize::try_from(self.credit).is_ok_and(|credit| credit >= self.in_flight.len())
+    fn stream(&mut self, id: Uuid) -> Option<&mut OpenStream> {
+        self.streams.iter_mut().find(|stream| stream.id == id)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.is_closed
+    /// Returns the stream of a notification that was in flight under this lease.
+    fn remove(&mut self, lease: Lease) -> Option<Uuid> {
+        let in_flight = self.in_flight.get(&lease.id)?;
+        if in_flight.lease_token != lease.token {
+            return None;
+        }
+        Some(self.in_flight.remove(&lease.id)?.stream)
     }
 
-    /// Drops all credit permanently.
-    pub(super) fn close(&mut self) {
-        self.is_closed = true;
-        self.credit = 0;
-    }
-
-    /// The dispatcher's capacity at this core, as far as it is known from the credit.
+    /// The dispatchers' capacity at this core, as far as it is known from their credit.
     fn capacity(&self) -> Capacity {
-        let used = self.count(|_| true).saturating_add(self.completed);
-        Capacity(self.credit.saturating_add(used))
+        let unused = self.sum(|stream| stream.credit.saturating_add(stream.completed));
+        Capacity(unused.saturating_add(count(self.in_flight.values())))
+    }
+
+    fn sum(&self, of_stream: fn(&OpenStream) -> u32) -> u32 {
+        let streams = self.streams.iter().map(of_stream);
+        streams.fold(0, u32::saturating_add)
     }
 }
 
-impl InFlightNotification {
-    fn is_slow(&self) -> bool {
-        self.receiver_health == ReceiverHealth::Slow
+impl OpenStream {
+    /// Whether the dispatcher reads what it is sent.
+    fn is_accepting(&self) -> bool {
+        let responses = self.responses.upgrade();
+        responses.is_some_and(|responses| responses.capacity() > 0)
     }
+}
+
+fn count(items: impl Iterator) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

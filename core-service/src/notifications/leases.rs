@@ -7,11 +7,8 @@ use domain::scheduling::LEASE_DURATION;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Queue,
-    streams::{Lease, UnsentLeases},
-};
-use storage::Storage;
+use super::{Queue, streams::UnsentLeases};
+use storage::{Storage, notifications::Lease};
 
 use crate::error::Error;
 
@@ -126,32 +123,14 @@ impl Queue {
 mod tests {
     use std::{pin::pin, time::Duration};
 
-    use storage::fixture;
-    use tempfile::TempDir;
     use tokio::sync::mpsc;
 
     use super::{super::fixture::queue, *};
 
-    /// A queue with a notification under a lease of this duration.
-    async fn leased(duration: Duration) -> (TempDir, Arc<Queue>, Lease) {
-        let (directory, queue, _) = queue().await;
-        let webhook = fixture::webhook(queue.clock.now());
-        let storage = &queue.storage;
-        let of_webhook = fixture::leased_notifications(storage, &webhook, 1, duration).await;
-        (directory, queue, of_webhook[0])
-    }
-
-    impl Queue {
-        async fn is_any_due(&self) -> bool {
-            storage::notifications::is_any_due(self.storage.reader(), self.clock.now())
-                .await
-                .unwrap()
-        }
-    }
-
     #[tokio::test]
     async fn a_released_notification_is_due_and_wakes_the_streams_once() {
-        let (_directory, queue, lease) = leased(LEASE_DURATION).await;
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let lease = queue.lease_one(LEASE_DURATION).await;
         let mut notifications_ready = queue.streams.notifications_ready.subscribe();
         assert!(!queue.is_any_due().await);
 
@@ -166,7 +145,8 @@ mod tests {
 
     #[tokio::test]
     async fn expired_leases_are_released_while_streams_are_open() {
-        let (_directory, queue, _) = leased(Duration::ZERO).await;
+        let (_directory, queue, _unsent_leases) = queue().await;
+        queue.lease_one(Duration::ZERO).await;
         let mut notifications_ready = queue.streams.notifications_ready.subscribe();
         let (_unsent, unsent_leases) = mpsc::unbounded_channel();
         let streams_closed = CancellationToken::new();
@@ -176,8 +156,7 @@ mod tests {
         for is_first in [true, false] {
             if !is_first {
                 // The poll comes again after a twelfth of the lease.
-                let webhook = fixture::webhook(queue.clock.now());
-                fixture::leased_notifications(&queue.storage, &webhook, 1, Duration::ZERO).await;
+                queue.lease_one(Duration::ZERO).await;
                 tokio::time::pause();
                 tokio::time::advance(LEASE_DURATION / 12).await;
                 tokio::time::resume();
@@ -196,7 +175,8 @@ mod tests {
 
     #[tokio::test]
     async fn notifications_that_were_not_sent_are_released_when_the_streams_close() {
-        let (_directory, queue, lease) = leased(LEASE_DURATION).await;
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let lease = queue.lease_one(LEASE_DURATION).await;
         let (unsent, unsent_leases) = mpsc::unbounded_channel();
         let streams_closed = CancellationToken::new();
         unsent.send(lease).unwrap();

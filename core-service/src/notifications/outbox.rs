@@ -1,15 +1,11 @@
 //! The outbox: notifications are enqueued in the transaction of their event, and dispatched after
 //! its commit.
 
-use domain::{
-    event::EventName,
-    id::{DeliveryId, StoreId},
-    scheduling::LEASE_DURATION,
-};
+use domain::scheduling::LEASE_DURATION;
 use jiff::Timestamp;
 
 use super::streams::{Reservation, Streams};
-use storage::{Changes, Session};
+use storage::{Session, notifications::DeliveryChange};
 
 use crate::error::Error;
 
@@ -28,41 +24,31 @@ impl Streams {
     pub(crate) async fn enqueue(
         &self,
         transaction: &Session,
-        delivery: (StoreId, DeliveryId),
-        changes: Changes,
-        events: &[EventName],
+        change: DeliveryChange,
         now: Timestamp,
     ) -> Result<PendingDispatch, Error> {
-        let notifications =
-            storage::notifications::record_events(transaction, delivery, changes, events, now)
-                .await?;
+        let mut notifications =
+            storage::notifications::record_events(transaction, change, now).await?;
         if notifications.is_empty() {
             return Ok(PendingDispatch::default());
         }
-        let reservations: Vec<_> = notifications
-            .iter()
-            .map(|notification| self.reserve(notification))
-            .collect();
-        let notifications: Vec<_> = notifications
-            .into_iter()
-            .zip(&reservations)
-            .map(|(notification, reservation)| {
-                let lease_token = reservation
-                    .as_ref()
-                    .map(|reservation| reservation.lease_token);
-                (notification, lease_token)
-            })
-            .collect();
+        let mut reservations = Vec::new();
+        for notification in &mut notifications {
+            if let Some(reservation) = self.reserve(notification) {
+                notification.lease_token = reservation.lease_token();
+                reservations.push(reservation);
+            }
+        }
         let is_any_pending =
             storage::notifications::insert(transaction, &notifications, LEASE_DURATION, now)
                 .await?;
         Ok(PendingDispatch {
-            reservations: reservations.into_iter().flatten().collect(),
+            reservations,
             is_any_pending,
         })
     }
 
-    /// Sends pre-leased notifications, and wakes the sequencer for the events and the streams for
+    /// Sends pre-leased notifications, and wakes the sequencer for the events and the claims for
     /// pending notifications. Call only after the commit.
     pub(crate) fn dispatch(&self, pending: PendingDispatch) {
         self.events_written.send_replace(());

@@ -12,7 +12,7 @@ use proto::{iri::Collection, outcome::Failure as ProtoFailure};
 use uuid::Uuid;
 
 use process::random;
-use storage::notifications::AttemptReport;
+use storage::notifications::{AttemptReport, Lease};
 
 /// The attempt of an outcome. `None` for an outcome without a valid notification name or lease token,
 /// which is treated like one of an expired lease.
@@ -55,10 +55,10 @@ fn duration(reported: Option<prost_types::Duration>) -> Duration {
 
 /// A failed attempt of a notification whose webhook's secret cannot be decrypted, so that no
 /// dispatcher gets it: it is retried on schedule, until its attempts are exhausted.
-pub(super) fn undecryptable(id: NotificationId, lease_token: Uuid) -> AttemptReport {
+pub(super) fn undecryptable(lease: Lease) -> AttemptReport {
     AttemptReport {
-        id,
-        lease_token,
+        id: lease.id,
+        lease_token: lease.token,
         outcome: Outcome::Failed {
             failure: Failure::Secret,
             status: None,

@@ -1,18 +1,27 @@
-//! Serves a dispatcher stream from its opening to its end.
+//! Serves a dispatcher stream from its opening to its end, and dispatchers' reports.
 
 use std::{pin::Pin, sync::Arc};
 
+use domain::scheduling::LEASE_DURATION;
 use futures_util::{Stream, TryStreamExt as _};
+use proto::iri::Collection;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
+use uuid::Uuid;
 
 use super::{
     Queue,
-    streams::{DispatcherStream, Responses},
+    flow_control::LeasedReceiver,
+    reports,
+    streams::{LeasedNotification, Responses},
     test_sends::TestSends,
 };
+use storage::notifications::AttemptReport;
 
-use crate::error::Error;
+use crate::{error::Error, secrets::webhook_secret_box};
+
+/// How many notifications fill a message.
+const MAX_PER_MESSAGE: usize = 256;
 
 /// Serves dispatcher streams.
 pub(crate) struct StreamServer {
@@ -24,54 +33,237 @@ pub(crate) struct StreamServer {
 
 impl StreamServer {
     /// Serves a stream until its dispatcher half-closes or disconnects, its token expires, its
-    /// client is no longer permitted, or core shuts down. It ends between claims, so that
-    /// everything claimed is sent.
+    /// client is no longer permitted, or core shuts down. Then releases the leases of what it has not
+    /// sent.
     pub(crate) async fn serve(
         &self,
         requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
-        let (stream, mut pre_leased) = self.queue.streams.open(responses);
-        let closed = self.shutdown.child_token();
-        let receiving = async {
-            let receiving = receive(requests, &stream);
-            closed.run_until_cancelled(receiving).await;
-            closed.cancel();
-            self.queue.streams.close(&stream);
-        };
-        let pushing = async {
-            let pushed = self
-                .push(&stream, &mut pre_leased, responses, &closed)
-                .await;
-            closed.cancel();
-            pushed
-        };
-        let watching = async {
-            let revoked = closed.run_until_cancelled(revoked).await;
-            closed.cancel();
-            revoked.map_or(Ok(()), Err)
-        };
-        let ((), pushed, watched) = tokio::join!(receiving, pushing, watching);
-        // Wait for a report that claims for this stream, so that what it claims is sent.
-        drop(stream.claiming.write().await);
-        pre_leased.close();
+        let queue = &self.queue;
+        let (stream, mut leased) = queue.streams.open(responses);
         let mut unsent = Vec::new();
-        while let Ok(pre_leased) = pre_leased.try_recv() {
-            unsent.push(pre_leased.lease());
+        let ended = tokio::select! {
+            () = self.shutdown.cancelled() => Ok(()),
+            error = revoked => Err(error),
+            () = self.receive(requests, stream) => Ok(()),
+            () = queue.push(&mut leased, &mut unsent, responses) => Ok(()),
+        };
+        queue.streams.flow_control().close(stream);
+        leased.close();
+        while let Ok(leased) = leased.try_recv() {
+            unsent.extend(leased);
         }
-        let released = self.queue.release(unsent).await;
-        watched.and(pushed).and(released)
+        let unsent = unsent.iter().map(LeasedNotification::lease);
+        let released = queue.release(unsent.collect()).await;
+        ended.and(released)
+    }
+
+    /// Receives credit until the dispatcher half-closes or disconnects.
+    async fn receive(
+        &self,
+        mut requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
+        stream: Uuid,
+    ) {
+        while let Ok(Some(request)) = requests.try_next().await {
+            self.queue.streams.grant(stream, request.capacity);
+        }
+    }
+
+    /// Records the outcomes of a report, and passes on those of test sends. If it fails, the dispatcher
+    /// reports the same again, which changes nothing that is already recorded.
+    pub(crate) async fn report(&self, report: proto::ReportOutcomesRequest) -> Result<(), Error> {
+        let outcomes = report.outcomes.into_iter();
+        let (of_tests, outcomes): (Vec<_>, Vec<_>) =
+            outcomes.partition(|outcome| outcome.lease_token.is_empty());
+        self.test_sends.complete(of_tests);
+        let attempts: Vec<_> = outcomes.iter().filter_map(reports::attempt).collect();
+        self.queue.record(&attempts).await
     }
 }
 
-/// Receives capacity until the dispatcher half-closes or disconnects.
-async fn receive(
-    mut requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
-    stream: &DispatcherStream,
-) {
-    while let Ok(Some(request)) = requests.try_next().await {
-        stream.flow_control().grant(request.capacity);
-        stream.claim_now.notify_one();
+impl Queue {
+    /// Sends leased notifications until the dispatcher disconnects. At any time, `unsent` has those that
+    /// were taken from the queue and not sent.
+    async fn push(
+        &self,
+        leased: &mut LeasedReceiver,
+        unsent: &mut Vec<LeasedNotification>,
+        responses: &Responses,
+    ) {
+        while let Some(first) = leased.recv().await {
+            unsent.extend(first);
+            while unsent.len() < MAX_PER_MESSAGE
+                && let Ok(more) = leased.try_recv()
+            {
+                unsent.extend(more);
+            }
+            let Ok(permit) = responses.reserve().await else {
+                return;
+            };
+            let (mut notifications, mut undecryptable) = (Vec::new(), Vec::new());
+            for leased in unsent.drain(..) {
+                let lease = leased.lease();
+                match self.notification(leased) {
+                    Ok(notification) => notifications.push(notification),
+                    Err(error) => {
+                        tracing::error!(
+                            error = &error as &dyn std::error::Error,
+                            notification.id = %lease.id,
+                            "a notification cannot be sent"
+                        );
+                        self.streams.flow_control().return_credit(lease);
+                        undecryptable.push(reports::undecryptable(lease));
+                    }
+                }
+            }
+            permit.send(Ok(proto::ReceiveResponse { notifications }));
+            self.record_undecryptable(&undecryptable).await;
+        }
+    }
+
+    /// Records failed attempts of notifications whose secret cannot be decrypted. If that fails,
+    /// they are found again when their leases expire.
+    async fn record_undecryptable(&self, undecryptable: &[AttemptReport]) {
+        if let Err(error) = self.record(undecryptable).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot record notifications that cannot be sent"
+            );
+        }
+    }
+
+    /// The message of a notification, with what is left of its lease.
+    fn notification(&self, leased: LeasedNotification) -> Result<proto::Notification, Error> {
+        let LeasedNotification {
+            claimed,
+            lease_token,
+            leased_at,
+        } = leased;
+        let lease = LEASE_DURATION.saturating_sub(leased_at.elapsed());
+        let target = claimed.target;
+        let now = self.clock.now();
+        let (id, secrets) = (target.webhook_id, &target.secrets);
+        let secrets = webhook_secret_box::decrypt_valid(&self.secret_box, id, secrets, now)?;
+        Ok(proto::Notification {
+            name: Collection::Notifications.name(claimed.id),
+            lease_token: lease_token.to_string(),
+            lease: prost_types::Duration::try_from(lease).ok(),
+            url: target.url,
+            secrets,
+            event: claimed.event,
+            object: Collection::Deliveries.name(claimed.delivery_id),
+            attempt: claimed.attempts.saturating_add(1),
+            traceparent: claimed.traceparent.unwrap_or_default(),
+            test: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, time::Duration};
+
+    use domain::id::StoreId;
+    use futures_util::{FutureExt as _, StreamExt as _, stream};
+    use tokio::sync::mpsc;
+
+    use super::{
+        super::fixture::{ago, queue, stream_server},
+        *,
+    };
+
+    #[tokio::test]
+    async fn a_notification_is_sent_with_what_is_left_of_its_lease() {
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let (responses, mut sent) = mpsc::channel(1);
+        let (sender, mut leased) = mpsc::unbounded_channel();
+        for seconds in [20, 5] {
+            let leased = LeasedNotification {
+                claimed: queue.sendable_notification(),
+                lease_token: Uuid::now_v7(),
+                leased_at: ago(seconds),
+            };
+            sender.send(vec![leased]).unwrap();
+        }
+        drop(sender);
+
+        queue.push(&mut leased, &mut Vec::new(), &responses).await;
+
+        let sent = sent.try_recv().unwrap().unwrap().notifications;
+        let left = sent.iter().map(|notification| {
+            let lease = Duration::try_from(notification.lease.unwrap()).unwrap();
+            // The message was built a moment ago.
+            lease.as_secs() + 1
+        });
+        assert_eq!(left.collect::<Vec<_>>(), [40, 55]);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_ends_releases_what_it_has_not_sent() {
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let server = stream_server(queue);
+        let queue = &server.queue;
+        let unsent = [
+            queue.lease_one(LEASE_DURATION).await,
+            queue.lease_one(LEASE_DURATION).await,
+        ];
+        let (responses, _sent) = mpsc::channel(1);
+        let revoked = pin!(std::future::pending::<Error>());
+        let grant = stream::iter([Ok(proto::ReceiveRequest { capacity: 2 })]);
+        let requests = grant.chain(stream::pending());
+        let mut serving = pin!(server.serve(requests, &responses, revoked));
+        assert!(serving.as_mut().now_or_never().is_none());
+        // The dispatcher does not read.
+        let response = proto::ReceiveResponse::default();
+        responses.try_send(Ok(response)).unwrap();
+        for lease in unsent {
+            let mut claimed = queue.sendable_notification();
+            claimed.id = lease.id;
+            let leased = LeasedNotification {
+                claimed,
+                lease_token: lease.token,
+                leased_at: ago(0),
+            };
+            assert_eq!(queue.streams.flow_control().send_claimed([leased]), []);
+            assert!(serving.as_mut().now_or_never().is_none());
+        }
+        assert!(!queue.is_any_due().await);
+
+        server.shutdown.cancel();
+        serving.await.unwrap();
+
+        assert!(queue.is_any_due().await);
+        let notifications_ready = queue.streams.notifications_ready.subscribe();
+        queue.release(unsent.to_vec()).await.unwrap();
+        assert!(
+            !notifications_ready.has_changed().unwrap(),
+            "all are released"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_caller_of_a_test_send_gets_its_reported_outcome() {
+        let (_directory, queue, _unsent_leases) = queue().await;
+        let server = stream_server(queue);
+        let (responses, _sent) = mpsc::channel(1);
+        let _open = server.queue.streams.open(&responses);
+        let sample = proto::Notification::default();
+        let mut test = pin!(server.test_sends.send(StoreId::new(), sample));
+        assert!(test.as_mut().now_or_never().is_none());
+        let outcome = |lease_token: &str| proto::Outcome {
+            lease_token: lease_token.to_owned(),
+            ..proto::Outcome::default()
+        };
+        let report = |lease_token| proto::ReportOutcomesRequest {
+            outcomes: vec![outcome(lease_token)],
+        };
+
+        server.report(report("lease-1")).await.unwrap();
+        assert!(test.as_mut().now_or_never().is_none(), "not its outcome");
+        server.report(report("")).await.unwrap();
+
+        assert_eq!(test.await.unwrap(), outcome(""));
     }
 }

@@ -66,7 +66,11 @@ impl TestSends {
         sample: proto::Notification,
     ) -> Result<proto::Outcome, Error> {
         let name = sample.name.clone();
-        let responses = self.streams.next().ok_or(Error::NoDispatcher)?;
+        let responses = self
+            .streams
+            .flow_control()
+            .next()
+            .ok_or(Error::NoDispatcher)?;
         let (_reservation, outcome) = self.reserve(store_id, &name)?;
         let sending = async move {
             let notifications = vec![sample];
@@ -148,7 +152,7 @@ mod tests {
 
         let (responses, _sent) = mpsc::channel(4);
         let (stream, _pre_leased) = test_sends.streams.open(&responses);
-        test_sends.streams.close(&stream);
+        test_sends.streams.flow_control().close(stream);
         let result = test_sends.send(StoreId::new(), sample("a")).await;
         assert!(matches!(result, Err(Error::NoDispatcher)), "{result:?}");
     }

@@ -10,6 +10,7 @@ use domain::{
     task::Task,
 };
 use proto::iri::Collection;
+use storage::notifications::DeliveryChange;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -70,10 +71,13 @@ impl Services {
                 else {
                     return Ok::<_, Error>((delivery, None));
                 };
-                let changes = storage::deliveries::completion(&delivery, task_id, now)?;
-                let pending_dispatch = streams
-                    .enqueue(&transaction, (store_id, delivery_id), changes, &events, now)
-                    .await?;
+                let change = DeliveryChange {
+                    store_id,
+                    delivery_id,
+                    changes: storage::deliveries::completion(&delivery, task_id, now)?,
+                    events,
+                };
+                let pending_dispatch = streams.enqueue(&transaction, change, now).await?;
                 Ok((delivery, Some(pending_dispatch)))
             })
             .await?;

@@ -17,7 +17,7 @@ use domain::{
     address::{Address, LatLng},
     delivery::{Delivery, DistanceSource, Route},
     event::EventName,
-    id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, TaskId, WebhookId},
+    id::{AddressId, ApiClientId, DeliveryId, StoreId, TaskId, WebhookId},
     store::Store,
     task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
     webhook::Webhook,
@@ -32,7 +32,8 @@ use uuid::Uuid;
 use super::{
     Changes, DEFAULT_DATABASE_CONNECTIONS, Error, Storage,
     delivery_insertion::{DefinitionVersions, NewDelivery},
-    notifications, rows, webhooks,
+    notifications::{self, DeliveryChange, Lease},
+    rows, webhooks,
 };
 
 /// A new `SQLite` database, deleted with the directory.
@@ -184,13 +185,23 @@ pub fn webhook(created_at: Timestamp) -> Webhook {
     }
 }
 
+/// Events of a delivery that is not stored.
+pub fn delivery_events(store_id: StoreId, events: &[EventName]) -> DeliveryChange {
+    DeliveryChange {
+        store_id,
+        delivery_id: DeliveryId::new(),
+        changes: Changes::default(),
+        events: events.to_vec(),
+    }
+}
+
 /// Inserts a webhook with notifications under leases of this duration. Returns the leases.
 pub async fn leased_notifications(
     storage: &Storage,
     webhook: &Webhook,
     count: usize,
     lease: Duration,
-) -> Vec<(NotificationId, Uuid)> {
+) -> Vec<Lease> {
     let webhook = webhook.clone();
     let inserted = storage.write(move |transaction| async move {
         let now = webhook.created_at;
@@ -199,13 +210,13 @@ pub async fn leased_notifications(
         let events = [webhook.event];
         let mut leases = Vec::new();
         for _ in 0..count {
-            let delivery = (webhook.store_id, DeliveryId::new());
-            let changes = Changes::default();
-            let new =
-                notifications::record_events(&transaction, delivery, changes, &events, now).await?;
+            let change = delivery_events(webhook.store_id, &events);
+            let mut new = notifications::record_events(&transaction, change, now).await?;
             let token = Uuid::now_v7();
-            leases.extend(new.iter().map(|new| (new.id, token)));
-            let new: Vec<_> = new.into_iter().map(|new| (new, Some(token))).collect();
+            for new in &mut new {
+                new.lease_token = Some(token);
+                leases.push(Lease { id: new.id, token });
+            }
             notifications::insert(&transaction, &new, lease, now).await?;
         }
         Ok::<_, Error>(leases)

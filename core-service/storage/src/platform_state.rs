@@ -140,11 +140,8 @@ fn instant(microseconds: Option<i64>) -> Option<Timestamp> {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use domain::id::DeliveryId;
-    use uuid::Uuid;
-
     use super::*;
-    use crate::{Changes, Storage, fixture, notifications, stores};
+    use crate::{Storage, fixture, notifications, stores};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
     const LEASE: Duration = Duration::from_hours(1);
@@ -153,11 +150,8 @@ mod tests {
     async fn enqueue(storage: &Storage, webhook: &domain::webhook::Webhook, now: Timestamp) {
         let (store_id, event) = (webhook.store_id, webhook.event);
         let enqueued = storage.write(move |transaction| async move {
-            let delivery = (store_id, DeliveryId::new());
-            let changes = Changes::default();
-            let new = notifications::record_events(&transaction, delivery, changes, &[event], now)
-                .await?;
-            let new: Vec<_> = new.into_iter().map(|new| (new, None::<Uuid>)).collect();
+            let change = fixture::delivery_events(store_id, &[event]);
+            let new = notifications::record_events(&transaction, change, now).await?;
             notifications::insert(&transaction, &new, LEASE, now).await
         });
         assert!(enqueued.await.unwrap(), "it is pending");

@@ -1,204 +1,250 @@
+use domain::id::DeliveryId;
+use storage::{notifications::ClaimedNotification, webhooks::Target};
+
 use super::{ReceiverHealth::*, *};
 
-fn flow_control(credit: u32) -> FlowControl {
+/// A stream whose dispatcher reads what it is sent.
+struct TestStream {
+    id: Uuid,
+    leased: LeasedReceiver,
+    _responses: Responses,
+    _sent: mpsc::Receiver<Response>,
+}
+
+fn open(flow: &mut FlowControl, credit: u32) -> TestStream {
+    let (id, (leased, receiver)) = (Uuid::now_v7(), mpsc::unbounded_channel());
+    let (responses, sent) = mpsc::channel(1);
+    flow.open(id, leased, &responses);
+    flow.grant(id, credit);
+    TestStream {
+        id,
+        leased: receiver,
+        _responses: responses,
+        _sent: sent,
+    }
+}
+
+/// A stream with credit, alone.
+fn flow_control(credit: u32) -> (FlowControl, TestStream) {
     let mut flow = FlowControl::default();
-    flow.grant(credit);
-    flow
+    let stream = open(&mut flow, credit);
+    (flow, stream)
 }
 
 /// A notification of a store of its own.
-fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> InFlightNotification {
-    InFlightNotification {
+fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> LeasedNotification {
+    LeasedNotification {
+        claimed: ClaimedNotification {
+            id: NotificationId::new(),
+            event: "delivery.completed".to_owned(),
+            delivery_id: DeliveryId::new(),
+            attempts: 0,
+            receiver_health,
+            traceparent: None,
+            target: Target::example(webhook_id),
+        },
         lease_token: Uuid::now_v7(),
-        store_id: StoreId::new(),
-        webhook_id,
-        receiver_health,
         leased_at: Instant::now(),
     }
 }
 
+/// Pre-leases a notification of a healthy webhook.
+fn pre_lease(flow: &mut FlowControl, webhook_id: WebhookId) -> Option<Lease> {
+    let leased = notification(webhook_id, Healthy);
+    flow.pre_lease(&leased).map(|_| leased.lease())
+}
+
 /// Uses credit as often as the limits allow, each time for another healthy webhook.
-fn fill(flow: &mut FlowControl) -> Vec<(NotificationId, InFlightNotification)> {
-    std::iter::repeat_with(|| {
-        let notification = notification(WebhookId::new(), Healthy);
-        (NotificationId::new(), notification)
-    })
-    .take_while(|(id, notification)| flow.try_use_credit(*id, notification))
-    .collect()
+fn fill(flow: &mut FlowControl) -> Vec<Lease> {
+    std::iter::from_fn(|| pre_lease(flow, WebhookId::new())).collect()
 }
 
 /// Claims a notification of each slow webhook of these stores.
 fn claim_slow(flow: &mut FlowControl, stores: impl IntoIterator<Item = StoreId>) {
-    let budget = flow.begin_claim(u32::MAX).unwrap();
     let claimed = stores.into_iter().map(|store_id| {
-        let of_store = InFlightNotification {
-            store_id,
-            ..notification(WebhookId::new(), Slow)
-        };
-        (NotificationId::new(), of_store)
+        let mut slow = notification(WebhookId::new(), Slow);
+        slow.claimed.target.store_id = store_id;
+        slow
     });
-    flow.end_claim(&budget, claimed);
+    assert_eq!(flow.send_claimed(claimed), []);
 }
 
 #[test]
 fn credit_is_used_by_notifications_and_renewed_only_by_grants() {
-    let mut flow = flow_control(2);
+    let (mut flow, stream) = flow_control(2);
     let in_flight = fill(&mut flow);
-    assert_eq!((in_flight.len(), flow.claim_budget(1).is_none()), (2, true));
+    assert_eq!((in_flight.len(), flow.claim_budget().is_none()), (2, true));
 
-    let (id, notification) = in_flight[0].clone();
-    assert!(flow.complete(id, notification.lease_token));
-    assert!(!flow.complete(id, notification.lease_token), "only once");
+    flow.complete(in_flight[0]);
     assert_eq!(fill(&mut flow).len(), 0);
-    flow.grant(1);
+    flow.grant(stream.id, 1);
     assert_eq!(fill(&mut flow).len(), 1);
 }
 
 #[test]
-fn credit_is_returned_only_once() {
-    let mut flow = flow_control(1);
-    let in_flight = fill(&mut flow);
+fn credit_is_returned_only_once_and_only_by_the_lease_that_used_it() {
+    let (mut flow, _stream) = flow_control(1);
+    let lease = fill(&mut flow)[0];
+    let of_another_lease = Lease {
+        token: Uuid::now_v7(),
+        ..lease
+    };
 
-    flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
-    flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
+    flow.return_credit(of_another_lease);
+    assert_eq!(fill(&mut flow).len(), 0);
+    flow.return_credit(lease);
+    flow.return_credit(lease);
 
     assert_eq!(fill(&mut flow).len(), 1);
+}
+
+#[test]
+fn pre_leased_notifications_go_to_the_streams_with_credit_in_turn() {
+    let mut flow = FlowControl::default();
+    let mut streams = [1, 3, 2].map(|credit| open(&mut flow, credit));
+    let mut sent = Vec::new();
+
+    for _ in 0..6 {
+        let leased = notification(WebhookId::new(), Healthy);
+        let queue = flow.pre_lease(&leased).unwrap();
+        queue.send(vec![leased]).unwrap();
+        sent.push(streams.each_ref().map(|stream| stream.leased.len()));
+    }
+
+    assert_eq!((sent[2], sent[5]), ([1, 1, 1], [1, 3, 2]));
+    for stream in &mut streams {
+        stream.leased.close();
+    }
+}
+
+#[test]
+fn a_claim_is_sent_to_the_streams_with_credit_in_turn_together_on_each() {
+    let mut flow = FlowControl::default();
+    let mut streams = [1, 3, 2].map(|credit| open(&mut flow, credit));
+    assert_eq!(flow.begin_claim().unwrap().free, 6);
+
+    let claimed = [(); 6].map(|()| notification(WebhookId::new(), Slow));
+    assert_eq!(flow.send_claimed(claimed), []);
+
+    for (stream, count) in streams.iter_mut().zip([1, 3, 2]) {
+        assert_eq!(stream.leased.try_recv().unwrap().len(), count);
+    }
+    assert!(flow.claim_budget().is_none());
+}
+
+/// It closes while the transaction of the claim runs.
+#[test]
+fn what_a_claim_finds_for_a_closed_stream_is_not_sent() {
+    let mut flow = FlowControl::default();
+    let mut streams = [1, 1].map(|credit| open(&mut flow, credit));
+    assert_eq!(flow.begin_claim().unwrap().free, 2);
+    flow.close(streams[0].id);
+
+    let claimed = [(); 2].map(|()| notification(WebhookId::new(), Slow));
+    let leases = claimed.each_ref().map(LeasedNotification::lease);
+    assert_eq!(flow.send_claimed(claimed), leases[1..]);
+
+    assert!(streams[0].leased.try_recv().is_err());
+    assert_eq!(streams[1].leased.try_recv().unwrap()[0].lease(), leases[0]);
 }
 
 #[test]
 fn one_webhook_is_limited_to_its_share() {
-    let mut flow = flow_control(64);
+    let (mut flow, _stream) = flow_control(64);
     let id = WebhookId::new();
-    let mut use_credit = || flow.try_use_credit(NotificationId::new(), &notification(id, Healthy));
-    assert!((0..8).all(|_| use_credit()));
-    assert!(!use_credit());
+    assert!((0..8).all(|_| pre_lease(&mut flow, id).is_some()));
+    assert!(pre_lease(&mut flow, id).is_none());
 
     assert_eq!(fill(&mut flow).len(), 56);
 }
 
 #[test]
 fn an_outcome_frees_the_share_of_its_webhook_for_one_notification() {
-    let mut flow = flow_control(64);
-    let webhook_id = WebhookId::new();
-    let use_credit = |flow: &mut FlowControl| {
-        let (id, notification) = (NotificationId::new(), notification(webhook_id, Healthy));
-        let lease = (id, notification.lease_token);
-        flow.try_use_credit(id, &notification).then_some(lease)
-    };
-    let in_flight = [(); 8].map(|()| use_credit(&mut flow).unwrap());
+    let (mut flow, _stream) = flow_control(64);
+    let id = WebhookId::new();
+    let in_flight = [(); 8].map(|()| pre_lease(&mut flow, id).unwrap());
 
-    let (id, lease_token) = in_flight[0];
-    assert!(flow.complete(id, lease_token));
+    flow.complete(in_flight[0]);
 
-    assert!(use_credit(&mut flow).is_some());
-    assert!(use_credit(&mut flow).is_none());
+    assert!(pre_lease(&mut flow, id).is_some());
+    assert!(pre_lease(&mut flow, id).is_none());
 }
 
 #[test]
-fn claims_and_pre_leased_notifications_share_the_credit() {
-    let mut flow = flow_control(16);
-    let budget = flow.begin_claim(6).unwrap();
-    assert_eq!((budget.free, budget.capacity.0), (6, 16));
+fn what_a_claim_reserves_is_not_pre_leased_until_it_ends() {
+    let (mut flow, stream) = flow_control(4);
+    let budget = flow.begin_claim().unwrap();
+    assert_eq!((budget.free, budget.capacity.0), (4, 4));
+    assert_eq!(fill(&mut flow).len(), 0);
+    flow.grant(stream.id, 2);
+    assert_eq!(fill(&mut flow).len(), 2);
 
-    assert_eq!(fill(&mut flow).len(), 10);
-    assert!(flow.begin_claim(1).is_none());
-    let claimed = (NotificationId::new(), notification(WebhookId::new(), Slow));
-    flow.end_claim(&budget, [claimed]);
+    claim_slow(&mut flow, [StoreId::new()]);
 
-    assert_eq!(flow.begin_claim(100).unwrap().free, 5);
+    assert_eq!(fill(&mut flow).len(), 3);
 }
 
 #[test]
-fn a_stream_is_half_free_with_credit_for_as_many_notifications_as_are_in_flight() {
-    let mut flow = flow_control(6);
-    assert!(flow.is_half_free());
-
-    let mut half_free_after = Vec::new();
-    for _ in 0..6 {
-        let used = flow.try_use_credit(
-            NotificationId::new(),
-            &notification(WebhookId::new(), Healthy),
-        );
-        assert!(used);
-        half_free_after.push(flow.is_half_free());
-    }
-
-    assert_eq!(half_free_after, [true, true, true, false, false, false]);
-}
-
-#[test]
-fn concurrent_claims_leave_as_much_for_healthy_receivers_and_other_stores_as_one_claim() {
-    let mut flow = flow_control(64);
-    let free = |budget: &ClaimBudget| (budget.free, budget.free_slow, budget.slow_per_store);
-    let first = flow.begin_claim(6).unwrap();
-    assert_eq!(free(&first), (6, 6, 8));
-
-    let second = flow.begin_claim(20).unwrap();
-    assert_eq!(free(&second), (20, 10, 2));
-    let third = flow.begin_claim(20).unwrap();
-    assert_eq!(free(&third), (20, 0, 0));
-    for budget in [&first, &second, &third] {
-        flow.end_claim(budget, []);
-    }
-
-    assert_eq!(free(&flow.claim_budget(64).unwrap()), (64, 16, 8));
+fn a_claim_takes_at_most_256_notifications() {
+    let (flow, _stream) = flow_control(1024);
+    let budget = flow.claim_budget().unwrap();
+    assert_eq!((budget.free, budget.capacity.0), (256, 1024));
 }
 
 /// Else the shares of capacity would shrink with each report.
 #[test]
 fn what_a_notification_used_counts_as_capacity_until_it_is_granted_again() {
-    let mut flow = flow_control(64);
+    let (mut flow, stream) = flow_control(64);
     let in_flight = fill(&mut flow);
     assert_eq!(in_flight.len(), 64);
-    for (id, notification) in &in_flight[..32] {
-        flow.complete(*id, notification.lease_token);
+    for lease in &in_flight[..32] {
+        flow.complete(*lease);
     }
     assert_eq!(flow.capacity().0, 64);
 
-    flow.grant(16);
+    flow.grant(stream.id, 16);
 
     assert_eq!(flow.capacity().0, 48, "the dispatcher's limit is lower now");
 }
 
 #[test]
 fn a_notification_without_an_outcome_is_in_flight_until_its_lease_expires() {
-    let mut flow = flow_control(8);
-    let in_flight = fill(&mut flow);
-    assert_eq!(in_flight.len(), 8);
-    let (first, last) = (&in_flight[0], &in_flight[7]);
+    let (mut flow, _stream) = flow_control(8);
+    let leased_at = Instant::now();
+    assert_eq!(fill(&mut flow).len(), 8);
+    let all_leased_at = Instant::now();
 
-    flow.remove_expired(first.1.leased_at);
-    assert!(flow.complete(first.0, first.1.lease_token));
-    flow.remove_expired(last.1.leased_at + LEASE_DURATION);
+    flow.remove_expired(leased_at);
+    assert_eq!(flow.in_flight.len(), 8);
+    flow.remove_expired(all_leased_at + LEASE_DURATION);
 
-    assert!(!flow.complete(last.0, last.1.lease_token));
+    assert_eq!(flow.in_flight.len(), 0);
 }
 
 #[test]
 fn slow_receivers_use_a_quarter_of_the_capacity_and_those_of_one_store_half_of_it() {
-    let mut flow = flow_control(64);
+    let (mut flow, _stream) = flow_control(64);
     let stores = [StoreId::new(), StoreId::new()];
     claim_slow(&mut flow, [stores[0]; 8]);
-    let budget = flow.claim_budget(64).unwrap();
-    assert_eq!(budget.free_slow, 8);
+    let budget = flow.claim_budget().unwrap();
+    assert_eq!((budget.free_slow, budget.slow_per_store), (8, 8));
     assert_eq!(budget.stores_at_limit().collect::<Vec<_>>(), [stores[0]]);
 
     claim_slow(&mut flow, [stores[1]; 8]);
 
-    assert_eq!(flow.claim_budget(64).unwrap().free_slow, 0);
+    assert_eq!(flow.claim_budget().unwrap().free_slow, 0);
     assert_eq!(fill(&mut flow).len(), 48);
 }
 
 #[test]
 fn a_closed_stream_has_no_credit() {
-    let mut flow = flow_control(8);
+    let (mut flow, stream) = flow_control(8);
     let in_flight = fill(&mut flow);
-    assert_eq!(in_flight.len(), 8);
 
-    flow.close();
-    flow.grant(8);
-    flow.return_credit(in_flight[0].0, in_flight[0].1.lease_token);
+    flow.close(stream.id);
+    flow.grant(stream.id, 8);
+    flow.return_credit(in_flight[0]);
 
-    assert!(flow.is_closed() && flow.claim_budget(1).is_none());
+    assert!(flow.claim_budget().is_none() && flow.next().is_none());
     assert_eq!(fill(&mut flow).len(), 0);
 }

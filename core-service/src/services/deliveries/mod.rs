@@ -16,6 +16,7 @@ use proto::iri::Collection;
 use storage::{
     Session,
     delivery_insertion::{self, NewDelivery},
+    notifications::DeliveryChange,
     pages::Cursor,
     slot_bookings,
 };
@@ -333,9 +334,13 @@ impl Services {
                     slot_bookings::release(&transaction, store_id, booking).await?;
                 }
                 let changes = storage::deliveries::cancellation(&delivery)?;
-                let pending_dispatch = streams
-                    .enqueue(&transaction, (store_id, id), changes, &[event], now)
-                    .await?;
+                let change = DeliveryChange {
+                    store_id,
+                    delivery_id: id,
+                    changes,
+                    events: vec![event],
+                };
+                let pending_dispatch = streams.enqueue(&transaction, change, now).await?;
                 Ok((Some(delivery), Some(pending_dispatch)))
             })
             .await?;

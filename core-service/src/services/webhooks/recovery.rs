@@ -225,7 +225,10 @@ mod tests {
 
     use domain::notification::{Failure, Outcome};
     use jiff::SignedDuration;
-    use storage::{Storage, fixture, notifications::AttemptReport};
+    use storage::{
+        Storage, fixture,
+        notifications::{AttemptReport, Lease},
+    };
 
     use super::*;
 
@@ -236,9 +239,9 @@ mod tests {
         let webhook = fixture::webhook(NOW);
         let lease = Duration::from_mins(1);
         let leases = fixture::leased_notifications(storage, &webhook, count, lease).await;
-        let report = |(id, lease_token)| AttemptReport {
-            id,
-            lease_token,
+        let report = |lease: Lease| AttemptReport {
+            id: lease.id,
+            lease_token: lease.token,
             outcome: Outcome::Failed {
                 failure: Failure::Timeout,
                 status: None,

@@ -6,7 +6,11 @@ use domain::{delivery::Delivery, event::EventName, webhook::Webhook, webhook_sec
 use sea_orm::{Database, TransactionTrait as _};
 
 use super::*;
-use crate::{Storage, fixture, notifications, webhooks};
+use crate::{
+    Storage, fixture,
+    notifications::{self, DeliveryChange},
+    webhooks,
+};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -84,8 +88,13 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
         let found = find_and_lock(&transaction, store_id, id).await?;
         let mut delivery = found.unwrap();
         let events = delivery.complete_task(pickup, NOW).unwrap().unwrap();
-        let changes = completion(&delivery, pickup, NOW)?;
-        notifications::record_events(&transaction, (store_id, id), changes, &events, NOW).await
+        let change = DeliveryChange {
+            store_id,
+            delivery_id: id,
+            changes: completion(&delivery, pickup, NOW)?,
+            events,
+        };
+        notifications::record_events(&transaction, change, NOW).await
     });
     let create_webhook = async {
         fixture::wait_for_locks(&storage, 1).await;

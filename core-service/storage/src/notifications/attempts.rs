@@ -7,6 +7,7 @@ use domain::{
     notification::Outcome,
 };
 
+use super::leases::Lease;
 use crate::entity::attempt;
 use crate::prelude::*;
 
@@ -23,6 +24,15 @@ pub struct AttemptReport {
     pub response_body: String,
     /// A random number, for the delay of the next attempt.
     pub jitter: u64,
+}
+
+impl AttemptReport {
+    pub fn lease(&self) -> Lease {
+        Lease {
+            id: self.id,
+            token: self.lease_token,
+        }
+    }
 }
 
 /// An attempt whose outcome was applied.

@@ -3,7 +3,7 @@
 use domain::id::{StoreId, WebhookId};
 use sea_orm::Order;
 
-use super::state::{CANCELLED, is_leased, is_pending, of_webhook};
+use super::{CANCELLED, is_leased, is_pending, of_webhook};
 use crate::prelude::*;
 use crate::{
     entity::{

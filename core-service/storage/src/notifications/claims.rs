@@ -8,11 +8,12 @@ use domain::{
 };
 
 use super::{
+    LEASED,
     due_batch::{DueBatch, due_batches},
     eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
+    is_pending,
     outbox::NewNotification,
     queue,
-    state::{LEASED, is_pending},
 };
 use crate::prelude::*;
 use crate::{
@@ -33,6 +34,13 @@ pub struct ClaimedNotification {
     /// Names the span of the call that caused the event.
     pub traceparent: Option<String>,
     pub target: Target,
+}
+
+/// The lease of what a claim finds.
+#[derive(Clone, Copy, Debug)]
+pub struct NewLease {
+    pub token: Uuid,
+    pub duration: Duration,
 }
 
 /// The result of a claim.
@@ -59,12 +67,11 @@ impl ClaimedNotification {
     }
 }
 
-/// Claims due notifications, webhook by webhook, within the budget. `lease` is the lease's token
-/// and duration.
+/// Claims due notifications, webhook by webhook, within the budget.
 pub async fn claim(
     transaction: &impl ConnectionTrait,
     budget: &ClaimBudget,
-    lease: (Uuid, Duration),
+    lease: NewLease,
     now: Timestamp,
 ) -> Result<ClaimedBatch, Error> {
     let webhooks = eligible_webhooks(transaction, budget, now).await?;
@@ -76,7 +83,7 @@ pub(super) async fn claim_from(
     transaction: &impl ConnectionTrait,
     budget: &ClaimBudget,
     webhooks: Vec<EligibleWebhook>,
-    lease: (Uuid, Duration),
+    lease: NewLease,
     now: Timestamp,
 ) -> Result<ClaimedBatch, Error> {
     let is_below = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
@@ -99,7 +106,8 @@ pub(super) async fn claim_from(
             !webhook.is_proven && batches.contains_key(&webhook.target.webhook_id)
         })
         .map(|(webhook, _)| (webhook.target.store_id, webhook.target.host.as_str()));
-    let mut hosts = receiver_hosts::occupy(transaction, unproven.collect(), lease.1, now).await?;
+    let mut hosts =
+        receiver_hosts::occupy(transaction, unproven.collect(), lease.duration, now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (webhook, share) in &shares {
@@ -143,17 +151,17 @@ pub(super) async fn claim_from(
 async fn lease_rows(
     transaction: &impl ConnectionTrait,
     ids: Vec<Uuid>,
-    (lease_token, duration): (Uuid, Duration),
+    lease: NewLease,
 ) -> Result<Vec<Model>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(LEASED))
-        .col_expr(Column::LeaseToken, Expr::value(lease_token))
+        .col_expr(Column::LeaseToken, Expr::value(lease.token))
         .col_expr(
             Column::LeaseExpiresAt,
-            lease_clock::expiry(transaction, duration),
+            lease_clock::expiry(transaction, lease.duration),
         )
         .filter(Column::Id.is_in(padded(ids)))
         .filter(is_pending())

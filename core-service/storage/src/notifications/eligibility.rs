@@ -9,8 +9,8 @@ use domain::scheduling::{
 use sea_orm::{FromQueryResult as _, sea_query::ExprTrait as _};
 
 use super::{
+    is_leased,
     queue::{OF_OUTER_WEBHOOK, subquery},
-    state::is_leased,
 };
 use crate::prelude::*;
 use crate::{

@@ -6,9 +6,9 @@ use domain::id::{NotificationId, StoreId, WebhookId};
 use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
+    PENDING,
     cancellation::{cancel, lock_skip_locked},
-    queue,
-    state::{PENDING, is_leased},
+    is_leased, queue,
 };
 use crate::prelude::*;
 use crate::{
@@ -17,10 +17,17 @@ use crate::{
     webhooks::receiver_hosts,
 };
 
+/// A notification and the token of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    pub id: NotificationId,
+    pub token: Uuid,
+}
+
 /// Makes notifications pending again that still have these leases. Returns how many.
 pub async fn release(
     transaction: &impl ConnectionTrait,
-    leases: &[(NotificationId, Uuid)],
+    leases: &[Lease],
     now: Timestamp,
 ) -> Result<u64, Error> {
     if leases.is_empty() {
@@ -99,12 +106,8 @@ pub async fn is_any_expired(connection: &impl ConnectionTrait) -> Result<bool, E
 }
 
 /// Matches notifications whose last lease is one of `leases`, which must not be empty.
-pub(super) fn under_leases(leases: impl IntoIterator<Item = (NotificationId, Uuid)>) -> Condition {
-    let leases = padded(
-        leases
-            .into_iter()
-            .map(|(id, lease_token)| (id.0, lease_token)),
-    );
+pub(super) fn under_leases(leases: impl IntoIterator<Item = Lease>) -> Condition {
+    let leases = padded(leases.into_iter().map(|lease| (lease.id.0, lease.token)));
     // A join, not a disjunction, which would be evaluated in full for each row. The ids are
     // repeated: without them, a planner that expects few leased rows compares each of them with
     // every lease.

@@ -21,9 +21,6 @@
 //!    a transaction of their own ([`record_host_outcomes`]); two of those may deadlock, and are
 //!    retried.
 //!
-//! A claim may follow outcomes in the same transaction: it waits for no webhook, and has
-//! locked the webhook of every notification that it claims.
-//!
 //! [`record_host_outcomes`]: super::webhooks::record_host_outcomes
 //!
 //! Besides that of hosts, one deadlock remains possible: when an outcome is reported just as its lease expires, or to two
@@ -44,7 +41,6 @@ mod outcomes;
 pub(super) mod queue;
 mod receiver_health;
 mod retention;
-pub(super) mod state;
 #[cfg(test)]
 mod tests;
 
@@ -52,10 +48,39 @@ pub use self::{
     attempts::{AttemptReport, RecordedAttempt, insert_attempts},
     backlog_cleanup::{cancel_backlog, cancel_backlog_batch, cancel_whole_backlog},
     cancellation::cancel_notifications,
-    claims::{ClaimedBatch, ClaimedNotification, claim},
+    claims::{ClaimedBatch, ClaimedNotification, NewLease, claim},
     eligibility::{is_any_claimable, is_any_due},
-    leases::{is_any_expired, release, release_all, release_expired, renew_all},
-    outbox::{NewNotification, insert, record_events},
+    leases::{Lease, is_any_expired, release, release_all, release_expired, renew_all},
+    outbox::{DeliveryChange, NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
     retention::remove_finished,
 };
+
+use crate::{entity::notification::Column, prelude::*, webhooks::WebhookKey};
+
+pub(crate) const PENDING: &str = "pending";
+pub(crate) const LEASED: &str = "leased";
+pub(crate) const DELIVERED: &str = "delivered";
+pub(crate) const EXHAUSTED: &str = "exhausted";
+pub(crate) const CANCELLED: &str = "cancelled";
+
+/// Literal SQL, not a parameter: planners choose the partial indexes of pending and of leased
+/// notifications by this text.
+fn is_pending() -> SimpleExpr {
+    Expr::cust("state = 'pending'")
+}
+
+fn is_leased() -> SimpleExpr {
+    Expr::cust("state = 'leased'")
+}
+
+/// Whether a notification is of a webhook.
+pub(crate) fn of_webhook((store_id, webhook_id): WebhookKey) -> Condition {
+    Condition::all()
+        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::WebhookId.eq(webhook_id.0))
+}
+
+fn is_cancelled() -> SimpleExpr {
+    Expr::cust("state = 'cancelled'")
+}

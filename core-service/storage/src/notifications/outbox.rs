@@ -15,10 +15,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::{
-    queue,
-    state::{LEASED, PENDING},
-};
+use super::{LEASED, PENDING, queue};
 use crate::{
     ConnectionTrait, Error,
     changes::Changes,
@@ -42,25 +39,40 @@ pub struct NewNotification {
     /// Whether its webhook is proven, its receiver healthy, and no earlier notification due. Others
     /// are claimed: they wait for a host, for a share of the capacity, or for their turn.
     pub may_be_pre_leased: bool,
+    /// Set if it is inserted pre-leased.
+    pub lease_token: Option<Uuid>,
     /// Names the span of the call that caused the event.
     pub traceparent: Option<String>,
     pub target: Target,
+}
+
+/// A change of a delivery, and its events.
+pub struct DeliveryChange {
+    pub store_id: StoreId,
+    pub delivery_id: DeliveryId,
+    pub changes: Changes,
+    pub events: Vec<EventName>,
 }
 
 /// Changes a delivery, and inserts its events. Returns a notification for each enabled webhook that
 /// subscribes to one of them, for [`insert`].
 pub async fn record_events(
     transaction: &impl ConnectionTrait,
-    (store_id, delivery_id): (StoreId, DeliveryId),
-    mut changes: Changes,
-    events: &[EventName],
+    change: DeliveryChange,
     now: Timestamp,
 ) -> Result<Vec<NewNotification>, Error> {
+    let DeliveryChange {
+        store_id,
+        delivery_id,
+        mut changes,
+        events,
+    } = change;
     if events.is_empty() {
         changes.make(transaction).await?;
         return Ok(Vec::new());
     }
-    let events: Vec<_> = events.iter().map(|name| (EventId::new(), *name)).collect();
+    let events = events.into_iter().map(|name| (EventId::new(), name));
+    let events: Vec<_> = events.collect();
     let object = Object::Delivery(delivery_id);
     let rows = events
         .iter()
@@ -87,6 +99,7 @@ pub async fn record_events(
             store_id,
             delivery_id,
             may_be_pre_leased,
+            lease_token: None,
             traceparent: traceparent.clone(),
             target,
         }))
@@ -102,14 +115,14 @@ pub async fn record_events(
 /// one whose webhook has been disabled or deleted. Returns whether any was inserted as pending.
 pub async fn insert(
     transaction: &impl ConnectionTrait,
-    notifications: &[(NewNotification, Option<Uuid>)],
+    notifications: &[NewNotification],
     lease: Duration,
     now: Timestamp,
 ) -> Result<bool, Error> {
     let pending: Vec<_> = notifications
         .iter()
-        .filter(|(_, lease_token)| lease_token.is_none())
-        .map(|(notification, _)| notification.target.key())
+        .filter(|notification| notification.lease_token.is_none())
+        .map(|notification| notification.target.key())
         .collect();
     let enabled = if pending.is_empty() {
         HashSet::new()
@@ -120,7 +133,8 @@ pub async fn insert(
     let mut insert = Query::insert();
     insert.into_table(Entity);
     let mut is_empty = true;
-    for (notification, lease_token) in notifications {
+    for notification in notifications {
+        let lease_token = notification.lease_token;
         let webhook_id = notification.target.webhook_id;
         let state = match lease_token {
             Some(_) => LEASED,
@@ -147,7 +161,7 @@ pub async fn insert(
             (Column::State, Expr::value(state)),
             (Column::Attempts, Expr::value(0_i64)),
             (Column::DueAt, Expr::value(now)),
-            (Column::LeaseToken, Expr::value(*lease_token)),
+            (Column::LeaseToken, Expr::value(lease_token)),
             (Column::LeaseExpiresAt, lease_expires_at.into()),
             (Column::CreatedAt, Expr::value(now)),
             (Column::Traceparent, Expr::value(traceparent)),

@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
+    CANCELLED, DELIVERED, EXHAUSTED, PENDING,
     attempts::{AttemptReport, RecordedAttempt},
     receiver_health::{AttemptSummaries, AttemptSummary},
-    state::{CANCELLED, DELIVERED, EXHAUSTED, PENDING},
 };
 use crate::{entity::notification::Model, webhooks::WebhookKey};
 

@@ -12,13 +12,14 @@ use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
+    CANCELLED, DELIVERED,
     attempts::{AttemptReport, RecordedAttempt},
     backlog_cleanup,
     cancellation::cancel_notifications,
+    is_cancelled, is_leased,
     leases::under_leases,
     outcome_plan::{self, OutcomePlan, Undelivered},
     receiver_health,
-    state::{CANCELLED, DELIVERED, is_cancelled, is_leased},
 };
 use crate::prelude::*;
 use crate::{
@@ -52,7 +53,7 @@ pub async fn apply_outcomes(
 ) -> Result<AppliedOutcomes, Error> {
     // One lease has one outcome: later reports of it are stale.
     let mut leases = HashSet::new();
-    let is_first = |report: &&AttemptReport| leases.insert((report.id, report.lease_token));
+    let is_first = |report: &&AttemptReport| leases.insert(report.lease());
     let reports: Vec<_> = reports.iter().filter(is_first).collect();
     let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
     // Some may have been cancelled during the attempt. They are read without a lock, because the
@@ -66,8 +67,8 @@ pub async fn apply_outcomes(
     // their webhooks are locked and their delivered ones are updated.
     let mut plan = OutcomePlan::new(&reports, &rows, now);
     let since = now.saturating_sub(disable_after).unwrap_or(Timestamp::MIN);
-    let to_disable = (&plan.gone, since);
-    let locked = receiver_health::lock(transaction, &plan.summaries, &disabled, to_disable).await?;
+    let locked =
+        receiver_health::lock(transaction, &plan.summaries, &disabled, &plan.gone, since).await?;
     if !disabled.is_empty() {
         rows.retain(|_, row| row.state != CANCELLED);
         rows.extend(mark_delivered_or_lock(transaction, &remaining, is_cancelled, now).await?);
@@ -168,7 +169,7 @@ async fn select(
 }
 
 fn leases_of(reports: &[&AttemptReport]) -> Condition {
-    under_leases(reports.iter().map(|report| (report.id, report.lease_token)))
+    under_leases(reports.iter().map(|report| report.lease()))
 }
 
 /// Counts the attempts of notifications that were not delivered, and saves their new states.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use domain::id::{StoreId, WebhookId};
 use sea_orm::DbBackend;
 
-use super::state::is_pending;
+use super::is_pending;
 use crate::prelude::*;
 use crate::{
     entity::{

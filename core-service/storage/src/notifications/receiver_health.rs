@@ -60,7 +60,8 @@ pub(super) async fn lock(
     transaction: &impl ConnectionTrait,
     summaries: &AttemptSummaries,
     others: &BTreeSet<WebhookKey>,
-    (gone, failing_since): (&BTreeSet<WebhookKey>, Timestamp),
+    gone: &BTreeSet<WebhookKey>,
+    failing_since: Timestamp,
 ) -> Result<LockedWebhooks, Error> {
     if summaries.is_empty() && others.is_empty() {
         return Ok(LockedWebhooks::default());

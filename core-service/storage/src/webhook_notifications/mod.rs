@@ -18,7 +18,7 @@ use super::{
         attempt, instant,
         notification::{Column, Entity, Model},
     },
-    notifications::state::of_webhook,
+    notifications::of_webhook,
     pages::{self, Start},
 };
 use crate::prelude::*;

@@ -19,10 +19,7 @@ use crate::{
         notification::{ActiveModel, Column, Entity},
     },
     events,
-    notifications::{
-        queue,
-        state::{LEASED, PENDING, of_webhook},
-    },
+    notifications::{LEASED, PENDING, of_webhook, queue},
     pages::{Cursor, is_newer},
 };
 

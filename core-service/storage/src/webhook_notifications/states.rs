@@ -9,7 +9,7 @@ use sea_orm::{
 use crate::{
     Error,
     entity::notification::{Column, Model},
-    notifications::state::{CANCELLED, DELIVERED, EXHAUSTED, LEASED, PENDING},
+    notifications::{CANCELLED, DELIVERED, EXHAUSTED, LEASED, PENDING},
 };
 
 /// Whether a notification's state is one of some states. If all of them are failed, exhausted or

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::{backlog_cleanup::BATCH, queue::move_forward, state::*},
+    super::{backlog_cleanup::BATCH, queue::move_forward},
     deadlocks::gone,
     *,
 };

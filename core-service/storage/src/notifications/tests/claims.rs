@@ -231,12 +231,9 @@ async fn a_new_notification_may_be_pre_leased_to_a_healthy_receiver_without_earl
             .storage
             .write(move |transaction| async move {
                 let events = [EventName::DeliveryCompleted];
-                let id = DeliveryId::new();
                 record_events(
                     &transaction,
-                    (store_id, id),
-                    Changes::default(),
-                    &events,
+                    fixture::delivery_events(store_id, &events),
                     now,
                 )
                 .await
@@ -271,7 +268,10 @@ async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
         store.add_webhook().await;
         store.complete(1, NOW).await;
 
-        let lease = (Uuid::now_v7(), LONG_LEASE);
+        let lease = NewLease {
+            token: Uuid::now_v7(),
+            duration: LONG_LEASE,
+        };
         let batch = store.write(move |transaction| async move {
             claim(&transaction, &budget(free), lease, NOW).await
         });

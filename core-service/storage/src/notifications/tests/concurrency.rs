@@ -81,17 +81,15 @@ impl TestStore {
         self.write(move |transaction| async move {
             for _ in 0..deliveries {
                 let events = [EventName::DeliveryCompleted];
-                let id = DeliveryId::new();
-                let new = record_events(
+                let mut new = record_events(
                     &transaction,
-                    (store_id, id),
-                    Changes::default(),
-                    &events,
+                    fixture::delivery_events(store_id, &events),
                     NOW,
                 )
                 .await?;
-                let pre_leased = |new| (new, Some(Uuid::now_v7()));
-                let new: Vec<_> = new.into_iter().map(pre_leased).collect();
+                for new in &mut new {
+                    new.lease_token = Some(Uuid::now_v7());
+                }
                 insert(&transaction, &new, lease, NOW).await?;
             }
             Ok(())
@@ -158,16 +156,12 @@ pub(super) async fn complete_one(
     now: Timestamp,
 ) -> Result<(), Error> {
     let events = [EventName::DeliveryCompleted];
-    let id = DeliveryId::new();
     let new = record_events(
         transaction,
-        (store_id, id),
-        Changes::default(),
-        &events,
+        fixture::delivery_events(store_id, &events),
         now,
     )
     .await?;
-    let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
     insert(transaction, &new, LONG_LEASE, now).await?;
     Ok(())
 }
@@ -275,7 +269,10 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
             },
             move |transaction| async move {
                 let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
-                let lease = (Uuid::now_v7(), LONG_LEASE);
+                let lease = NewLease {
+                    token: Uuid::now_v7(),
+                    duration: LONG_LEASE,
+                };
                 claim_from(&transaction, &budget, webhooks, lease, NOW).await
             },
         );

@@ -160,7 +160,7 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
             let outcomes = [(&one[0], server_error()), (&one[1], server_error())];
             let report = async { pair.store.report(&outcomes, NOW).await };
             let (store_id, now) = (pair.store.store_id, later(1));
-            let leases = [1, 0].map(|number: usize| (other[number].1.id, other[number].0));
+            let leases = [1, 0].map(|number: usize| lease_of(&other[number]));
             let enqueueing = async {
                 if is_completion {
                     let completed = pair.store.write(move |transaction| async move {

@@ -57,7 +57,7 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
                 },
             );
             let changing = changing.await;
-            let lease = [(one.1.id, one.0)];
+            let lease = [lease_of(one)];
             let outcomes = [(one, server_error())];
             let finishing = async {
                 if is_reported {

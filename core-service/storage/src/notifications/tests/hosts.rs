@@ -190,7 +190,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
     for (store, _) in stores_with_unproven_webhooks(1).await {
         store.complete(2, NOW).await;
         let leased = store.claim(NOW).await;
-        let unsent = [(leased[0].1.id, leased[0].0)];
+        let unsent = [lease_of(&leased[0])];
         let released = store
             .write(move |transaction| async move { release(&transaction, &unsent, NOW).await })
             .await;

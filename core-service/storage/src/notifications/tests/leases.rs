@@ -220,8 +220,11 @@ async fn a_released_notification_is_due_at_once() {
     let leased = store.claim(NOW).await;
     assert_eq!(store.queue_position(webhook_id).await, None);
     let tokens = [
-        (leased[0].1.id, leased[0].0),
-        (leased[0].1.id, Uuid::now_v7()),
+        lease_of(&leased[0]),
+        Lease {
+            token: Uuid::now_v7(),
+            ..lease_of(&leased[0])
+        },
     ];
 
     for expected in [1, 0] {
@@ -244,17 +247,15 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
         .storage
         .write(move |transaction| async move {
             let events = [EventName::DeliveryCompleted];
-            let id = DeliveryId::new();
-            let new = record_events(
+            let mut new = record_events(
                 &transaction,
-                (store_id, id),
-                Changes::default(),
-                &events,
+                fixture::delivery_events(store_id, &events),
                 NOW,
             )
             .await?;
-            let token = Some(Uuid::now_v7());
-            let new: Vec<_> = new.into_iter().map(|new| (new, token)).collect();
+            for new in &mut new {
+                new.lease_token = Some(Uuid::now_v7());
+            }
             let is_any_pending = insert(&transaction, &new, Duration::ZERO, NOW).await?;
             Ok::<_, Error>((new, is_any_pending))
         })
@@ -269,7 +270,7 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
     );
     assert!(store.claim(later(1_000_000)).await.is_empty());
     assert_eq!(store.release_expired().await, 1);
-    assert_eq!(store.claim(NOW).await[0].1.id, pre_leased[0].0.id);
+    assert_eq!(store.claim(NOW).await[0].1.id, pre_leased[0].id);
 }
 
 /// Otherwise it would be pending forever.
@@ -303,12 +304,9 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
         .storage
         .write(move |transaction| async move {
             let events = [EventName::DeliveryCompleted];
-            let id = DeliveryId::new();
             record_events(
                 &transaction,
-                (store_id, id),
-                Changes::default(),
-                &events,
+                fixture::delivery_events(store_id, &events),
                 NOW,
             )
             .await
@@ -319,10 +317,7 @@ async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() 
 
     let is_any_pending = store
         .storage
-        .write(move |transaction| async move {
-            let new: Vec<_> = new.iter().map(|new| (new.clone(), None)).collect();
-            insert(&transaction, &new, LONG_LEASE, NOW).await
-        })
+        .write(move |transaction| async move { insert(&transaction, &new, LONG_LEASE, NOW).await })
         .await
         .unwrap();
 

@@ -40,7 +40,7 @@ use super::*;
 use process::clock::Clock;
 
 use crate::{
-    Changes, Error, Session, Storage, Work,
+    Error, Session, Storage, Work,
     entity::{attempt, notification, webhook},
     fixture, webhooks,
 };
@@ -64,6 +64,13 @@ struct TestStore {
 
 /// A notification under a lease, with the lease's token.
 type Leased = (Uuid, ClaimedNotification);
+
+fn lease_of((token, claimed): &Leased) -> Lease {
+    Lease {
+        id: claimed.id,
+        token: *token,
+    }
+}
 
 impl TestStore {
     async fn new() -> Self {
@@ -167,16 +174,12 @@ impl TestStore {
                 let mut count = 0;
                 for _ in 0..deliveries {
                     let events = [EventName::DeliveryPicked, EventName::DeliveryCompleted];
-                    let id = DeliveryId::new();
                     let new = record_events(
                         &transaction,
-                        (store_id, id),
-                        Changes::default(),
-                        &events,
+                        fixture::delivery_events(store_id, &events),
                         now,
                     )
                     .await?;
-                    let new: Vec<_> = new.into_iter().map(|new| (new, None)).collect();
                     insert(&transaction, &new, LONG_LEASE, now).await?;
                     count += new.len();
                 }
@@ -203,7 +206,11 @@ impl TestStore {
         let token = Uuid::now_v7();
         let claimed = self
             .write(move |transaction| async move {
-                claim(&transaction, &budget, (token, lease), now).await
+                let lease = NewLease {
+                    token,
+                    duration: lease,
+                };
+                claim(&transaction, &budget, lease, now).await
             })
             .await
             .claimed;
