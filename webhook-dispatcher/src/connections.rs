@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use core_client::{Channel, CoreAddr};
-use proto::{
-    ReportOutcomesRequest, ReportOutcomesResponse, notifications_client::NotificationsClient,
-};
+use proto::{ReportOutcomesRequest, notifications_client::NotificationsClient};
 use tokio::{
     sync::watch,
     time::{Instant, timeout},
@@ -35,17 +33,14 @@ pub(crate) struct Token {
 }
 
 impl Connection {
-    pub(crate) async fn report(
-        &self,
-        request: ReportOutcomesRequest,
-    ) -> Result<ReportOutcomesResponse, Status> {
+    pub(crate) async fn report(&self, request: ReportOutcomesRequest) -> Result<(), Status> {
         let mut client = NotificationsClient::new(self.channel.clone());
         let response = timeout(
             REPORT_TIMEOUT,
             client.report_outcomes(self.authorized(request)),
         );
         match response.await {
-            Ok(response) => response.map(tonic::Response::into_inner),
+            Ok(response) => response.map(|_| ()),
             Err(_) => Err(Status::deadline_exceeded(format!(
                 "core recorded nothing within {REPORT_TIMEOUT:?}"
             ))),

@@ -23,11 +23,9 @@ use crate::{
 /// below gRPC's default of 4 MiB.
 const MAX_OUTCOMES: usize = 256;
 
-/// How long to wait for more outcomes, so that they are recorded together.
-const BATCH_WINDOW: Duration = Duration::from_millis(20);
-/// The same while more notifications are due; shorter, because the freed capacity is unused
-/// meanwhile.
-const MORE_DUE_BATCH_WINDOW: Duration = Duration::from_millis(5);
+/// How long to wait for more outcomes, so that they are recorded together. Short, because the freed
+/// capacity is unused meanwhile.
+const BATCH_WINDOW: Duration = Duration::from_millis(10);
 
 /// An outcome to be reported.
 #[derive(Debug)]
@@ -60,15 +58,9 @@ pub(crate) struct Reporter {
 impl Reporter {
     /// Runs until no more outcomes can come and all are reported.
     pub(crate) async fn run(self: Arc<Self>, mut outcomes: UnboundedReceiver<Completed>) {
-        let mut more_due = false;
         while let Some(first) = outcomes.recv().await {
-            let window = if more_due {
-                MORE_DUE_BATCH_WINDOW
-            } else {
-                BATCH_WINDOW
-            };
-            let batch = self.batch(first, &mut outcomes, window).await;
-            more_due = self.report(batch, false).await;
+            let batch = self.batch(first, &mut outcomes).await;
+            self.report(batch, false).await;
         }
     }
 
@@ -83,9 +75,8 @@ impl Reporter {
         &self,
         first: Completed,
         outcomes: &mut UnboundedReceiver<Completed>,
-        window: Duration,
     ) -> Vec<Completed> {
-        let deadline = Instant::now() + window;
+        let deadline = Instant::now() + BATCH_WINDOW;
         let mut batch = vec![first];
         while batch.len() < MAX_OUTCOMES && batch.len() < self.in_flight.count() {
             tokio::select! {
@@ -101,8 +92,8 @@ impl Reporter {
     }
 
     /// Reports until a core, or only the session's own, has recorded the outcomes or their leases
-    /// have expired. Returns whether more is due.
-    async fn report(&self, mut batch: Vec<Completed>, only_own: bool) -> bool {
+    /// have expired.
+    async fn report(&self, mut batch: Vec<Completed>, only_own: bool) {
         let mut connections = self.connections.subscribe();
         let mut backoff = Backoff::default();
         let mut renewals = 0;
@@ -116,7 +107,7 @@ impl Reporter {
                     outcomes: outcomes.collect(),
                 };
                 match connection.report(request).await {
-                    Ok(response) => return response.more_due,
+                    Ok(()) => return,
                     Err(status) => {
                         tracing::warn!(
                             error = &status as &dyn std::error::Error,
@@ -135,7 +126,7 @@ impl Reporter {
                 biased;
                 () = self.shutdown.cancelled(), if only_own => {
                     tracing::warn!(core = %self.core, "the outcome of a test send is not reported");
-                    return false;
+                    return;
                 }
                 () = sleep(backoff.next()) => {}
                 Ok(()) = connections.changed(), if renewals < MAX_RENEWALS => {
@@ -144,7 +135,6 @@ impl Reporter {
                 }
             }
         }
-        false
     }
 }
 
@@ -184,7 +174,7 @@ mod tests {
         for _ in 1..completed {
             sender.send(outcome()).unwrap();
         }
-        let batch = reporter.batch(outcome(), &mut outcomes, Duration::from_hours(1));
+        let batch = reporter.batch(outcome(), &mut outcomes);
         let batch = unconstrained(batch).now_or_never()?;
         Some(batch.len())
     }
