@@ -86,7 +86,7 @@ impl proto::deliveries_server::Deliveries for Services {
                 request.delivery,
                 request.violations,
                 QuoteUse::Charged,
-                CachePolicy::Recent,
+                CachePolicy::Bypass,
             )
             .await?;
         if let Some(quote_id) = planned.quote_id {
@@ -190,7 +190,7 @@ impl Services {
         let store = caller.store()?;
         // A core that shares its database plans with cached definitions first.
         let mut policy = if self.storage.is_single_process() {
-            CachePolicy::Recent
+            CachePolicy::Bypass
         } else {
             CachePolicy::AnyAge
         };
@@ -217,7 +217,7 @@ impl Services {
                 _ => false,
             };
             if may_be_outdated && plans < MAX_PLANS {
-                policy = CachePolicy::Recent;
+                policy = CachePolicy::Bypass;
                 plans += 1;
                 continue;
             }
