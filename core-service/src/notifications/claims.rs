@@ -76,8 +76,6 @@ impl Queue {
         // inserted meanwhile can be pre-leased with that credit.
         let budget = {
             let mut flow_control = self.streams.flow_control();
-            // What a failed claim has reserved.
-            flow_control.end_claim();
             flow_control.remove_expired(Instant::now());
             flow_control.claim_budget()
         };
@@ -104,10 +102,15 @@ impl Queue {
         let claimed = self.storage.write(move |transaction| async move {
             storage::notifications::claim(&transaction, &budget, lease, now).await
         });
+        let claimed = claimed.await;
+        if claimed.is_err() {
+            // Else nothing could be pre-leased until the next claim.
+            self.streams.flow_control().end_claim();
+        }
         let ClaimedBatch {
             claimed,
             is_complete,
-        } = claimed.await?;
+        } = claimed?;
         let is_empty = claimed.is_empty();
         let leased = claimed.into_iter().map(|claimed| LeasedNotification {
             claimed,
@@ -115,7 +118,7 @@ impl Queue {
             leased_at,
         });
         let unsent = self.streams.flow_control().send_claimed(leased);
-        self.release(unsent).await?;
+        self.release_unsent(unsent).await;
         Ok(if is_empty {
             ClaimResult::NoCapacity
         } else {

@@ -100,7 +100,7 @@ impl FlowControl {
         let in_flight = self.in_flight.values();
         let of_webhook = in_flight.filter(|in_flight| in_flight.webhook_id == webhook_id);
         let limit = self.capacity().per_webhook(ReceiverHealth::Healthy);
-        if count(of_webhook) >= limit || self.sum(|stream| stream.credit) <= self.reserved {
+        if count(of_webhook) >= limit || self.accepting_credit() <= self.reserved {
             return None;
         }
         let stream = self.use_credit(leased, OpenStream::is_accepting)?;
@@ -168,8 +168,9 @@ impl FlowControl {
         self.reserved = 0;
     }
 
-    /// Ends a claim: sends what it found on the streams in turn, together on each. Returns the leases
-    /// of what no stream takes, because one has closed meanwhile.
+    /// Ends a claim: sends what it found on the streams in turn, together on each; on one whose dispatcher
+    /// does not read only if no other has credit. Returns the leases of what no stream takes, because one
+    /// has closed meanwhile.
     pub(super) fn send_claimed(
         &mut self,
         claimed: impl IntoIterator<Item = LeasedNotification>,
@@ -177,15 +178,21 @@ impl FlowControl {
         self.end_claim();
         let (mut batches, mut unsent) = (HashMap::<_, Vec<_>>::new(), Vec::new());
         for leased in claimed {
-            match self.use_credit(&leased, |_| true) {
+            let may_use = match self.accepting_credit() {
+                0 => OpenStream::is_open,
+                _ => OpenStream::is_accepting,
+            };
+            match self.use_credit(&leased, may_use) {
                 Some(stream) => batches.entry(stream.id).or_default().push(leased),
                 None => unsent.push(leased.lease()),
             }
         }
         for (id, batch) in batches {
             if let Some(stream) = self.stream(id) {
-                // Fails only if its task has panicked; then the leases expire.
-                let _ = stream.leased.send(batch);
+                // Fails only if its task has panicked.
+                if let Err(batch) = stream.leased.send(batch) {
+                    unsent.extend(batch.0.iter().map(LeasedNotification::lease));
+                }
             }
         }
         unsent
@@ -194,8 +201,7 @@ impl FlowControl {
     /// The budget that a claim would have now: the credit of the streams whose dispatchers read what
     /// they are sent. `None` without credit.
     pub(super) fn claim_budget(&self) -> Option<ClaimBudget> {
-        let credit = self.sum(|stream| stream.credit * u32::from(stream.is_accepting()));
-        let free = credit.min(MAX_CLAIM);
+        let free = self.accepting_credit().min(MAX_CLAIM);
         if free == 0 {
             return None;
         }
@@ -235,6 +241,11 @@ impl FlowControl {
         Capacity(unused.saturating_add(count(self.in_flight.values())))
     }
 
+    /// The credit of the streams whose dispatchers read what they are sent.
+    fn accepting_credit(&self) -> u32 {
+        self.sum(|stream| stream.credit * u32::from(stream.is_accepting()))
+    }
+
     fn sum(&self, of_stream: fn(&OpenStream) -> u32) -> u32 {
         let streams = self.streams.iter().map(of_stream);
         streams.fold(0, u32::saturating_add)
@@ -242,6 +253,10 @@ impl FlowControl {
 }
 
 impl OpenStream {
+    fn is_open(&self) -> bool {
+        self.responses.upgrade().is_some()
+    }
+
     /// Whether the dispatcher reads what it is sent.
     fn is_accepting(&self) -> bool {
         let responses = self.responses.upgrade();

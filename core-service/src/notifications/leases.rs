@@ -84,13 +84,18 @@ impl Queue {
         }
     }
 
-    async fn release_unsent(&self, leases: Vec<Lease>) {
+    pub(super) async fn release_unsent(&self, leases: Vec<Lease>) {
+        if leases.is_empty() {
+            return;
+        }
         if let Err(error) = self.release(leases).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "cannot release leases, they will expire"
             );
         }
+        // Their credit is free, also if the transaction that inserted them was rolled back.
+        self.streams.capacity_freed.notify_one();
     }
 
     async fn release_expired(&self) {

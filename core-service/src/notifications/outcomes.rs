@@ -36,9 +36,11 @@ impl Queue {
                 storage::notifications::insert_attempts(&transaction, attempts).await?;
                 Ok::<_, Error>(recorded)
             })
-            .await?;
+            .await;
+        // Also of a report that fails: the dispatcher repeats it, perhaps to another core.
         self.streams
             .complete(reports.iter().map(AttemptReport::lease));
+        let recorded = recorded?;
         self.metrics.count(&recorded);
         self.report_disabled(&recorded.gone, "its receiver answered 410 Gone");
         self.report_disabled(

@@ -52,7 +52,8 @@ impl StreamServer {
         };
         queue.streams.flow_control().close(stream);
         leased.close();
-        while let Ok(leased) = leased.try_recv() {
+        // Waits for what is being sent, which `try_recv` would miss.
+        while let Some(leased) = leased.recv().await {
             unsent.extend(leased);
         }
         let unsent = unsent.iter().map(LeasedNotification::lease);
@@ -87,7 +88,7 @@ impl Queue {
     /// Sends leased notifications until the dispatcher disconnects. At any time, `unsent` has those that
     /// were taken from the queue and not sent.
     async fn push(
-        &self,
+        self: &Arc<Self>,
         leased: &mut LeasedReceiver,
         unsent: &mut Vec<LeasedNotification>,
         responses: &Responses,
@@ -119,7 +120,11 @@ impl Queue {
                 }
             }
             permit.send(Ok(proto::ReceiveResponse { notifications }));
-            self.record_undecryptable(&undecryptable).await;
+            let queue = Arc::clone(self);
+            // Runs to its end even if the stream ends: what is committed also frees hosts.
+            let recording =
+                tokio::spawn(async move { queue.record_undecryptable(&undecryptable).await });
+            let _ = recording.await;
         }
     }
 

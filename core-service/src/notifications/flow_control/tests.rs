@@ -7,7 +7,7 @@ use super::{ReceiverHealth::*, *};
 struct TestStream {
     id: Uuid,
     leased: LeasedReceiver,
-    _responses: Responses,
+    responses: Responses,
     _sent: mpsc::Receiver<Response>,
 }
 
@@ -19,7 +19,7 @@ fn open(flow: &mut FlowControl, credit: u32) -> TestStream {
     TestStream {
         id,
         leased: receiver,
-        _responses: responses,
+        responses,
         _sent: sent,
     }
 }
@@ -247,4 +247,21 @@ fn a_closed_stream_has_no_credit() {
 
     assert!(flow.claim_budget().is_none() && flow.next().is_none());
     assert_eq!(fill(&mut flow).len(), 0);
+}
+
+#[test]
+fn a_claim_is_sent_to_dispatchers_that_read_and_uses_no_credit_of_one_that_does_not() {
+    let mut flow = FlowControl::default();
+    let mut stalled = open(&mut flow, 10);
+    let mut reading = open(&mut flow, 2);
+    let full = proto::ReceiveResponse::default();
+    stalled.responses.try_send(Ok(full)).unwrap();
+
+    assert_eq!(flow.begin_claim().unwrap().free, 2);
+    assert!(pre_lease(&mut flow, WebhookId::new()).is_none(), "reserved");
+    let claimed = [(), ()].map(|()| notification(WebhookId::new(), Healthy));
+    assert_eq!(flow.send_claimed(claimed), []);
+
+    assert_eq!(reading.leased.try_recv().unwrap().len(), 2);
+    assert!(stalled.leased.try_recv().is_err());
 }
