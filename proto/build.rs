@@ -1,4 +1,5 @@
-//! Compiles `delivery/v1/*.proto` without `protoc`, and writes the descriptors for reflection.
+//! Compiles `delivery/v1/*.proto` without `protoc`, and writes the descriptors for reflection, with those of
+//! the details of errors.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
@@ -6,15 +7,18 @@ use prost::Message;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=delivery");
+    println!("cargo:rerun-if-changed=google");
     let mut files: Vec<PathBuf> = fs::read_dir("delivery/v1")?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
     files.sort();
 
-    let descriptors = protox::compile(files, ["."])?;
+    let descriptors = protox::compile(&files, ["."])?;
 
+    files.push("google/rpc/error_details.proto".into());
+    let with_details = protox::compile(&files, ["."])?;
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
-    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    fs::write(out.join("descriptors.bin"), with_details.encode_to_vec())?;
     // `src/redacted.rs` implements `Debug` for these, without their secrets.
     let with_secrets = [
         "IssueTokenRequest",

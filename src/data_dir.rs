@@ -79,7 +79,6 @@ impl DataDir {
         &self.path
     }
 
-    /// Path of a file in the directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

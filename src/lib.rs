@@ -15,7 +15,6 @@ use anyhow::{Context, ensure};
 use core_client::CoreConfig;
 use core_service::CoreService;
 use egress::Network;
-use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     listen::listen,
     local_calls::{LocalChannel, local_server},
@@ -31,7 +30,7 @@ pub use core_service::{Clock, Credentials, Demo};
 pub use data_dir::{DATABASE, DataDir, MASTER_KEY};
 pub use egress::Policy;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
-pub use settings::{DEFAULT_DATA_DIR, DatabaseSettings, GrpcTlsConfig, Settings};
+pub use settings::{DEFAULT_DATA_DIR, GrpcTlsConfig, Settings, database_of};
 
 use crate::{ready::ReadyFile, service_handle::ServiceHandle};
 
@@ -61,11 +60,7 @@ pub struct Platform {
 
 impl Platform {
     /// Starts all services and writes `ready.json`. Errors are messages for the operator.
-    pub fn start(settings: Settings, clock: Clock) -> BoxFuture<'static, anyhow::Result<Self>> {
-        Self::start_services(settings, clock).boxed()
-    }
-
-    async fn start_services(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+    pub async fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
         if !settings.no_demo && !settings.has_demo_permissions() {
             tracing::warn!(
                 "the demo shop is served beyond this machine, without the demo's permissions (webhooks over http and to loopback, gRPC reflection, no rate limits); --no-demo starts without the shop"
@@ -93,13 +88,7 @@ impl Platform {
             .with_local_server(local_server);
         let (clients, demo) = core.ensure_clients(!settings.no_demo).await?;
         let gateway = RestGateway::new(
-            gateway_config(
-                &settings,
-                &core_url,
-                &channel,
-                public_url,
-                clients.operator.as_ref(),
-            )?,
+            gateway_config(&settings, &core_url, &channel, public_url)?,
             rest_listener,
         )?;
         let dispatcher = WebhookDispatcher::new(&dispatcher_config(
@@ -142,11 +131,7 @@ impl Platform {
 
     /// Runs until `shutdown` is cancelled or a service stops unexpectedly, then drains. Fails in the
     /// second case.
-    pub fn run(self, shutdown: CancellationToken) -> BoxFuture<'static, anyhow::Result<()>> {
-        self.run_services(shutdown).boxed()
-    }
-
-    async fn run_services(self, shutdown: CancellationToken) -> anyhow::Result<()> {
+    pub async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let requested = tokio::select! {
             () = shutdown.cancelled() => true,
             () = self.service_stopped.cancelled() => false,
@@ -193,7 +178,7 @@ fn core_config(settings: &Settings, public_url: &Url) -> anyhow::Result<core_ser
         listen: settings.core_listen,
         tls: settings.grpc_tls.of_core(),
         allow_plaintext: settings.allow_plaintext,
-        database: settings.database.of_core(&settings.data_dir)?,
+        database: database_of(settings.database.clone(), &settings.data_dir)?,
         database_connections: settings.database_connections,
         health_listen: settings.health_listen,
         public_url: public_url.as_str().trim_end_matches('/').to_owned(),
@@ -217,10 +202,7 @@ fn gateway_config(
     core_url: &str,
     channel: &LocalChannel,
     public_url: Url,
-    operator: Option<&Credentials>,
 ) -> anyhow::Result<rest_gateway::Config> {
-    // The demo's routes complete tasks with the operator's client, which has the scope `tasks:all`.
-    let courier = operator.filter(|_| settings.has_demo_permissions());
     Ok(rest_gateway::Config {
         core_url: vec![core_url.parse()?],
         core: local(channel),
@@ -240,10 +222,6 @@ fn gateway_config(
             map_center: settings.map_center.clone(),
         },
         rate_limits: rate_limits(settings),
-        demo_courier: courier.map(|client| rest_gateway::DemoCourier {
-            api_key: client.api_key.clone(),
-            api_secret: client.api_secret.clone().into(),
-        }),
         // No load balancer has to notice the shutdown.
         drain_grace: Duration::ZERO,
         drain_timeout: DRAIN_TIMEOUT / 2,
@@ -285,17 +263,18 @@ fn rate_limits(settings: &Settings) -> RateLimitConfig {
     }
 }
 
-/// The same limits for callers of gRPC. The gateway is one peer for all of its clients, so peers have
-/// none.
+/// The same limits for callers of gRPC.
 fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
     let RateLimitConfig {
         client,
         token_client,
+        token_address,
         ..
     } = rate_limits(settings);
     core_service::RateLimitConfig {
         client,
         token_client,
+        token_peer: token_address,
         ..core_service::RateLimitConfig::off()
     }
 }

@@ -6,7 +6,7 @@ mod cli;
 use std::process::ExitCode;
 
 use delivery::{Clock, Platform, Settings};
-use process::{file_descriptors, logs, service_manager, shutdown, traces};
+use process::{listen, logs, redacted, service_manager, shutdown, traces};
 
 use crate::cli::Command;
 
@@ -42,7 +42,8 @@ async fn main() -> ExitCode {
 async fn start(settings: Settings) -> anyhow::Result<()> {
     // Warnings only, to keep the `ready` line visible.
     logs::to_stderr("warn,audit=info", settings.logs);
-    file_descriptors::raise_limit();
+    listen::raise_file_limit();
+    redacted::forbid_memory_dumps();
     let shutdown = shutdown::on_signal()?;
     let data_dir = settings.data_dir.clone();
     let traces = traces::start(&settings.traces, env!("CARGO_PKG_NAME"))?;

@@ -4,7 +4,6 @@ use anyhow::Context;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-/// A running service, with its own shutdown token.
 pub(crate) struct ServiceHandle {
     name: &'static str,
     shutdown: CancellationToken,

@@ -8,12 +8,12 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 use core_service::{
-    DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification, DeliveryConfig,
-    PlatformConfig, RouterConfig, WebhookConfig,
+    DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DeliveryConfig, PlatformConfig, RouterConfig,
+    WebhookConfig,
 };
 use egress::Policy;
 use geocoding::GeocodingConfig;
-use process::{logs::LogConfig, number, redacted::Redacted, traces::TraceConfig};
+use process::{logs::LogConfig, number, traces::TraceConfig};
 use rest_gateway::{Currency, RateLimitConfig, TlsConfig};
 use url::{Host, Url};
 
@@ -55,12 +55,12 @@ pub struct Settings {
     pub grpc_tls: GrpcTlsConfig,
 
     #[command(flatten)]
-    pub database: DatabaseSettings,
+    pub database: DatabaseConfig,
 
     /// Limit of open connections to `PostgreSQL`, up to 1000. Example: `50`
     #[arg(long, env = "DELIVERY_DATABASE_CONNECTIONS", value_name = "NUMBER")]
     #[arg(default_value_t = DEFAULT_DATABASE_CONNECTIONS)]
-    #[arg(value_parser = number::within((1_u32, 1000), 50))]
+    #[arg(value_parser = number::within(1_u32, 1000, 50))]
     pub database_connections: u32,
 
     /// URL at which clients reach the REST API; used in tokens, Location headers and links. Default:
@@ -173,40 +173,15 @@ impl GrpcTlsConfig {
     }
 }
 
-/// Which database the all-in-one opens.
-#[derive(Args, Clone, Debug)]
-pub struct DatabaseSettings {
-    /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Default: a file of the data directory.
-    /// Example: `postgres://delivery@db.internal/delivery?sslmode=verify-full`
-    ///
-    /// Flags are visible to other users: set a password in this environment variable, PGPASSWORD,
-    /// the file in PGPASSFILE, or --database-url-file.
-    #[arg(long, env = "DELIVERY_DATABASE_URL", value_name = "URL")]
-    #[arg(hide_env_values = true, conflicts_with = "database_url_file")]
-    pub database_url: Option<Redacted<String>>,
-
-    /// File with the database URL, readable only by its owner. Default: none. Example:
-    /// `/etc/delivery/database-url`
-    #[arg(long, env = "DELIVERY_DATABASE_URL_FILE", value_name = "FILE")]
-    pub database_url_file: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub database_server_verification: DatabaseServerVerification,
-}
-
-impl DatabaseSettings {
-    /// The settings of core, with the file of the data directory as the default.
-    pub fn of_core(&self, data_dir: &Path) -> anyhow::Result<DatabaseConfig> {
-        let database_url = match (&self.database_url, &self.database_url_file) {
-            (None, None) => Some(sqlite_url(&data_dir.join(DATABASE))?.into()),
-            (url, _) => url.clone(),
-        };
-        Ok(DatabaseConfig {
-            database_url,
-            database_url_file: self.database_url_file.clone(),
-            database_server_verification: self.database_server_verification,
-        })
+/// The database of an all-in-one: without a URL, the file of its data directory.
+pub fn database_of(
+    mut database: DatabaseConfig,
+    data_dir: &Path,
+) -> anyhow::Result<DatabaseConfig> {
+    if database.database_url.is_none() && database.database_url_file.is_none() {
+        database.database_url = Some(sqlite_url(&data_dir.join(DATABASE))?.into());
     }
+    Ok(database)
 }
 
 impl Settings {
@@ -226,7 +201,6 @@ impl Settings {
     }
 }
 
-/// Whether a URL is one of this machine.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),

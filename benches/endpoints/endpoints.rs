@@ -4,7 +4,7 @@ use hyper::Request;
 
 use crate::{
     platform::Platform,
-    requests::{Body, SHOP_SCOPE, calculate, create, get, list, token},
+    requests::{Body, SHOP_SCOPE, calculate, create, get, token},
 };
 
 /// The endpoint that creates deliveries.
@@ -44,7 +44,7 @@ impl Endpoint {
                 "`GET /api/time_slots/choices`",
                 vec![get("/api/time_slots/choices")],
             ),
-            endpoint("`GET /api/deliveries` (30)", vec![list(authorization)]),
+            endpoint("`GET /api/deliveries` (30)", platform.lists.clone()),
             endpoint(CREATE, vec![create(authorization)]),
         ]
     }

@@ -65,7 +65,7 @@ use self::{
     pgbench::Pgbench,
     platform::Platform,
     postgres::Postgres,
-    requests::{Body, create, get, list},
+    requests::{Body, create, get},
     sqlite_alone::SqliteAlone,
     table::{Rates, print_costs, print_ratios},
 };
@@ -88,7 +88,7 @@ const IDLE: Duration = Duration::from_secs(10);
 const EMPTY_SERVER: &str = "empty server";
 
 fn main() {
-    process::file_descriptors::raise_limit();
+    process::listen::raise_file_limit();
     // As many threads as the process may use processors, like the platform.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -177,13 +177,13 @@ async fn measure_endpoints(platforms: &[&Platform]) {
 async fn measure_sqlite(platform: &Platform) {
     let alone = SqliteAlone::copy(platform);
     let creates = || alone.creates(DURATION);
-    let request = create(&platform.authorization);
+    let requests = vec![create(&platform.authorization)];
     let reference: (_, &dyn Fn() -> Sample) = ("SQLite alone", &creates);
-    compare("create", (platform, request), reference, CONNECTIONS).await;
+    compare("create", (platform, requests), reference, CONNECTIONS).await;
     let pages = || alone.pages(DURATION);
-    let request = list(&platform.authorization);
+    let requests = platform.lists.clone();
     let reference: (_, &dyn Fn() -> Sample) = ("SQLite alone", &pages);
-    compare("list", (platform, request), reference, CONNECTIONS).await;
+    compare("list", (platform, requests), reference, CONNECTIONS).await;
 }
 
 /// Measures requests over PostgreSQL, and pgbench, which inserts the rows of a create in one statement,
@@ -194,16 +194,20 @@ async fn measure_postgresql(platform: &Platform, postgres: &Postgres) {
     let created = platform.fetch(create(authorization)).await;
     let task = created["dropoff"]["@id"].as_str().unwrap();
     let requests = [
-        ("create", create(authorization), pgbench::CREATE),
-        ("read of a task", get(task, authorization), pgbench::READ),
-        ("list", list(authorization), pgbench::LIST),
+        ("create", vec![create(authorization)], pgbench::CREATE),
+        (
+            "read of a task",
+            vec![get(task, authorization)],
+            pgbench::READ,
+        ),
+        ("list", platform.lists.clone(), pgbench::LIST),
     ];
     for connections in PGBENCH_CONNECTIONS {
-        for (what, request, script) in requests.clone() {
+        for (what, requests, script) in requests.clone() {
             let reference = || pgbench.run(script, connections, DURATION);
             compare(
                 what,
-                (platform, request),
+                (platform, requests),
                 ("pgbench", &reference),
                 connections,
             )
@@ -212,14 +216,14 @@ async fn measure_postgresql(platform: &Platform, postgres: &Postgres) {
     }
 }
 
-/// Measures a request and what a database does for it without the platform, in random order.
+/// Measures requests and what a database does for it without the platform, in random order.
 async fn compare(
     what: &str,
-    (platform, request): (&Platform, Request<Body>),
+    (platform, requests): (&Platform, Vec<Request<Body>>),
     (reference_name, reference): (&str, &dyn Fn() -> Sample),
     connections: usize,
 ) {
-    let load = Load::new(&platform.base_url, vec![request], connections);
+    let load = Load::new(&platform.base_url, requests, connections);
     let mut rates = Rates::default();
     for round in 0..ROUNDS {
         progress(&format!("{what}, {reference_name}"), round);

@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -15,10 +16,13 @@ use tokio::net::TcpStream;
 
 use crate::{
     processor_time::processor_time,
-    requests::{Body, SHOP_SCOPE, token},
+    requests::{Body, SHOP_SCOPE, get, token},
     reserved_addr::reserve_addr,
     server::Server,
 };
+
+/// A client may have 16 lists in flight, and the benchmark has 32 connections.
+const CLIENTS_THAT_LIST: usize = 4;
 
 /// The program of this commit.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_delivery");
@@ -30,6 +34,8 @@ pub(crate) struct Platform {
     pub(crate) credentials: String,
     /// `Bearer` token of the demo's shop.
     pub(crate) authorization: String,
+    /// A list of the newest 30 deliveries, by each of the shop's clients.
+    pub(crate) lists: Vec<Request<Body>>,
     server: Server,
     directory: TempDir,
 }
@@ -59,12 +65,27 @@ impl Platform {
             base_url: String::new(),
             credentials: String::new(),
             authorization: String::new(),
+            lists: Vec::new(),
             server,
             directory,
         };
         platform.base_url = text(&platform.ready()["base_url"]);
-        platform.credentials = platform.credentials("demo_client");
+        let ready = platform.ready();
+        platform.credentials = credentials(&ready["demo_client"]);
         platform.authorization = platform.authorize("demo_client", SHOP_SCOPE).await;
+        for _ in 0..CLIENTS_THAT_LIST {
+            let mut command = Command::new(program);
+            command.args(["clients", "create", "--json", "--name=Website"]);
+            command.args(["--scopes=deliveries tasks", "--store"]);
+            command.arg(text(&ready["store"]));
+            let created = command
+                .env("DELIVERY_DATA_DIR", platform.directory.path())
+                .output();
+            let created: Value = serde_json::from_slice(&created.unwrap().stdout).unwrap();
+            let issued = platform.fetch(token(&credentials(&created), SHOP_SCOPE));
+            let authorization = format!("Bearer {}", text(&issued.await["access_token"]));
+            platform.lists.push(get("/api/deliveries", &authorization));
+        }
         platform
     }
 
@@ -74,15 +95,10 @@ impl Platform {
         serde_json::from_slice(&ready).unwrap()
     }
 
-    fn credentials(&self, client: &str) -> String {
-        let client = &self.ready()[client];
-        let pair = [&client["api_key"], &client["api_secret"]].map(text);
-        format!("Basic {}", STANDARD.encode(pair.join(":")))
-    }
-
     /// A `Bearer` token of one of the clients that the platform has made.
     pub(crate) async fn authorize(&self, client: &str, scope: &str) -> String {
-        let issued = self.fetch(token(&self.credentials(client), scope)).await;
+        let credentials = credentials(&self.ready()[client]);
+        let issued = self.fetch(token(&credentials, scope)).await;
         format!("Bearer {}", text(&issued["access_token"]))
     }
 
@@ -144,4 +160,10 @@ impl Platform {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
+}
+
+/// `Basic` credentials of a client, as commands and `ready.json` show it.
+fn credentials(client: &Value) -> String {
+    let pair = [&client["api_key"], &client["api_secret"]].map(text);
+    format!("Basic {}", STANDARD.encode(pair.join(":")))
 }

@@ -21,11 +21,6 @@ pub(crate) fn get(path: &str, authorization: &str) -> Request<Body> {
         .unwrap()
 }
 
-/// A list of the newest 30 deliveries.
-pub(crate) fn list(authorization: &str) -> Request<Body> {
-    get("/api/deliveries", authorization)
-}
-
 /// The completion of a task by its id.
 pub(crate) fn complete(authorization: &str, task: &str) -> Request<Body> {
     Request::put(format!("/api/tasks/{task}/done"))

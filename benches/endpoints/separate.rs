@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::{
     CONNECTIONS, DURATION, ROUNDS,
     endpoints::Endpoint,
-    load::{Load, Sample},
+    load::Load,
     platform::Platform,
     postgres::Postgres,
     processor_time::{postgres_processes, processor_time},
@@ -66,10 +66,7 @@ pub(crate) async fn measure(postgres: &Postgres) {
             let (name, load) = &loads[index];
             let measured = processes.run(load, postgres).await;
             if round > 0 {
-                results
-                    .entry(*name)
-                    .or_default()
-                    .push(per_request(measured));
+                results.entry(*name).or_default().push(measured);
             }
         }
     }
@@ -95,16 +92,11 @@ pub(crate) async fn measure(postgres: &Postgres) {
             let measured = processes.run(&load, postgres).await;
             if round > 0 {
                 let name = ("`PUT /api/tasks/{id}/done` of pickups", *cores);
-                results.entry(name).or_default().push(per_request(measured));
+                results.entry(name).or_default().push(measured);
             }
         }
     }
     print(&results);
-}
-
-fn per_request((sample, times): (Sample, Times)) -> (f64, Times) {
-    let milliseconds = times.map(|time| time * 1000.0 / sample.requests);
-    (sample.rate, milliseconds)
 }
 
 fn print(results: &Results) {
@@ -174,11 +166,13 @@ impl Processes {
         processes
     }
 
-    async fn run(&self, load: &Load, postgres: &Postgres) -> (Sample, Times) {
+    /// The rate of a load, and the milliseconds of processor time of each request.
+    async fn run(&self, load: &Load, postgres: &Postgres) -> (f64, Times) {
         let before = self.times(postgres);
         let sample = load.run(DURATION).await;
         let after = self.times(postgres);
-        (sample, [0, 1, 2].map(|part| after[part] - before[part]))
+        let milliseconds = |part: usize| (after[part] - before[part]) * 1000.0 / sample.requests;
+        (sample.rate, [0, 1, 2].map(milliseconds))
     }
 
     fn times(&self, postgres: &Postgres) -> Times {

@@ -18,7 +18,6 @@ use crate::{
     workers::key_ring,
 };
 
-/// The key and secret of an API client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
     pub api_key: String,
@@ -116,19 +115,16 @@ async fn create_unless_set_up(
         .await
 }
 
-/// The client of an operator.
 pub(crate) fn operator(credentials: &Credentials, now: Timestamp) -> ApiClient {
     let scopes = [Scope::TasksAll, Scope::Admin];
     new_client("Operator", &scopes, None, credentials, now)
 }
 
-/// The client of a dispatcher.
 pub(crate) fn dispatcher(credentials: &Credentials, now: Timestamp) -> ApiClient {
     let scopes = [Scope::Notifications];
     new_client("Webhook dispatcher", &scopes, None, credentials, now)
 }
 
-/// A new API client with the given credentials.
 pub(crate) fn new_client(
     display_name: &str,
     scopes: &[Scope],

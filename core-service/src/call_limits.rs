@@ -5,20 +5,23 @@
 //! own and count once their message is complete.
 
 use std::{
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use admission::{Concurrency, Peer, Permit, Pool, Usage};
+use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Frame;
 use process::metrics::Counters;
-use rate_limits::peer_key;
 use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, body::Body};
-use tower::{Service, ServiceExt as _};
+use tonic::{Code, Status, body::Body};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::{
     auth::{
@@ -26,6 +29,7 @@ use crate::{
         rate_limits::RateLimits,
     },
     error::{Error, Unauthenticated},
+    wiring::MAX_MESSAGE_SIZE,
 };
 
 /// Timeout of a call until its response starts. No call takes nearly as long while the database
@@ -36,8 +40,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
 
-/// Counted by the rate limit of token requests. Public keys, which are anonymous too, are not: else whoever
-/// reads them at a gateway would take the quota of its clients.
+/// Counted by the rate limit of token requests. Public keys, which are anonymous too, are not: a gateway
+/// reads them for all of its clients.
 const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
 
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
@@ -69,6 +73,9 @@ const ANONYMOUS_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// which are below 1 KiB.
 const MAX_ANONYMOUS_MESSAGE: usize = 4 * 1024;
 
+/// Limit of the headers of a call, in bytes; an access token has about 500.
+const MAX_HEADERS: usize = 16 * 1024;
+
 /// The limits of a server. Clones share them.
 #[derive(Clone)]
 pub(crate) struct CallLimits {
@@ -79,17 +86,16 @@ pub(crate) struct CallLimits {
     /// Health checks and reflection.
     other_calls: Arc<Concurrency<IpAddr>>,
     rate_limits: Arc<RateLimits>,
-    timeout: Duration,
     /// Calls rejected because too many are in flight.
     shed: Counters,
 }
 
 impl CallLimits {
     pub(crate) fn new(rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
-        Self::with(MAX_CALLS, CALL_TIMEOUT, rate_limits, shed)
+        Self::with_max_calls(MAX_CALLS, rate_limits, shed)
     }
 
-    fn with(calls: usize, timeout: Duration, rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
+    fn with_max_calls(calls: usize, rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
         Self {
             calls: Arc::new(Semaphore::new(calls)),
             anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
@@ -101,7 +107,6 @@ impl CallLimits {
             ),
             other_calls: Concurrency::new(),
             rate_limits,
-            timeout,
             shed,
         }
     }
@@ -115,10 +120,16 @@ impl CallLimits {
     where
         S: Service<Request<Body>, Response = Response<Body>>,
     {
-        // Calls within the process have no peer.
-        let peer = request.extensions().get();
-        let peer = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| peer_key(*peer));
+        let peer = request.extensions().get().map(|Peer(peer)| *peer);
+        // The gateway has counted a call within the process.
+        let is_counted = peer.is_some();
         let path = request.uri().path();
+        let peer = self
+            .rate_limits
+            .client_address(peer, path, request.headers());
+        if size_of(request.headers()) > MAX_HEADERS {
+            return Ok(too_large("HEADERS_TOO_LARGE", "headers", MAX_HEADERS));
+        }
         if !is_of_platform(path) {
             let Some(call) = self.other_calls.enter(peer, MAX_OTHER_CALLS_PER_PEER) else {
                 self.shed.inc("peer");
@@ -129,10 +140,10 @@ impl CallLimits {
         let call_timeout = match path {
             TEST_WEBHOOK => TEST_WEBHOOK_TIMEOUT,
             IMPORT_ADDRESSES => Duration::MAX,
-            _ => self.timeout,
+            _ => CALL_TIMEOUT,
         };
         let is_anonymous = is_public(path);
-        if let Err(error) = self.rate_limits.check_peer(peer, path == ISSUE_TOKEN) {
+        if is_counted && let Err(error) = self.rate_limits.check_peer(peer, path == ISSUE_TOKEN) {
             return Ok(Status::from(error).into_http());
         }
         let semaphore = if is_anonymous {
@@ -156,13 +167,35 @@ impl CallLimits {
         let of_client =
             grpc_timeout(request.headers()).filter(|of_client| *of_client < call_timeout);
         let response = timeout(of_client.unwrap_or(call_timeout), inner.oneshot(request)).await;
-        response.unwrap_or_else(|_| {
-            Ok(match of_client {
+        let Ok(response) = response else {
+            return Ok(match of_client {
                 Some(_) => Status::cancelled("the deadline has passed").into_http(),
                 None => reject(storage::Error::Timeout),
-            })
+            });
+        };
+        let response = response?;
+        Ok(match Status::from_header_map(response.headers()) {
+            // tonic's, of a message over the limit: the code alone would be that of expired events.
+            Some(status) if status.code() == Code::OutOfRange && status.details().is_empty() => {
+                too_large("MESSAGE_TOO_LARGE", "message", MAX_MESSAGE_SIZE)
+            }
+            _ => response,
         })
     }
+}
+
+/// Rejects a call of which a part is larger than the limit, in bytes.
+fn too_large(reason: &'static str, part: &str, limit: usize) -> Response<Body> {
+    let message = format!("the {part} of a call must be at most {limit} bytes");
+    Status::from(Error::Quota(reason, message)).into_http()
+}
+
+/// The size of headers as HTTP/2 counts it (RFC 9113 §6.5.2), in bytes.
+fn size_of(headers: &HeaderMap) -> usize {
+    let sizes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 32);
+    sizes.sum()
 }
 
 /// The timeout that the client of a call sets (gRPC over HTTP/2: at most eight digits and a unit).
@@ -182,14 +215,13 @@ fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
     Some(unit * count)
 }
 
-/// Receives the whole message of a call.
 async fn receive(
     incomplete_calls: &Arc<Pool<IpAddr>>,
     peer: IpAddr,
     request: Request<Body>,
 ) -> Result<Request<Body>, Status> {
     let evicted = CancellationToken::new();
-    let permit = incomplete_calls.take(peer, 1, Usage::New, evicted.clone());
+    let permit = incomplete_calls.take(peer, 1, Usage::Idle, evicted.clone());
     let _permit: Permit<IpAddr> = permit.ok_or_else(too_many_of_peer)?;
     let (parts, body) = request.into_parts();
     let message = Limited::new(body, MAX_ANONYMOUS_MESSAGE).collect();
@@ -203,6 +235,57 @@ async fn receive(
     .map_err(|error| message_error(&*error))?;
     let body = Body::new(Full::new(message.to_bytes()));
     Ok(Request::from_parts(parts, body))
+}
+
+/// The body of a call, whose bytes count against the memory of its peer: as many as one message has, for no
+/// more of a stream is kept.
+pub(crate) struct CountedBody<B, G> {
+    body: B,
+    /// Takes more bytes; false if the peer may not have as many.
+    grow: G,
+    counted: usize,
+}
+
+impl<B, G> CountedBody<B, G> {
+    pub(crate) fn new(body: B, grow: G) -> Self {
+        Self {
+            body,
+            grow,
+            counted: 0,
+        }
+    }
+}
+
+impl<B, G> hyper::body::Body for CountedBody<B, G>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+    G: Fn(usize) -> bool + Unpin,
+{
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| {
+            let frame = frame.map_err(|error| Status::from_error(error.into()))?;
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            // It is copied into a buffer, which grows ahead of it.
+            let more = (2 * bytes).min(2 * MAX_MESSAGE_SIZE - self.counted);
+            self.counted += more;
+            if more > 0 && !(self.grow)(more) {
+                let message = "too much memory is used for the calls of this peer";
+                return Err(Status::resource_exhausted(message));
+            }
+            Ok(frame)
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
 }
 
 fn too_many_of_peer() -> Status {

@@ -1,7 +1,7 @@
 //! Measures each call, logs those of the platform's services, and counts each as in flight until
-//! the last byte of its response.
+//! the last byte of its response: a core drains them at shutdown. Idle connections do not count.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt as _;
@@ -10,13 +10,13 @@ use process::{
     traces::{self, KeyValue, TraceSpan},
 };
 use tokio::time::Instant;
-use tokio_util::task::task_tracker::TaskTrackerToken;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tonic::{Code, Status, body::Body};
 use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
-use crate::{calls_in_flight::CallsInFlight, metrics::CallMetrics};
+use crate::metrics::CallMetrics;
 
 /// Identifies a request in the logs of all processes that it passes.
 const REQUEST_ID: &str = "x-request-id";
@@ -25,6 +25,10 @@ const MAX_REQUEST_ID: usize = 128;
 
 /// The prefix of the calls that are logged; health checks arrive twice a second.
 const LOGGED: &str = "delivery.v1.";
+
+/// Calls count as drained after about this long without any: a client may send a call before it
+/// receives the GOAWAY frame.
+const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
 /// Observes calls. Clones share what they record.
 #[derive(Clone)]
@@ -76,6 +80,30 @@ impl CallObserver {
     }
 }
 
+/// The calls in flight. Clones share the count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallsInFlight(TaskTracker);
+
+impl CallsInFlight {
+    /// Completes when two consecutive checks, half a [`QUIET_PERIOD`] apart, find no call.
+    pub(crate) async fn drained(&self) {
+        let mut was_idle = false;
+        loop {
+            tokio::time::sleep(QUIET_PERIOD / 2).await;
+            let is_idle = self.0.is_empty();
+            if is_idle && was_idle {
+                return;
+            }
+            was_idle = is_idle;
+        }
+    }
+
+    /// Counts a call until the token is dropped.
+    pub(crate) fn token(&self) -> TaskTrackerToken {
+        self.0.token()
+    }
+}
+
 /// A call in flight; recorded when it is dropped, which happens with the body of its response.
 struct Call {
     method: &'static str,
@@ -123,7 +151,6 @@ impl Drop for Call {
     }
 }
 
-/// The span of a call that is logged.
 fn trace(method: &'static str, headers: &HeaderMap) -> Option<TraceSpan> {
     if !method.starts_with(LOGGED) {
         return None;
@@ -162,6 +189,7 @@ fn request_id(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -178,5 +206,23 @@ mod tests {
             assert!(Uuid::parse_str(&id(wrong)).is_ok(), "{wrong}");
         }
         assert!(Uuid::parse_str(&request_id(&HeaderMap::new())).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_are_drained_once_two_checks_in_a_row_find_none() {
+        let calls = CallsInFlight::default();
+        let started = Instant::now();
+        calls.drained().await;
+        assert_eq!(started.elapsed(), QUIET_PERIOD);
+
+        // The second check finds a call.
+        let started = Instant::now();
+        let late = async {
+            sleep(QUIET_PERIOD * 3 / 4).await;
+            let _token = calls.token();
+            sleep(QUIET_PERIOD / 2).await;
+        };
+        tokio::join!(calls.drained(), late);
+        assert_eq!(started.elapsed(), QUIET_PERIOD * 2);
     }
 }

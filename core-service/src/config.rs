@@ -27,7 +27,6 @@ const DAY: Duration = Duration::from_hours(24);
 /// Maximum of the settings that are at least a day.
 const MAX_RETENTION: Duration = DAY.saturating_mul(3650);
 
-/// Settings of a core.
 #[derive(Args, Clone, Debug)]
 pub struct Config {
     /// Address of the gRPC API; port 0 is any free port. Example: `0.0.0.0:50051`.
@@ -57,7 +56,7 @@ pub struct Config {
         env = "DELIVERY_DATABASE_CONNECTIONS",
         value_name = "NUMBER",
         default_value_t = DEFAULT_DATABASE_CONNECTIONS,
-        value_parser = number::within((1_u32, 1000), 50)
+        value_parser = number::within(1_u32, 1000, 50)
     )]
     pub database_connections: u32,
 
@@ -195,7 +194,6 @@ impl TlsConfig {
     }
 }
 
-/// The defaults of stores and clients.
 #[derive(Args, Clone, Debug)]
 pub struct PlatformConfig {
     /// Default time zone of stores (IANA). Example: `Europe/Brussels`.
@@ -362,7 +360,6 @@ impl Config {
         },
     ];
 
-    /// The database URL, password included.
     pub(crate) fn database_url(&self) -> Result<String, StartError> {
         let url = self.database.url()?.ok_or_else(|| {
             StartError::Misconfigured(

@@ -22,21 +22,18 @@ use crate::{
     startup::{require_keys, unusable_master_key},
 };
 
-/// The limit of each check.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The fix if something is missing that the all-in-one creates at its first start.
 const FIRST_START: &str =
     "start `delivery`, which creates it, or name the platform's directory with --data-dir";
 
-/// A check and its result.
 #[derive(Debug)]
 pub struct Check {
     pub name: &'static str,
     pub finding: Finding,
 }
 
-/// The result of a check.
 #[derive(Debug)]
 pub struct Finding {
     pub status: Status,

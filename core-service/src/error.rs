@@ -4,10 +4,11 @@ use std::{collections::HashMap, time::Duration};
 
 use domain::{
     api_client::Scope,
+    price_list::RuleOutcome,
     violation::{Violation, Violations},
 };
 use process::logs::error_chain;
-use proto::ERROR_DOMAIN;
+use proto::{ERROR_DOMAIN, iri::Collection};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
@@ -30,6 +31,9 @@ pub enum Error {
     /// Missing, or of another store. With the resource's name.
     #[error("{0} does not exist")]
     NotFound(String),
+    /// A text that is not the name of a resource of the collection.
+    #[error("{} does not exist: a name is {}/<id>, with a UUID in lower case", .0, .1.segment())]
+    InvalidName(String, Collection),
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]
     SlotFull,
@@ -84,6 +88,9 @@ pub enum Error {
     },
     #[error("no webhook dispatcher is connected to this core")]
     NoDispatcher,
+    /// Ends streams.
+    #[error("this core is shutting down; call another one, or this one again")]
+    ShuttingDown,
     #[error(transparent)]
     Storage(#[from] storage::Error),
     #[error(transparent)]
@@ -97,7 +104,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// A request with one violation.
     pub(crate) fn invalid(
         field: impl Into<String>,
         reason: &'static str,
@@ -108,7 +114,13 @@ impl Error {
         Self::Invalid(violations)
     }
 
-    /// Fails if there are violations.
+    pub(crate) fn price_not_calculated(outcomes: &[RuleOutcome]) -> Self {
+        let rule = |outcome: &RuleOutcome| (outcome.rule.clone(), outcome.reason.clone());
+        Self::PriceNotCalculated {
+            rules: outcomes.iter().map(rule).collect(),
+        }
+    }
+
     pub(crate) fn check(violations: Violations) -> Result<(), Self> {
         if violations.is_empty() {
             Ok(())
@@ -127,7 +139,6 @@ impl storage::WriteError for Error {
     }
 }
 
-/// The reason why a caller is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthenticated {
     #[error("an access token is required: send Authorization: Bearer <access_token>")]
@@ -163,6 +174,7 @@ impl From<Error> for Status {
         let message = error.to_string();
         let (code, reason) = match &error {
             Error::Invalid(_) => (Code::InvalidArgument, "VALIDATION_FAILED"),
+            Error::InvalidName(..) => (Code::InvalidArgument, "INVALID_NAME"),
             Error::PriceMismatch(_) => (Code::InvalidArgument, "PRICE_MISMATCH"),
             Error::InvalidScope(_) => (Code::InvalidArgument, "INVALID_SCOPE"),
             Error::Unauthenticated(why) => (Code::Unauthenticated, why.reason()),
@@ -195,10 +207,9 @@ impl From<Error> for Status {
                 | storage::Error::WriterStopped
                 | storage::Error::LogNotTruncated
                 | storage::Error::RolledBack,
-            ) => (Code::Unavailable, "UNAVAILABLE"),
-            Error::SecretBox(secret_box::Error::UnknownKey { .. }) => {
-                (Code::Unavailable, "UNAVAILABLE")
-            }
+            )
+            | Error::SecretBox(secret_box::Error::UnknownKey { .. })
+            | Error::ShuttingDown => (Code::Unavailable, "UNAVAILABLE"),
             // Each occurs before anything is written.
             Error::DefinitionChanged
             | Error::NoDispatcher
@@ -218,6 +229,7 @@ impl From<Error> for Status {
                 tracing::error!(error = %error_chain(&error), "request failed");
                 "something went wrong on our side".to_owned()
             }
+            Code::Unavailable if matches!(error, Error::ShuttingDown) => message,
             Code::Unavailable => {
                 tracing::warn!(error = %error_chain(&error), "request failed temporarily");
                 remedy(&error).unwrap_or_else(|| {

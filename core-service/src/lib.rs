@@ -9,7 +9,6 @@ mod backup;
 mod bootstrap;
 mod call_limits;
 mod call_observer;
-mod calls_in_flight;
 mod config;
 mod demo;
 pub mod doctor;

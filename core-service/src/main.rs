@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use core_service::{Config, CoreService, MasterKeyCommand, bootstrap};
 use process::{
-    command_line, file_descriptors,
+    command_line, listen,
     logs::{self, LogConfig},
-    service_manager, shutdown, traces,
+    redacted, service_manager, shutdown, traces,
     version::version,
 };
 
@@ -99,7 +99,8 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    file_descriptors::raise_limit();
+    listen::raise_file_limit();
+    redacted::forbid_memory_dumps();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;

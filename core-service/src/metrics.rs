@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use domain::{notification::Outcome, task::TaskKind, webhook::DisabledReason};
+use domain::{notification::Failure, task::TaskKind, webhook::DisabledReason};
 use process::metrics::{Counter, Counters, Durations, Labels, Registry, Unit, durations};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
@@ -33,7 +33,7 @@ pub(crate) struct Metrics {
     pub(crate) deliveries_completed: Counter,
     pub(crate) deliveries_cancelled: Counter,
     pub(crate) events_sequenced: Counter,
-    tasks_completed: Counters,
+    pub(crate) tasks_completed: Counters,
     attempts: Counters,
     webhooks_disabled: Counters,
 }
@@ -113,21 +113,10 @@ impl Metrics {
             deliveries_completed: Counter::default(),
             deliveries_cancelled: Counter::default(),
             events_sequenced: Counter::default(),
-            tasks_completed: Counters::new("type", &["pickup", "dropoff"]),
+            tasks_completed: Counters::new("type", &TaskKind::ALL.map(TaskKind::as_str)),
             attempts: Counters::new(
                 "outcome",
-                &[
-                    "delivered",
-                    "dns",
-                    "address_refused",
-                    "connect",
-                    "tls",
-                    "timeout",
-                    "status",
-                    "protocol",
-                    "secret",
-                    "unknown",
-                ],
+                &[&["delivered"], &Failure::ALL.map(Failure::as_str)[..]].concat(),
             ),
             webhooks_disabled: Counters::new("reason", &["failing", "gone"]),
         }
@@ -136,10 +125,9 @@ impl Metrics {
     /// Counts a batch of outcomes, once it is committed.
     pub(crate) fn count(&self, outcomes: &AppliedOutcomes) {
         for attempt in &outcomes.attempts {
-            self.attempts.inc(match &attempt.report.outcome {
-                Outcome::Delivered => "delivered",
-                Outcome::Failed { failure, .. } => failure.as_str(),
-            });
+            let failure = attempt.report.outcome.failure();
+            self.attempts
+                .inc(failure.map_or("delivered", Failure::as_str));
         }
         for (disabled, reason) in [
             (&outcomes.gone, DisabledReason::Gone),
@@ -148,14 +136,6 @@ impl Metrics {
             let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
             self.webhooks_disabled.add(reason.as_str(), count);
         }
-    }
-
-    /// Counts a completed task, once that is committed.
-    pub(crate) fn count_completed_task(&self, kind: TaskKind) {
-        self.tasks_completed.inc(match kind {
-            TaskKind::Pickup => "pickup",
-            TaskKind::Dropoff => "dropoff",
-        });
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
@@ -225,11 +205,11 @@ impl Metrics {
 mod tests {
     use super::*;
     use domain::{
-        id::{NotificationId, StoreId, WebhookId},
-        notification::Failure,
+        id::{NotificationId, StoreId},
+        notification::Outcome,
     };
     use process::metrics::Exposition;
-    use storage::notifications::{AttemptReport, RecordedAttempt};
+    use storage::notifications::{AttemptReport, Lease, RecordedAttempt};
 
     fn attempt(outcome: Outcome) -> RecordedAttempt {
         RecordedAttempt {
@@ -237,8 +217,10 @@ mod tests {
             number: 1,
             recorded_at: jiff::Timestamp::UNIX_EPOCH,
             report: AttemptReport {
-                id: NotificationId::new(),
-                lease_token: uuid::Uuid::now_v7(),
+                lease: Lease {
+                    id: NotificationId::new(),
+                    token: uuid::Uuid::now_v7(),
+                },
                 outcome,
                 status: None,
                 duration: Duration::ZERO,
@@ -281,7 +263,7 @@ mod tests {
                 .chain([Outcome::Delivered])
                 .map(attempt)
                 .collect(),
-            gone: vec![(StoreId::new(), WebhookId::new())],
+            gone: vec![storage::fixture::webhook(jiff::Timestamp::UNIX_EPOCH).key()],
             ..AppliedOutcomes::default()
         });
 

@@ -84,9 +84,9 @@ impl PlatformMetrics {
                 "delivery_deliveries",
                 "Deliveries whose dropoff window has not ended or ended in the last 24 hours, by state",
                 |snapshot| {
-                    let dropoffs = |task: &&_| is_dropoff(task);
-                    let tasks = snapshot.state.tasks.iter().filter(dropoffs);
-                    sums(tasks.map(|task| (vec![("state", &*task.delivery_state)], task.count)))
+                    let tasks = snapshot.state.tasks.iter();
+                    let dropoffs = tasks.filter(|task| task.kind == "dropoff");
+                    sums(dropoffs.map(|task| (vec![("state", &*task.delivery_state)], task.count)))
                 },
             ),
             (
@@ -140,10 +140,6 @@ impl PlatformMetrics {
             registry.register(name, help, samples);
         }
     }
-}
-
-fn is_dropoff(task: &platform_state::TaskCount) -> bool {
-    task.kind == "dropoff"
 }
 
 /// The sum of the counts with the same labels.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use admission::{Http, Pool, Server, Timeouts};
+use admission::{Http, Pool, RequestMemory, Server, Timeouts};
 use futures_util::{
     FutureExt as _,
     future::{BoxFuture, join_all},
@@ -20,9 +20,9 @@ use process::{
     listen::{ListenError, listen},
     local_calls::LocalServer,
     metrics::{Counters, Exposition, Registry},
-    middleware::middleware,
     tls,
 };
+use rate_limits::peer_key;
 use tokio::net::TcpListener;
 use tokio_util::{
     sync::CancellationToken,
@@ -37,13 +37,12 @@ use tonic_health::{
     pb::health_server::{Health, HealthServer},
     server::HealthReporter,
 };
-use tower::{Layer as _, ServiceBuilder, ServiceExt as _};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt as _, layer::layer_fn, service_fn};
 
 use crate::{
     auth::rate_limits::RateLimits,
-    call_limits::CallLimits,
-    call_observer::CallObserver,
-    calls_in_flight::CallsInFlight,
+    call_limits::{CallLimits, CountedBody},
+    call_observer::{CallObserver, CallsInFlight},
     config::Config,
     metrics::Metrics,
     platform_metrics::PlatformMetrics,
@@ -53,18 +52,20 @@ use crate::{
     wiring::{self, Lifecycle},
 };
 
-/// Timeout for the calls in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Interval of HTTP/2 pings on idle connections.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 
+/// What a call takes besides its messages.
+const REQUEST_BYTES: usize = 32 * 1024;
+
 /// Limit of calls in flight on one connection: more than the default limit of a gateway, 1024, all
 /// of whose calls use one connection.
 const MAX_CALLS_PER_CONNECTION: u32 = 1280;
 
-/// Limit of the headers of a call, in bytes; an access token has about 500.
-const MAX_HEADER_BYTES: u32 = 16 * 1024;
+/// From this size of a call's headers on, in bytes, HTTP/2 rejects it without a status.
+const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
 /// Limit of the open connections of a listener.
 const MAX_CONNECTIONS: usize = 4096;
@@ -78,7 +79,6 @@ const TIMEOUTS: Timeouts = Timeouts {
     unread: Duration::from_secs(30),
 };
 
-/// A core, ready to run.
 pub struct CoreService {
     config: Config,
     resources: Resources,
@@ -99,7 +99,6 @@ impl CoreService {
         Self::new(config, listener, Clock::system()).await
     }
 
-    /// Opens a core with the given listener and clock.
     pub fn new(
         config: Config,
         listener: TcpListener,
@@ -152,7 +151,6 @@ impl CoreService {
         self
     }
 
-    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -181,9 +179,6 @@ impl CoreService {
             &self.config,
             shutdown.clone(),
         ));
-        let certificates = self.config.tls.tls_certificate.iter().cloned().collect();
-        let expiry = tokio::spawn(tls::warn_of_expiry_daily(certificates));
-        let _expiry = AbortOnDropHandle::new(expiry);
         let lifecycle = Lifecycle::default();
         let rate_limits = Arc::new(RateLimits::new(
             &self.config.rate_limits,
@@ -204,8 +199,8 @@ impl CoreService {
         let listeners = [encrypted].into_iter().chain(plaintext);
         let in_flight = CallsInFlight::default();
         let _health_task = self.health.map(|listener| {
-            let health = listener.with_metrics(self.exposition);
-            AbortOnDropHandle::new(tokio::spawn(health.run(Arc::clone(&readiness))))
+            let health = listener.run(Arc::clone(&readiness), self.exposition);
+            AbortOnDropHandle::new(tokio::spawn(health))
         });
         let reporter = health.clone();
         let until_shutdown = shutdown.clone();
@@ -235,8 +230,10 @@ impl CoreService {
         if let Some(server) = &self.local_server {
             server.serve(calls.clone());
         }
-        let service = move |call: Request<Incoming>| {
-            let response = calls.clone().oneshot(call.map(Body::new));
+        let service = move |call: Request<Incoming>, memory: RequestMemory| {
+            let grow = move |bytes| memory.grow(bytes);
+            let call = call.map(|body| Body::new(CountedBody::new(body, grow)));
+            let response = calls.clone().oneshot(call);
             response.map(|Ok(response)| response)
         };
         let server = http_server(service, &shed);
@@ -290,18 +287,22 @@ async fn drain_calls(health: &HealthReporter, lifecycle: &Lifecycle, in_flight: 
     }
 }
 
-/// Serves calls with a function.
-fn http_server<S>(service: S, shed: &Counters) -> Arc<Server<S>> {
+/// Whose memory a call takes.
+type ByPeer = fn(&Request<Incoming>, IpAddr) -> IpAddr;
+
+fn http_server<S>(service: S, shed: &Counters) -> Arc<Server<S, ByPeer>> {
     Arc::new(Server {
         http: Http {
             http1: None,
             max_header_list: MAX_HEADER_BYTES,
             max_streams: MAX_CALLS_PER_CONNECTION,
             ping_interval: PING_INTERVAL,
+            request: REQUEST_BYTES,
         },
         timeouts: TIMEOUTS,
         memory: Pool::new(MEMORY, MEMORY / 2, shed.clone(), "memory"),
         service,
+        client: |_, peer| peer_key(peer),
         closing: CancellationToken::new(),
         ended: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -310,12 +311,9 @@ fn http_server<S>(service: S, shed: &Counters) -> Arc<Server<S>> {
 
 /// Limits the connections of a listener.
 fn connections(shed: &Counters) -> Arc<Pool<IpAddr>> {
-    Pool::new(
-        MAX_CONNECTIONS,
-        MAX_CONNECTIONS,
-        shed.clone(),
-        "connections",
-    )
+    // The rest is for other peers, at once: what is evicted takes a while to end.
+    let share = MAX_CONNECTIONS - MAX_CONNECTIONS / 8;
+    Pool::new(MAX_CONNECTIONS, share, shed.clone(), "connections")
 }
 
 /// The metrics of a core, of what it uses, and of the platform.
@@ -323,9 +321,7 @@ fn expose(metrics: &Metrics, config: &Config, resources: &mut Resources) -> Expo
     let mut exposition = Exposition::new();
     let registry = exposition.registry();
     metrics.register(registry);
-    if let Some(certificate) = &config.tls.tls_certificate {
-        tls::register_expiry("grpc", certificate.clone(), registry);
-    }
+    tls::register_expiry(&[("grpc", config.tls.tls_certificate.as_ref())], registry);
     resources.storage.register_metrics(registry);
     upstream::register_metrics(std::mem::take(&mut resources.upstreams), registry);
     let platform = PlatformMetrics::new(&resources.storage, resources.clock.clone());
@@ -348,4 +344,24 @@ fn routes(
         routes.add_service(reflection);
     }
     Ok(routes)
+}
+
+/// A layer that calls a function for each request, with a clone of the inner service.
+///
+/// The layered service is always ready: the function waits for the inner one with `oneshot`.
+pub(crate) fn middleware<S, F, Request, Response, Error, Fut>(
+    function: F,
+) -> impl Layer<
+    S,
+    Service = impl Service<Request, Response = Response, Error = Error, Future = Fut> + Clone,
+> + Clone
+where
+    S: Clone,
+    F: Fn(Request, S) -> Fut + Clone,
+    Fut: Future<Output = Result<Response, Error>>,
+{
+    layer_fn(move |inner: S| {
+        let function = function.clone();
+        service_fn(move |request| function(request, inner.clone()))
+    })
 }

@@ -5,7 +5,6 @@ use process::{listen::ListenError, secret_file, tls};
 
 use crate::{error::Error, secrets::master_keys};
 
-/// The reason why a core cannot start or stops.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// What is missing or wrong, and what to do about it.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use geocoding::{CachedGeocoder, Chain, Gazetteer, Geocoder, GeocoderSpec, HttpGeocoder};
 use process::clock::Clock;
-use storage::{Connections, Storage, geocodes::GeocodeCache, signing_keys::StoredSigningKey};
+use storage::{Connections, Storage, signing_keys::StoredSigningKey};
 use upstream::Monitor;
 
 use crate::{
@@ -19,12 +19,10 @@ use crate::{
     workers::key_ring::KeyRing,
 };
 
-/// What a core uses.
 pub(crate) struct Resources {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
     pub(crate) secret_box: Arc<SecretBox>,
-    /// The signing keys of access tokens.
     pub(crate) key_ring: Arc<KeyRing>,
     pub(crate) geocoder: Chain,
     /// Imports replace its addresses.
@@ -64,11 +62,7 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
     if config.all_in_one {
         gazetteer.ensure_demo()?;
     }
-    let geocode_cache = GeocodeCache {
-        storage: Arc::clone(&storage),
-        clock: clock.clone(),
-    };
-    let geocoder = geocoder(config, &gazetteer, &geocode_cache, &mut upstreams)?;
+    let geocoder = geocoder(config, &gazetteer, &mut upstreams)?;
     Ok(Resources {
         storage,
         clock,
@@ -85,7 +79,6 @@ pub(crate) async fn open(config: &Config, clock: Clock) -> Result<Resources, Sta
 fn geocoder(
     config: &Config,
     gazetteer: &Arc<Gazetteer>,
-    cache: &GeocodeCache,
     upstreams: &mut Vec<Monitor>,
 ) -> Result<Chain, StartError> {
     let mut chain: Vec<Box<dyn Geocoder>> = Vec::new();
@@ -105,9 +98,7 @@ fn geocoder(
                 let http =
                     HttpGeocoder::new(spec, language, &name).map_err(StartError::GeocoderTls)?;
                 upstreams.push(http.monitor());
-                let cache_scope = http.cache_scope();
-                let cache = Box::new(cache.clone());
-                chain.push(Box::new(CachedGeocoder::new(http, cache_scope, cache)));
+                chain.push(Box::new(CachedGeocoder::new(http)));
             }
         }
     }
@@ -197,23 +188,19 @@ pub(crate) async fn require_keys(
 #[cfg(test)]
 mod tests {
     use process::metrics::Exposition;
-    use storage::fixture;
 
     use super::*;
 
     #[tokio::test]
     async fn the_metrics_of_a_second_geocoder_of_a_kind_have_a_name_of_their_own() {
-        let (directory, storage) = fixture::sqlite().await;
-        let gazetteer = Arc::new(Gazetteer::new(directory.path().join("addresses.sqlite")));
+        let gazetteer = Arc::new(Gazetteer::new("addresses.sqlite"));
         let mut config = Config::default();
         config.geocoding.geocoders = ["photon", "nominatim", "photon", "photon"]
             .map(|kind| format!("{kind}=https://geo.internal").parse().unwrap())
             .into();
 
         let mut upstreams = Vec::new();
-        let clock = Clock::system();
-        let cache = GeocodeCache { storage, clock };
-        geocoder(&config, &gazetteer, &cache, &mut upstreams).unwrap();
+        geocoder(&config, &gazetteer, &mut upstreams).unwrap();
 
         let mut exposition = Exposition::new();
         upstream::register_metrics(upstreams, exposition.registry());

@@ -22,15 +22,15 @@ use crate::{
     config::Config,
     idempotency::Idempotency,
     metrics::Metrics,
-    notifications::{Queue, StreamServer, Streams, TestSends},
+    notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
-    services::{Services, events::EventFeed, notifications::Notifications},
+    services::{Services, events::EventFeed},
     startup::Resources,
     workers::{retention::Retention, sequencer::Sequencer},
 };
 
 /// Limit of a request message, in bytes; valid messages stay far below it.
-const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_MESSAGE_SIZE: usize = 4 * 1024 * 1024;
 
 /// The signals and background tasks of a core's shutdown, in their order. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -102,14 +102,10 @@ pub(crate) fn wire(
         clock: clock.clone(),
         secret_box: Arc::clone(&secret_box),
         streams: Arc::clone(&streams),
+        test_sends: TestSends::new(streams),
+        shutdown: lifecycle.shutdown.clone(),
         disable_after: config.webhooks.disable_after(),
         metrics: metrics.clone(),
-    });
-    let test_sends = Arc::new(TestSends::new(Arc::clone(&streams)));
-    let stream_server = Arc::new(StreamServer {
-        queue: Arc::clone(&queue),
-        test_sends: Arc::clone(&test_sends),
-        shutdown: lifecycle.shutdown.clone(),
     });
     let feed = Arc::new(EventFeed::new(
         Arc::clone(&storage),
@@ -118,7 +114,7 @@ pub(crate) fn wire(
 
     let sequencer = Sequencer {
         storage: Arc::clone(&storage),
-        events_written: streams.events_written.clone(),
+        events_written: queue.streams.events_written.clone(),
         events_sequenced: events_sequenced.clone(),
         sequenced: metrics.events_sequenced.clone(),
     };
@@ -134,14 +130,10 @@ pub(crate) fn wire(
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(Arc::clone(&queue).claim_due(lifecycle.shutdown.clone()));
-    let release_leases =
-        tokio::spawn(queue.release_leases(unsent_leases, lifecycle.streams_closed.clone()));
+    let release_leases = tokio::spawn(
+        Arc::clone(&queue).release_leases(unsent_leases, lifecycle.streams_closed.clone()),
+    );
 
-    let notifications = Notifications {
-        authenticator: Arc::clone(&authenticator),
-        stream_server,
-        task_tracker: lifecycle.task_tracker.clone(),
-    };
     let services = Arc::new(Services {
         config: config.clone(),
         storage,
@@ -153,8 +145,7 @@ pub(crate) fn wire(
         idempotency,
         planner,
         gazetteer,
-        streams,
-        test_sends,
+        queue,
         feed,
         event_streams: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
@@ -172,8 +163,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
+        NotificationsServer
     );
-    let notifications = NotificationsServer::new(notifications);
-    routes.add_service(notifications.max_decoding_message_size(MAX_MESSAGE_SIZE));
     (authentication, release_leases)
 }

@@ -58,17 +58,14 @@ fn pending_after(applied: &[String]) -> Result<Vec<&'static str>, Unusable> {
     let mut unknown = applied
         .iter()
         .filter(|name| !known.contains(&name.as_str()));
+    // Its name says that it only adds: `0003_add_…`.
+    let only_adds = |name: &str| name.split('_').nth(1) == Some("add");
     match unknown.find(|name| !pending.is_empty() || !only_adds(name)) {
         Some(unknown) => Err(Unusable::Refused(format!(
             "the schema is newer than this program, which does not know the migration {unknown}: start the version that applied it, or a later one"
         ))),
         None => Ok(pending),
     }
-}
-
-/// Whether a migration's name says that it only adds: `0003_add_…`.
-fn only_adds(name: &str) -> bool {
-    name.split('_').nth(1) == Some("add")
 }
 
 /// The names of the migrations that have been applied, in order.

@@ -56,14 +56,14 @@ pub enum RefusedUrl {
 pub struct DatabaseConfig {
     /// Database URL: `postgres://…` or `sqlite://FILE?mode=rwc`. Other users can see the flags of a
     /// process, so set a password by `DELIVERY_DATABASE_URL`, `PGPASSWORD`, the file named by
-    /// `PGPASSFILE`, or `--database-url-file`. Default: none, it or the file is required. Example:
+    /// `PGPASSFILE`, or `--database-url-file`. Default: in the all-in-one a file of the data directory,
+    /// otherwise none: it or the file is required. Example:
     /// `postgres://delivery@db.internal/delivery?sslmode=verify-full`.
     #[arg(
         long,
         env = "DELIVERY_DATABASE_URL",
         value_name = "URL",
         hide_env_values = true,
-        required_unless_present = "database_url_file",
         conflicts_with = "database_url_file"
     )]
     pub database_url: Option<Redacted<String>>,

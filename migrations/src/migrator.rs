@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 2] = [
+pub(crate) const FILES: [(&str, &str); 6] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -15,6 +15,22 @@ pub(crate) const FILES: [(&str, &str); 2] = [
     (
         "0002_add_traceparent",
         include_str!("../sql/0002_add_traceparent.sql"),
+    ),
+    (
+        "0003_add_task_states",
+        include_str!("../sql/0003_add_task_states.sql"),
+    ),
+    (
+        "0004_add_store_refuses_unpriced",
+        include_str!("../sql/0004_add_store_refuses_unpriced.sql"),
+    ),
+    (
+        "0005_add_task_list_index",
+        include_str!("../sql/0005_add_task_list_index.sql"),
+    ),
+    (
+        "0006_add_task_events",
+        include_str!("../sql/0006_add_task_events.sql"),
     ),
 ];
 

@@ -2,7 +2,6 @@
 
 use uuid::Uuid;
 
-/// The prefix of every IRI.
 pub const PREFIX: &str = "/api/";
 
 /// The collections of named resources.

@@ -1,12 +1,15 @@
-//! The contract between the services: the generated package `delivery.v1`, resource names, IRIs and
-//! limits.
+//! The contract between the services: the generated package `delivery.v1`, resource names, IRIs, limits
+//! and the choice of a language.
 
+mod duration;
 pub mod iri;
+pub mod language;
 pub mod limits;
 pub mod public_url;
 mod redacted;
 mod v1;
 
+pub use duration::microseconds;
 pub use v1::*;
 
 /// The encoded `FileDescriptorSet` of the package, for gRPC reflection.
@@ -14,6 +17,9 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descrip
 
 /// The metadata key that marks a replayed response; its value is `true`.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
+
+/// The metadata key in which a gateway names the address of its client, for a call without a token.
+pub const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The `reason` of a call that failed with `UNAVAILABLE` before it wrote anything.
 pub const NOT_EXECUTED: &str = "NOT_EXECUTED";

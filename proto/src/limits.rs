@@ -5,6 +5,7 @@ use std::fmt;
 /// Limits of each text, in characters.
 pub const MAX_TEXT: usize = 500;
 pub const MAX_LONG_TEXT: usize = 5_000;
+pub const MAX_NOTES: usize = 2_000;
 pub const MAX_NAME: usize = 200;
 pub const MAX_TAG: usize = 64;
 /// Limits of lists, in elements.
@@ -16,19 +17,6 @@ pub const MAX_PAGE_SIZE: u32 = 100;
 
 /// The texts of a task, in bytes of UTF-8: a real one has less than a tenth.
 pub const MAX_TASK_TEXTS: usize = 32 * 1024;
-
-/// The size of the largest page, in bytes: 16 MiB. The texts of its deliveries take a little more
-/// than half of it; the rest is for ids, times, numbers and the encoding.
-pub const MAX_PAGE_BYTES: usize = (MAX_PAGE_SIZE as usize * DELIVERY_BYTES).next_power_of_two();
-
-/// The texts of the largest delivery: two tasks, what the store's default address adds to one, and
-/// its reference.
-const DELIVERY_BYTES: usize = 2 * MAX_TASK_TEXTS + ADDRESS_BYTES + CHARACTER_BYTES * MAX_NAME;
-/// The texts of an address: the address itself; the names of place and contact, telephone, postcode
-/// and locality; the description.
-const ADDRESS_BYTES: usize = CHARACTER_BYTES * (MAX_TEXT + 5 * MAX_NAME + MAX_LONG_TEXT);
-/// The bytes of the longest character in UTF-8.
-const CHARACTER_BYTES: usize = 4;
 
 /// Grams, up to a hundred tonnes.
 pub const WEIGHT: NumberRange = NumberRange {

@@ -10,16 +10,12 @@ use admission::{Permit, Pool, Usage};
 use bytes::Bytes;
 use core_client::causes;
 use http::{HeaderMap, header::EXPECT};
-use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tower::BoxError;
 
 use crate::{error::Error, representation::error_codes as codes};
-
-/// The body of every response.
-pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// How much of a body that is not needed is read and dropped, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
@@ -31,19 +27,19 @@ const PROGRESS_PERIOD: Duration = Duration::from_secs(3);
 
 /// Limits of request bodies.
 pub(crate) struct Limits {
-    /// Of one body, in bytes.
+    /// The maximum size of a body, in bytes.
     pub(crate) size: usize,
-    /// Of receiving one body.
+    /// How long a body may take to arrive.
     pub(crate) timeout: Duration,
-    /// Of all bodies and unsent responses together.
+    /// The memory for all bodies and unsent responses together.
     pub(crate) memory: Arc<Pool<IpAddr>>,
 }
 
-/// Reads a peer's body. The permit is for the memory it takes.
+/// Reads a client's body. The permit is for the memory it takes.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Incoming,
-    peer: IpAddr,
+    client: IpAddr,
     limits: &Limits,
 ) -> (Result<Bytes, Error>, Option<Permit<IpAddr>>) {
     if exceeds(body.size_hint().lower(), limits.size) {
@@ -55,7 +51,7 @@ pub(crate) async fn read(
     }
     let mut arriving = Arriving::new(body, limits);
     let evicted = CancellationToken::new();
-    let memory = limits.memory.take(peer, 0, Usage::Busy, evicted.clone());
+    let memory = limits.memory.take(client, 0, Usage::Busy, evicted.clone());
     let collected = match &memory {
         Some(memory) => {
             let collected = evicted.run_until_cancelled(collect(&mut arriving, limits, memory));

@@ -5,9 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Args, Parser};
 use core_client::{CoreConfig, CoreUrl};
 use egress::Network;
-use process::{
-    command_line, duration, logs::LogConfig, number, redacted::Redacted, tls, traces::TraceConfig,
-};
+use process::{command_line, duration, logs::LogConfig, number, tls, traces::TraceConfig};
 use rate_limits::RateLimit;
 use url::Url;
 
@@ -97,10 +95,9 @@ pub struct Config {
         long,
         env = "DELIVERY_REST_MAX_BODY",
         value_name = "BYTES",
-        default_value_t = 1 << 20,
-        value_parser = number::at_least(1_usize, 1 << 20),
         hide_short_help = true
     )]
+    #[arg(default_value_t = 1 << 20, value_parser = number::at_least(1_usize, 1 << 20))]
     pub max_body: usize,
 
     /// Maximum number of requests in flight; others wait up to 1 s, and are then rejected with 503.
@@ -110,7 +107,7 @@ pub struct Config {
     #[arg(hide_short_help = true)]
     pub max_requests: usize,
 
-    /// Maximum number of open connections; more replace the idlest of the peer that has most.
+    /// Maximum number of open connections; more replace the one idle for longest of the peer that has most.
     /// Example: `1000`
     #[arg(long, env = "DELIVERY_REST_MAX_CONNECTIONS", value_name = "NUMBER")]
     #[arg(default_value_t = 8192, value_parser = number::at_least(1_usize, 8192))]
@@ -120,11 +117,6 @@ pub struct Config {
     /// How long a request waits while `max_requests` are in flight. No flag sets it.
     #[arg(skip = MAX_WAIT)]
     pub max_wait: Duration,
-
-    /// Serves `/api/demo` with this client. No flag sets it: only the all-in-one does, for its demo
-    /// on loopback.
-    #[arg(skip)]
-    pub demo_courier: Option<DemoCourier>,
 }
 
 impl Config {
@@ -208,8 +200,8 @@ pub struct RateLimitConfig {
     #[arg(default_value = "60/1m", hide_short_help = true)]
     pub token_client: RateLimit,
 
-    /// Networks of the proxies (CIDR) whose `Forwarded` and `X-Forwarded-For` headers are trusted;
-    /// may be repeated or separated by commas. Default: none. Example: `10.0.0.0/8`
+    /// Networks of the proxies (CIDR) whose `X-Forwarded-For` header is trusted; may be repeated or
+    /// separated by commas. Default: none. Example: `10.0.0.0/8`
     #[arg(long = "trusted-proxies", env = "DELIVERY_TRUSTED_PROXIES")]
     #[arg(value_name = "NETWORK", value_delimiter = ',', hide_short_help = true)]
     pub trusted_proxies: Vec<Network>,
@@ -231,13 +223,6 @@ impl RateLimitConfig {
             trusted_proxies: Vec::new(),
         }
     }
-}
-
-/// The API client that completes tasks in place of a courier. It has the scope `tasks:all`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DemoCourier {
-    pub api_key: String,
-    pub api_secret: Redacted<String>,
 }
 
 const MAX_DURATION: Duration = Duration::from_hours(24);

@@ -19,10 +19,12 @@ pub(crate) struct Error {
     pub(crate) kind: &'static ErrorCode,
     /// That of `kind`, or a code of a newer core that the table does not have.
     pub(crate) code: Cow<'static, str>,
-    /// For people. With violations, the response has their messages instead.
+    /// The text for people. With violations, the response has their messages instead.
     pub(crate) message: String,
     pub(crate) details: Details,
-    /// For the log.
+    /// About the body of the request.
+    pub(crate) warnings: Box<[Violation]>,
+    /// The cause, which only the log has.
     pub(crate) source: Option<BoxError>,
 }
 
@@ -39,18 +41,18 @@ pub(crate) enum Details {
     Scope(String),
     /// The methods of the path.
     Allow(String),
-    /// In seconds.
+    /// The seconds until another attempt may succeed.
     RetryAfter(u64),
 }
 
 /// An invalid part of a request; or, as a warning, a valid part that has no effect or may be a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Violation {
-    /// The client's name of the part; core's name until `ViolationCollector::translate`.
+    /// The client's name of the part; core's name until `ViolationCollector::in_client_names`.
     #[serde(rename = "propertyPath")]
     pub(crate) path: String,
     pub(crate) message: String,
-    /// Lower snake case.
+    /// The code of a violation or a warning, in lower snake case.
     pub(crate) code: String,
 }
 
@@ -61,6 +63,7 @@ impl Error {
             code: Cow::Borrowed(kind.code),
             message: message.into(),
             details: Details::None,
+            warnings: Box::default(),
             source: None,
         }
     }

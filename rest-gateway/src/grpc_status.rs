@@ -48,6 +48,10 @@ impl From<Status> for Error {
 
         match (status.code(), code.as_str()) {
             (Code::OutOfRange, "events_expired") => error(&codes::EVENTS_EXPIRED),
+            // A path with such an id does not exist.
+            (Code::InvalidArgument, "invalid_name") => {
+                Self::new(&codes::NOT_FOUND, status.message())
+            }
             (Code::InvalidArgument | Code::OutOfRange, _) => {
                 let violations = violations(&status, &details, &code);
                 error(&codes::VALIDATION_FAILED).with(Details::Violations(violations))
@@ -102,7 +106,7 @@ fn metadata<'d>(details: &'d ErrorDetails, key: &str) -> &'d str {
         .map_or("", String::as_str)
 }
 
-/// In seconds.
+/// When core permits another attempt, in seconds from now.
 fn retry_after(details: &ErrorDetails) -> Option<u64> {
     let delay = details.retry_info()?.retry_delay?;
     Some(seconds_rounded_up(delay))

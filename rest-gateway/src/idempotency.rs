@@ -36,12 +36,18 @@ pub(crate) fn read(
     }
 }
 
+/// Reads a key: a text, or the same text as the quoted string of a structured field (RFC 9651 §3.3.3),
+/// as the draft of the header has it.
 fn parse(value: &HeaderValue) -> Result<String, String> {
     let text = value.to_str().unwrap_or_default();
+    let is_quoted = text.starts_with('"');
+    // A string of JSON has the same escapes, and a few more.
+    let unquoted = is_quoted.then(|| serde_json::from_str::<String>(text).ok());
+    let text = unquoted.flatten().unwrap_or_else(|| text.to_owned());
     if (1..=MAX_KEY_LENGTH).contains(&text.len())
         && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
     {
-        Ok(text.to_owned())
+        Ok(text)
     } else {
         Err(format!(
             "must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"
@@ -86,20 +92,46 @@ mod tests {
 
     #[test]
     fn a_key_is_one_to_255_printable_ascii_characters() {
-        for right in ["k", "\"8e03978e\"", "order 1, try 2", &"k".repeat(255)] {
+        for right in ["k", "order 1, try 2", &"k".repeat(255)] {
             let value = HeaderValue::from_str(right).unwrap();
             assert_eq!(parse(&value).as_deref(), Ok(right));
         }
-        for wrong in ["", "é", "a\tb", &"k".repeat(256)] {
+        for wrong in ["", "\"\"", "é", "a\tb", &"k".repeat(256)] {
             let value = HeaderValue::from_str(wrong).unwrap();
             assert!(parse(&value).is_err(), "{wrong}");
         }
     }
 
+    /// As the draft of the header writes it, and as most clients do.
+    #[test]
+    fn a_key_in_quotes_is_the_key_without() {
+        for (written, key) in [
+            (r#""basket-77""#, "basket-77"),
+            (r#""a\"b\\c""#, r#"a"b\c"#),
+            // Not strings of structured fields: keys as they are.
+            (r#"""#, r#"""#),
+            (r#""a"b""#, r#""a"b""#),
+            (r#""a\x""#, r#""a\x""#),
+            (r#""a", "b""#, r#""a", "b""#),
+            (r#"a"b"#, r#"a"b"#),
+        ] {
+            let value = HeaderValue::from_str(written).unwrap();
+            assert_eq!(parse(&value).as_deref(), Ok(key), "{written}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn a_valid_key_is_the_unchanged_header_value(key in "[ -~]{1,255}") {
+        fn a_valid_key_without_quotes_is_the_unchanged_header_value(key in "[ !#-~]{1,255}") {
             let value = HeaderValue::from_str(&key).unwrap();
+
+            prop_assert_eq!(parse(&value), Ok(key));
+        }
+
+        #[test]
+        fn a_valid_key_is_the_content_of_a_quoted_string(key in "[ -~]{1,100}") {
+            let quoted = format!("\"{}\"", key.replace('\\', "\\\\").replace('"', "\\\""));
+            let value = HeaderValue::from_str(&quoted).unwrap();
 
             prop_assert_eq!(parse(&value), Ok(key));
         }

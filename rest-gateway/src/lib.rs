@@ -5,6 +5,7 @@
 //! `representation::problem`.
 
 mod config;
+mod cors;
 mod observer;
 mod platform;
 mod service;
@@ -13,6 +14,7 @@ mod stack;
 mod pipeline;
 mod rate_limits;
 mod request_head;
+mod request_id;
 mod routes;
 
 mod api_description;
@@ -30,10 +32,11 @@ mod resources;
 mod violations;
 
 pub use ::rate_limits::RateLimit;
-pub use config::{Config, DemoCourier, RateLimitConfig, TlsConfig};
+pub use config::{Config, RateLimitConfig, TlsConfig};
 pub use core_client::{CoreConfig, CoreUrl};
 pub use iso_currency::Currency;
 pub use platform::{PlatformConfig, map_center};
+pub use representation::messages::translate as translate_message;
 pub use resources::deliveries::draft::read as read_delivery_draft;
 pub use service::RestGateway;
 pub use violations::ViolationCollector;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, service_manager, shutdown, traces};
+use process::{command_line, listen, logs, redacted, service_manager, shutdown, traces};
 use rest_gateway::{Config, RestGateway};
 
 #[global_allocator]
@@ -16,8 +16,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
-    let limit = file_descriptors::raise_limit();
-    file_descriptors::warn_if_too_low(config.max_connections, limit, "--max-connections");
+    listen::raise_file_limit();
+    redacted::forbid_memory_dumps();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let gateway = RestGateway::bind(config)?;
     let shutdown = shutdown::on_signal()?;

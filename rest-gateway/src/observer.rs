@@ -12,7 +12,7 @@ use process::{
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use crate::{pipeline::Pipeline, stack::REQUEST_ID};
+use crate::{pipeline::Pipeline, request_id::REQUEST_ID};
 
 /// The routes of health checks, which arrive every few seconds: neither traced nor logged.
 const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];
@@ -157,7 +157,6 @@ impl Metrics {
         metrics
     }
 
-    /// Records a response.
     pub(crate) fn record(&self, series: Series, status: StatusCode, duration: Duration) {
         self.durations(series, status)
             .observe(duration.as_secs_f64());

@@ -7,14 +7,13 @@ use std::{
     time::Duration,
 };
 
-use admission::{Held, Peer, Pool, Queue};
+use admission::{Pool, Queue};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CONTENT_TYPE, VARY},
+    header::{ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, CONTENT_TYPE, VARY},
     request::Parts,
 };
-use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use process::metrics::{Registry, Sampled};
 use serde_json::Value;
@@ -24,17 +23,18 @@ use crate::{
     api_description::DOCUMENTATION,
     body::{self, Limits},
     config::Config,
+    cors,
     error::Error,
     observer::{Metrics, Series},
+    rate_limits::ClientKey,
     representation::{error_codes as codes, etag, media_type::MediaType},
     request::{self, Gateway, Request},
     request_head::Rejection,
     routes::{Route, RouteTable},
-    stack,
 };
 
 /// Memory for the bodies of all requests in flight, authenticated or not, and for unsent responses, in
-/// bytes; more if it could not hold four of the largest bodies. A peer has at most half of it.
+/// bytes; more if it could not hold four of the largest bodies. A client has at most half of it.
 const MEMORY: usize = 128 << 20;
 
 /// Runs requests.
@@ -51,7 +51,7 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     pub(crate) fn new(gateway: Gateway, config: &Config) -> Self {
-        let routes = RouteTable::new(gateway.demo_courier.is_some());
+        let routes = RouteTable::new();
         let metrics = Metrics::new();
         let memory = MEMORY.max(config.max_body.saturating_mul(4));
         let link = format!(
@@ -92,21 +92,21 @@ impl Pipeline {
         Series::new(method, self.routes.template(path))
     }
 
-    pub(crate) async fn respond(
+    pub(crate) async fn handle(
         &self,
         request: http::Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, Error> {
+    ) -> Result<Response<Bytes>, Error> {
         let deadline = Instant::now() + self.request_timeout;
-        timeout_at(deadline, self.respond_by(deadline, request))
+        timeout_at(deadline, self.handle_by(deadline, request))
             .await
             .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
     }
 
-    async fn respond_by(
+    async fn handle_by(
         &self,
         deadline: Instant,
         request: http::Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, Error> {
+    ) -> Result<Response<Bytes>, Error> {
         let (parts, body) = request.into_parts();
         if let Some(rejection) = parts.extensions.get::<Rejection>() {
             body::discard(&parts.headers, body, &self.limits);
@@ -116,11 +116,11 @@ impl Pipeline {
             body::discard(&parts.headers, body, &self.limits);
             return self.respond_to_options(&parts);
         }
-        let peer = parts
+        let client = parts
             .extensions
             .get()
-            .map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
-        let (route, parameter, media_type) = match self.accept(&parts, &body, peer) {
+            .map_or(Ipv6Addr::UNSPECIFIED.into(), |ClientKey(key)| *key);
+        let (route, parameter, media_type) = match self.accept(&parts, &body, client) {
             Ok(accepted) => accepted,
             Err(error) => {
                 body::discard(&parts.headers, body, &self.limits);
@@ -128,7 +128,7 @@ impl Pipeline {
             }
         };
         let Route { operation, handler } = route;
-        let (body, _memory) = body::read(&parts.headers, body, peer, &self.limits).await;
+        let (body, _memory) = body::read(&parts.headers, body, client, &self.limits).await;
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.
         let _permit = if is_read && operation.returns.is_fixed() {
@@ -166,15 +166,16 @@ impl Pipeline {
         })?;
         query_check?;
 
-        let response = set_media_type(response, media_type);
-        let mut response = match conditional_headers {
+        let mut response = set_media_type(response, media_type);
+        if is_read && operation.requires_token() {
+            // Of the token's client alone. Not `no-store`: a client that polls gets 304.
+            let value = HeaderValue::from_static("private, no-cache");
+            response.headers_mut().entry(CACHE_CONTROL).or_insert(value);
+        }
+        Ok(match conditional_headers {
             Some(headers) => etag::apply(&headers, response),
             None => response,
-        };
-        // Compression hides it.
-        let held = Held(response.body().len());
-        response.extensions_mut().insert(held);
-        Ok(response.map(Full::new))
+        })
     }
 
     /// The route of a request, the parameter in its path and the negotiated media type, if the
@@ -183,9 +184,9 @@ impl Pipeline {
         &self,
         request: &Parts,
         body: &Incoming,
-        peer: IpAddr,
+        client: IpAddr,
     ) -> Result<(Route, String, Option<MediaType>), Error> {
-        self.gateway.rate_limits.check(request, peer)?;
+        self.gateway.rate_limits.check(request, client)?;
         let (route, parameter) = self.routes.find(request)?;
         let operation = route.operation;
         let is_negotiated = operation.returns.is_negotiated();
@@ -207,16 +208,16 @@ impl Pipeline {
     }
 
     /// Lists a path's methods. Requires no token: CORS preflight requests have none.
-    fn respond_to_options(&self, request: &Parts) -> Result<Response<Full<Bytes>>, Error> {
+    fn respond_to_options(&self, request: &Parts) -> Result<Response<Bytes>, Error> {
         let path = request.uri.path();
         let allow = self.routes.allowed_methods(path)?;
         let allow = HeaderValue::from_str(&allow).map_err(Error::internal)?;
 
-        let mut response = Response::new(Full::default());
+        let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();
         if request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-            stack::add_preflight_headers(path, &allow, headers);
+            cors::add_preflight_headers(path, &allow, headers);
         }
         headers.insert(ALLOW, allow);
         Ok(response)

@@ -1,11 +1,7 @@
 //! What handlers receive and return: a request with its route's parameter and its body, the state
 //! that all requests share, and the result.
 
-use std::{
-    collections::HashSet,
-    mem,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::HashSet, mem, sync::Arc};
 
 use bytes::Bytes;
 use http::{
@@ -29,27 +25,34 @@ use crate::{
         Shape,
         operations::{Expects, Operation},
     },
-    config::DemoCourier,
     core_pool::{CallOptions, CoreChannel, CorePool},
-    error::Error,
+    error::{Error, Violation},
     idempotency,
     platform::PlatformConfig,
-    rate_limits::RateLimits,
-    representation::media_type,
-    resources::tokens::public_keys::PublicKeys,
-    stack::REQUEST_ID,
+    rate_limits::{ClientKey, RateLimits},
+    representation::{
+        language::{self, AcceptLanguage},
+        media_type, messages,
+    },
+    request_id::REQUEST_ID,
+    resources::{self_description::Documents, tokens::public_keys::PublicKeys},
     violations::{MAX_VIOLATIONS, ViolationCollector},
 };
 
-/// In bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
+/// The maximum length of an access token with its scheme, in bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
 
-/// A handler's response or error.
 pub(crate) type HandlerResult = Result<Response<Bytes>, Error>;
 
 /// A 200 response with a body of this media type.
 pub(crate) fn response(media_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
-    let mut response = Response::new(body.into());
+    with_content_type(media_type, Response::new(body.into()))
+}
+
+pub(crate) fn with_content_type(
+    media_type: &'static str,
+    mut response: Response<Bytes>,
+) -> Response<Bytes> {
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
@@ -58,18 +61,14 @@ pub(crate) fn response(media_type: &'static str, body: impl Into<Bytes>) -> Resp
 /// State shared by all handlers.
 pub(crate) struct Gateway {
     pub(crate) core: CorePool,
-    /// Without a trailing slash.
+    /// The URL at which clients reach the API, without a trailing slash.
     pub(crate) public_url: String,
     pub(crate) platform_name: String,
     pub(crate) platform: PlatformConfig,
     pub(crate) rate_limits: RateLimits,
-    /// Only in the demo.
-    pub(crate) demo_courier: Option<DemoCourier>,
     /// Cancelled when the gateway starts to drain.
     pub(crate) draining: CancellationToken,
-    /// The document at `/api/docs.json`, made at its first request: that takes milliseconds and
-    /// megabytes, which an idle gateway does not need.
-    pub(crate) openapi: OnceLock<Bytes>,
+    pub(crate) documents: Documents,
     pub(crate) public_keys: PublicKeys,
 }
 
@@ -109,12 +108,10 @@ impl Request {
         &self.parts.headers
     }
 
-    /// The URL of a named resource.
     pub(crate) fn url_of(&self, name: &str) -> String {
         format!("{}{}", self.gateway.public_url, iri::of(name))
     }
 
-    /// The values of a query parameter.
     pub(crate) fn query(&self, name: &str) -> Vec<String> {
         let query = self.parts.uri.query().unwrap_or_default();
         form_urlencoded::parse(query.as_bytes())
@@ -160,11 +157,12 @@ impl Request {
     ) -> Result<tonic::Response<R>, Error> {
         let options = CallOptions {
             authorization: authorization(self.headers())?,
+            forwarded_for: None,
             is_idempotent,
             ..self.anonymous_call_options()
         };
         let called = self.gateway.core.call(options, message, rpc).await;
-        let response = called.map_err(|error| self.violations.translate(error))?;
+        let response = called.map_err(|error| self.violations.in_client_names(error))?;
         if let Some(authorization) = self.headers().get(AUTHORIZATION) {
             // Later requests with this token count against its client's rate limit.
             let token_clients = &self.gateway.rate_limits.token_clients;
@@ -190,12 +188,29 @@ impl Request {
             .headers()
             .get(&REQUEST_ID)
             .and_then(|id| MetadataValue::try_from(id.as_bytes()).ok());
+        let client = self.parts.extensions.get();
         CallOptions {
             authorization: None,
+            forwarded_for: client.map(|ClientKey(address)| *address),
             request_id,
             deadline: self.deadline,
             is_idempotent: true,
         }
+    }
+
+    /// The warnings about the body and those of core in the client's language, and their
+    /// `Content-Language`; none without warnings.
+    pub(crate) fn warnings(
+        &self,
+        of_core: Vec<proto::Warning>,
+    ) -> (Vec<Violation>, Option<String>) {
+        let mut warnings = self.violations.warnings(of_core);
+        if warnings.is_empty() {
+            return (warnings, None);
+        }
+        let language = AcceptLanguage::of(self.headers()).of_messages();
+        let are_translated = messages::translate_all(&mut warnings, language);
+        (warnings, Some(language::of_texts(language, are_translated)))
     }
 
     /// Reads the body and the `Idempotency-Key`, as the operation expects them. Fails if there are

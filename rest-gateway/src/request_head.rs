@@ -20,7 +20,7 @@ const HTTP2_OVERHEAD: usize = 32;
 pub(crate) enum Rejection {
     Header {
         name: &'static str,
-        /// Of the violation.
+        /// The code of the violation.
         code: &'static str,
         message: &'static str,
     },

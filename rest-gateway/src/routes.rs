@@ -7,7 +7,7 @@ use futures_util::{
     future::{BoxFuture, ready},
 };
 use http::{Method, request::Parts};
-use matchit::Router;
+use matchit::{Match, Router};
 use percent_encoding::percent_decode_str;
 
 use crate::{
@@ -16,21 +16,13 @@ use crate::{
     representation::error_codes as codes,
     request::{HandlerResult, Request},
     resources::{
-        deliveries, demo, docs_page, error_pages, events, health, me, retail_prices,
-        self_description, stores, tasks, time_slots, tokens,
+        deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
+        stores, task_events, tasks, time_slots, tokens,
         webhooks::{self, notifications},
     },
 };
 
 pub(crate) type Handler = fn(Request) -> BoxFuture<'static, HandlerResult>;
-
-/// The handler of an operation.
-fn find_handler(operation_id: &str) -> Handler {
-    let mut handlers = HANDLERS.iter();
-    let found = handlers.find(|(id, _)| *id == operation_id);
-    let (_, handler) = found.expect("a test finds exactly one handler for each operation");
-    *handler
-}
 
 /// Keeps a row on one line.
 macro_rules! handlers {
@@ -39,7 +31,7 @@ macro_rules! handlers {
     };
 }
 
-/// In the order of the operations.
+/// The handlers, in the order of the operations.
 static HANDLERS: &[(&str, Handler)] = handlers! {
     "issueToken" => |request| tokens::issue(request).boxed(),
     "getAuthorizationServerMetadata" => |request| ready(tokens::get_metadata(&request)).boxed(),
@@ -50,6 +42,7 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "getDelivery" => |request| deliveries::get(request).boxed(),
     "cancelDelivery" => |request| deliveries::cancel(request).boxed(),
     "getTask" => |request| tasks::get(request).boxed(),
+    "listTaskEvents" => |request| task_events::list(request).boxed(),
     "completeTask" => |request| tasks::complete(request).boxed(),
     "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
     "getRetailPrice" => |request| retail_prices::get(request).boxed(),
@@ -77,25 +70,35 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "getSettings" => |request| ready(self_description::get_settings(&request)).boxed(),
     "getEntrypoint" => |_| ready(self_description::get_entrypoint()).boxed(),
     "getContext" => |request| ready(self_description::get_context(&request)).boxed(),
-    "getHydraDocumentation" => |request| ready(self_description::get_hydra(&request)).boxed(),
+    "getHydraDocumentation" => |request| ready(Ok(self_description::get_hydra(&request))).boxed(),
     "getOpenApi" => |request| ready(Ok(self_description::get_openapi(&request))).boxed(),
     "getDocsPage" => |request| ready(Ok(docs_page::get(&request))).boxed(),
     "getDocsPageFile" => |request| ready(docs_page::get_file(&request)).boxed(),
+    "getRoot" => |_| ready(Ok(docs_page::get_root())).boxed(),
     "listErrors" => |request| ready(Ok(error_pages::list(&request))).boxed(),
     "explainError" => |request| ready(error_pages::get(&request)).boxed(),
     "isLive" => |_| ready(Ok(health::live())).boxed(),
     "isReady" => |request| health::ready(request).boxed(),
-    "completeDemoDelivery" => |request| demo::complete(request).boxed(),
 };
 
-/// An operation and its handler.
+/// What a client that tries to change a resource does instead, by the resource's path.
+fn instead_of_a_change(path: &str) -> &'static str {
+    match path {
+        "/api/deliveries/{id}" => {
+            "; a delivery is not changed: cancel it by DELETE, and create another"
+        }
+        "/api/tasks/{id}" => "; a task is not changed, only completed: by PUT /api/tasks/{id}/done",
+        "/api/webhooks/{id}" => "; a webhook is not changed: create another, and delete this one",
+        _ => "",
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
     pub(crate) operation: &'static Operation,
     pub(crate) handler: Handler,
 }
 
-/// Finds the route of a request.
 pub(crate) struct RouteTable {
     router: Router<PathRoutes>,
 }
@@ -107,16 +110,14 @@ struct PathRoutes {
 }
 
 impl RouteTable {
-    pub(crate) fn new(is_demo: bool) -> Self {
-        let demo = is_demo.then(|| &*operations::DEMO);
+    pub(crate) fn new() -> Self {
         let mut by_path: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for operation in operations::all().chain(demo) {
-            let handler = find_handler(&operation.operation_id);
-            let route = Route { operation, handler };
-            by_path
-                .entry(operation.path.as_str())
-                .or_default()
-                .push(route);
+        for operation in operations::all() {
+            let mut handlers = HANDLERS.iter();
+            let found = handlers.find(|(id, _)| *id == operation.operation_id);
+            let (_, handler) = *found.expect("a test finds exactly one handler for each operation");
+            let routes = by_path.entry(operation.path.as_str()).or_default();
+            routes.push(Route { operation, handler });
         }
         let mut router = Router::new();
         for (template, mut routes) in by_path {
@@ -139,8 +140,7 @@ impl RouteTable {
     /// The route of a request, and the decoded value of `{…}` in its path, empty if the path has
     /// none. Fails with 404 for an unknown path and 405 for an unknown method.
     pub(crate) fn find(&self, request: &Parts) -> Result<(Route, String), Error> {
-        let path = request.uri.path();
-        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
+        let found = self.at(request.uri.path())?;
         let parameter = match found.params.iter().next() {
             Some((_, raw)) => decode(raw).ok_or_else(Error::no_such_path)?,
             None => String::new(),
@@ -152,16 +152,33 @@ impl RouteTable {
         let mut routes = found.value.routes.iter();
         let Some(route) = routes.find(|route| route.operation.method == method) else {
             let allow = allow_header(&found.value.routes);
-            let message = format!("the method must be one of {allow}");
+            let instead = match request.method {
+                Method::DELETE => "",
+                _ => instead_of_a_change(found.value.template),
+            };
+            let message = format!("the method must be one of {allow}{instead}");
             return Err(Error::new(&codes::METHOD_NOT_ALLOWED, message).with(Details::Allow(allow)));
         };
         Ok((*route, parameter))
     }
 
-    /// The value of `Allow` for a path.
     pub(crate) fn allowed_methods(&self, path: &str) -> Result<String, Error> {
-        let found = self.router.at(path).map_err(|_| Error::no_such_path())?;
-        Ok(allow_header(&found.value.routes))
+        Ok(allow_header(&self.at(path)?.value.routes))
+    }
+
+    /// The routes of a path. Fails with 404 for an unknown one, which names the path without a slash
+    /// at its end if that is known.
+    fn at<'r>(&'r self, path: &'r str) -> Result<Match<'r, 'r, &'r PathRoutes>, Error> {
+        self.router.at(path).map_err(|_| {
+            let shorter = path.trim_end_matches('/');
+            let is_known = shorter != path && self.router.at(shorter).is_ok();
+            if is_known {
+                let hint = format!("there is no such path; did you mean {shorter}?");
+                Error::new(&codes::NOT_FOUND, hint)
+            } else {
+                Error::no_such_path()
+            }
+        })
     }
 }
 
@@ -196,7 +213,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_exactly_one_handler() {
-        let operations = operations::all().chain([&*operations::DEMO]);
+        let operations = operations::all();
         let ids: Vec<_> = operations
             .map(|operation| operation.operation_id.as_str())
             .collect();
@@ -209,9 +226,9 @@ mod tests {
 
     #[test]
     fn every_operation_is_found_by_its_method_and_path() {
-        let table = RouteTable::new(true);
+        let table = RouteTable::new();
 
-        for operation in operations::all().chain([&*operations::DEMO]) {
+        for operation in operations::all() {
             let found = table.router.at(&operation.path).unwrap();
             let matching: Vec<_> = found
                 .value
@@ -243,14 +260,14 @@ mod tests {
 
         #[test]
         fn no_path_makes_the_router_panic(path in "(/[a-z_{}%0-9.]{0,12}){0,5}") {
-            let _ = RouteTable::new(true).router.at(&path);
+            let _ = RouteTable::new().router.at(&path);
             let _ = decode(&path);
         }
     }
 
     #[test]
     fn a_path_has_the_template_of_its_operation() {
-        let table = RouteTable::new(true);
+        let table = RouteTable::new();
 
         for operation in operations::all() {
             let path = operation.path.replace(['{', '}'], "");

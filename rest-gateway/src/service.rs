@@ -1,15 +1,13 @@
 //! The server: binds, accepts connections, drains and shuts down.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use admission::{Http, Pool, Server, Timeouts};
+use admission::{Http, Http1, Pool, RequestMemory, Server, Timeouts};
 use anyhow::Context;
 use core_client::Cores;
 use futures_util::{FutureExt as _, future::BoxFuture};
+use http::Request;
+use hyper::body::Incoming;
 use process::{
     health::HealthListener,
     listen::listen,
@@ -29,7 +27,7 @@ use crate::{
     rate_limits::RateLimits,
     request::Gateway,
     request_head::{MAX_HEAD, MAX_HEADERS},
-    resources::tokens::public_keys::PublicKeys,
+    resources::{self_description::Documents, tokens::public_keys::PublicKeys},
     stack,
 };
 
@@ -37,6 +35,8 @@ use crate::{
 const MAX_HEADER_LIST: u32 = 128 * 1024;
 const MAX_STREAMS: u32 = 200;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// What a request takes besides the bodies.
+const REQUEST_BYTES: usize = 16 * 1024;
 
 /// A gateway that is bound to its address. [`RestGateway::run`] serves requests.
 pub struct RestGateway {
@@ -77,13 +77,12 @@ impl RestGateway {
         };
         let gateway = Gateway {
             core: CorePool::new(Cores::new(&config.core_url, &config.core)?),
-            openapi: OnceLock::new(),
+            documents: Documents::default(),
             public_keys: PublicKeys::default(),
             public_url,
             platform_name: config.platform_name.clone(),
             platform: config.platform.clone(),
             rate_limits: RateLimits::new(&config.rate_limits),
-            demo_courier: config.demo_courier.clone(),
             draining: CancellationToken::new(),
         };
         let pipeline = Arc::new(Pipeline::new(gateway, &config));
@@ -105,9 +104,9 @@ impl RestGateway {
     /// Registers the metrics of this gateway.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.pipeline.register_metrics(registry);
-        if let Some(certificate) = &self.config.tls.tls_certificate {
-            tls::register_expiry("rest", certificate.clone(), registry);
-        }
+        let listener = self.config.tls.tls_certificate.as_ref();
+        let client = self.config.core.core_tls_certificate.as_ref();
+        tls::register_expiry(&[("rest", listener), ("client", client)], registry);
     }
 
     /// Serves until `shutdown`, then finishes the requests in flight within the drain timeout.
@@ -120,25 +119,22 @@ impl RestGateway {
             let mut exposition = Exposition::new();
             self.register_metrics(exposition.registry());
             let readiness = Arc::clone(&self.pipeline.gateway);
-            let health = health.with_metrics(exposition).run(readiness);
-            AbortOnDropHandle::new(tokio::spawn(health))
+            AbortOnDropHandle::new(tokio::spawn(health.run(readiness, exposition)))
         });
-        let certificates = [
-            &self.config.tls.tls_certificate,
-            &self.config.core.core_tls_certificate,
-        ];
-        let certificates = certificates.into_iter().flatten().cloned().collect();
-        let _certificates =
-            AbortOnDropHandle::new(tokio::spawn(tls::warn_of_expiry_daily(certificates)));
         let max = self.config.max_connections;
         let shed = self.pipeline.metrics.shed.clone();
         let pipeline = Arc::clone(&self.pipeline);
+        let gateway = Arc::clone(&pipeline.gateway);
         let server = Arc::new(Server {
             http: Http {
-                http1: Some((MAX_HEADERS, MAX_HEAD)),
+                http1: Some(Http1 {
+                    max_headers: MAX_HEADERS,
+                    max_head: MAX_HEAD,
+                }),
                 max_header_list: MAX_HEADER_LIST,
                 max_streams: MAX_STREAMS,
                 ping_interval: PING_INTERVAL,
+                request: REQUEST_BYTES,
             },
             timeouts: Timeouts {
                 head: self.config.read_timeout,
@@ -146,7 +142,12 @@ impl RestGateway {
                 unread: self.config.idle_timeout / 2,
             },
             memory: Arc::clone(&self.pipeline.limits.memory),
-            service: move |request| stack::respond(Arc::clone(&pipeline), request),
+            client: move |request: &Request<Incoming>, peer| {
+                gateway.rate_limits.client_address(peer, request.headers())
+            },
+            service: move |request, memory: RequestMemory| {
+                stack::serve(Arc::clone(&pipeline), request, memory.client())
+            },
             closing: CancellationToken::new(),
             ended: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -162,7 +163,9 @@ impl RestGateway {
             self.pipeline.gateway.draining.cancel();
             tokio::time::sleep(grace).await;
         };
-        let connections = Pool::new(max, max, shed, "connections");
+        // The rest is for other peers, at once: what is evicted takes a while to end.
+        let share = max - max / 8;
+        let connections = Pool::new(max, share, shed, "connections");
         server
             .accept(self.listener, self.tls, connections, grace_end)
             .await;

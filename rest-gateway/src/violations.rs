@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     api_description::Shape,
     error::{Details, Error, Violation},
-    representation::json::{self, Document, Fault, ParseError},
+    representation::json::{self, Document, UnknownMember},
 };
 
 /// Core returns violations in response headers, whose size is limited.
@@ -22,7 +22,7 @@ const MAX_DESCRIPTION: usize = 500;
 pub struct ViolationCollector {
     violations: Vec<proto::Violation>,
     names: FieldNames,
-    unknown_members: Vec<String>,
+    unknown_members: Vec<UnknownMember>,
 }
 
 impl ViolationCollector {
@@ -40,26 +40,18 @@ impl ViolationCollector {
         }
         let Document {
             value,
-            faults,
+            repeated,
             unknown,
         } = match json::parse(body, shape) {
             Ok(document) => document,
             Err(error) => {
-                let reason = match error {
-                    ParseError::NotUtf8(_) | ParseError::NotJson(_) => "INVALID_JSON",
-                    ParseError::TooDeep => "TOO_DEEP",
-                };
-                self.add("", reason, format!("the body {error}"));
+                self.add("", "INVALID_JSON", format!("the body {error}"));
                 return Value::Null;
             }
         };
         self.unknown_members = unknown;
-        for (path, fault) in faults {
-            let (reason, description) = match fault {
-                Fault::Repeated => ("REPEATED", "must occur only once"),
-                Fault::NotUnicode => ("NOT_UNICODE", "must not have half of a surrogate pair"),
-            };
-            self.add_verbatim(&path, reason, description);
+        for path in repeated {
+            self.add_verbatim(&path, "REPEATED", "must occur only once");
         }
         if !value.is_object() {
             let description = format!("the body must be a JSON object, not {}", type_name(&value));
@@ -84,8 +76,8 @@ impl ViolationCollector {
         }
     }
 
-    /// Like [`ViolationCollector::add`], for a name that the client chose: it is not translated as
-    /// the names of core's fields are.
+    /// Like [`ViolationCollector::add`], for a name that the client chose: it stays as it is,
+    /// unlike the names of core's fields.
     pub(crate) fn add_verbatim(&mut self, name: &str, reason: &str, description: impl AsRef<str>) {
         self.names.verbatim.insert(shorten(name, MAX_FIELD));
         self.add(name, reason, description);
@@ -101,11 +93,25 @@ impl ViolationCollector {
         self.names.aliases.insert(field, member);
     }
 
-    /// The paths of the body's members that were ignored because no class has them.
-    pub(crate) fn unknown_members(&self) -> impl Iterator<Item = String> {
-        self.unknown_members
-            .iter()
-            .map(|path| shorten(path, MAX_FIELD))
+    /// The warnings about the body: the members that were ignored because no class has them, and those
+    /// of core.
+    pub(crate) fn warnings(&self, of_core: Vec<proto::Warning>) -> Vec<Violation> {
+        let ignored = self.unknown_members.iter().map(|member| Violation {
+            path: shorten(&member.path, MAX_FIELD),
+            message: match member.similar {
+                Some(similar) => {
+                    format!("is ignored: there is no such member; did you mean {similar}?")
+                }
+                None => "is ignored: there is no such member".to_owned(),
+            },
+            code: "unknown_member".to_owned(),
+        });
+        let of_core = of_core.into_iter().map(|warning| Violation {
+            path: self.path(&warning.field),
+            message: warning.description,
+            code: warning.reason.to_ascii_lowercase(),
+        });
+        ignored.chain(of_core).collect()
     }
 
     /// A field's path in the client's names, such as `dropoff.address.latLng`.
@@ -118,8 +124,10 @@ impl ViolationCollector {
         self.violations.clone()
     }
 
-    /// Translates the paths of core's violations into the client's names.
-    pub(crate) fn translate(&self, mut error: Error) -> Error {
+    /// Writes the paths of core's violations in the client's names, and adds the warnings about
+    /// the body: a misspelt member is often why another is missing.
+    pub(crate) fn in_client_names(&self, mut error: Error) -> Error {
+        error.warnings = self.warnings(Vec::new()).into();
         if let Details::Violations(violations) = &mut error.details {
             // If the whole body is invalid, core reports every required field as missing.
             if self.violations.iter().any(|own| own.field.is_empty()) {
@@ -146,7 +154,7 @@ impl ViolationCollector {
                 code: violation.reason.to_ascii_lowercase(),
             })
             .collect();
-        Err(self.translate(Error::invalid(violations)))
+        Err(self.in_client_names(Error::invalid(violations)))
     }
 }
 
@@ -174,7 +182,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
 struct FieldNames {
     /// Path of a field → the member that the client used, for fields with several names.
     aliases: HashMap<String, &'static str>,
-    /// Paths that are not translated.
+    /// Paths that the client chose.
     verbatim: HashSet<String>,
 }
 

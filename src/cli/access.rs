@@ -47,8 +47,8 @@ pub(crate) struct Access {
     /// Idempotency key: a command repeated with it takes effect once and prints the same output
     ///
     /// 1 to 255 printable ASCII characters, valid for 7 days. By default a new one. Ignored by
-    /// commands that change nothing, and by `tasks complete`, `addresses import`, `erase` and
-    /// `keys rotate-master`, which can simply be run again.
+    /// commands that change nothing, and by `addresses import`, `erase` and `keys rotate-master`,
+    /// which can simply be run again.
     #[arg(long, value_name = "KEY", global = true)]
     idempotency_key: Option<String>,
 
@@ -107,10 +107,9 @@ impl Access {
             let error = match issue_token(channel.clone(), &credentials, scope).await {
                 Ok(token) => return self.core([channel, cores.channel(&core)], &token),
                 Err(status) if is_from_core(&status) => return Err(token_error(&status)),
-                Err(status) => match cores.wrong_protocol(&core, &status).await {
-                    Some(wrong_protocol) => wrong_protocol.into(),
-                    None => token_error(&status),
-                },
+                Err(status) => token_error(&status).context(format!(
+                    "{core} does not respond as a core: if it is one and runs, check the scheme and the port of its URL"
+                )),
             };
             last_error = Some(error);
         }

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context as _;
 use clap::Args;
 use core_service::{Backup as Summary, BackupSource, DatabaseConfig, migrate_database};
 use delivery::{Clock, DATABASE, DEFAULT_DATA_DIR, DataDir, MASTER_KEY};
@@ -129,7 +130,9 @@ impl Restore {
 
 impl Migrate {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let url = self.database.url()?.unwrap_or_default();
+        let url = self.database.url()?.context(
+            "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file",
+        )?;
         self.database.database_server_verification.check(&url)?;
         let mut count = 0;
         let mut report = |migration| {

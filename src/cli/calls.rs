@@ -72,8 +72,8 @@ calls! {
     SigningKeysClient::list_signing_keys(ListSigningKeysRequest) -> ListSigningKeysResponse;
     StoresClient::get_store(GetStoreRequest) -> Store;
     StoresClient::list_stores(ListStoresRequest) -> ListStoresResponse;
-    TasksClient::complete_task(CompleteTaskRequest) -> Task;
     TasksClient::get_task(GetTaskRequest) -> Task;
+    TasksClient::list_tasks(ListTasksRequest) -> ListTasksResponse;
     TimeSlotsClient::check_time_slot(CheckTimeSlotRequest) -> CheckTimeSlotResponse;
     TimeSlotsClient::get_default_time_slot(GetDefaultTimeSlotRequest) -> TimeSlot;
     WebhooksClient::list_webhook_notifications(ListWebhookNotificationsRequest) -> ListWebhookNotificationsResponse;
@@ -92,6 +92,11 @@ writes! {
     SigningKeysClient::rotate_signing_key(RotateSigningKeyRequest) -> SigningKey;
     StoresClient::create_store(CreateStoreRequest) -> Store;
     StoresClient::update_store(UpdateStoreRequest) -> Store;
+    TasksClient::complete_task(CompleteTaskRequest) -> Task;
+    TasksClient::fail_task(FailTaskRequest) -> Task;
+    TasksClient::reopen_task(ReopenTaskRequest) -> Task;
+    TasksClient::reschedule_task(RescheduleTaskRequest) -> Task;
+    TasksClient::start_task(StartTaskRequest) -> Task;
     TimeSlotsClient::apply_time_slot(ApplyTimeSlotRequest) -> TimeSlot;
     WebhooksClient::confirm_webhook_secret(ConfirmWebhookSecretRequest) -> Webhook;
     WebhooksClient::disable_webhook(DisableWebhookRequest) -> Webhook;

@@ -27,7 +27,7 @@ pub(crate) enum Command {
         #[arg(long)]
         name: String,
         /// Scopes, separated by spaces: deliveries, tasks; for the platform's own programs, which
-        /// have no store: tasks:all, notifications, admin
+        /// have no store: tasks:all, dispatch, notifications, admin
         #[arg(long)]
         scopes: String,
         #[command(flatten)]

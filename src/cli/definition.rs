@@ -34,7 +34,6 @@ pub(crate) struct StoreFlag {
     pub(crate) store: String,
 }
 
-/// Reads the text of a definition.
 pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }

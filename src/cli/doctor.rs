@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 use core_service::{
-    Config, TlsConfig,
+    Config, DatabaseConfig, TlsConfig,
     doctor::{Check, Status},
 };
-use delivery::{DatabaseSettings, GrpcTlsConfig, MASTER_KEY};
+use delivery::{GrpcTlsConfig, MASTER_KEY, database_of};
 use process::version::version;
 
 use crate::cli::{
@@ -32,7 +32,7 @@ pub(crate) struct Doctor {
     all_in_one: DataDirFlag,
 
     #[command(flatten)]
-    database: DatabaseSettings,
+    database: DatabaseConfig,
 
     #[command(flatten)]
     grpc_tls: GrpcTlsConfig,
@@ -57,7 +57,7 @@ impl Doctor {
         let own_key = || data_dir.join(MASTER_KEY);
         let config = Config {
             all_in_one,
-            database: self.database.of_core(&data_dir)?,
+            database: database_of(self.database, &data_dir)?,
             tls: if all_in_one {
                 self.grpc_tls.of_core()
             } else {

@@ -50,8 +50,8 @@ pub(crate) fn payload_error(collector: &ViolationCollector, status: &Status) -> 
 
 /// The error of a definition: its violations, one per line, in the format of compilers.
 pub(crate) fn definition_error(file: &Path, status: &Status) -> anyhow::Error {
-    // tonic's error for a request of more than 4 MiB. Core's errors have details.
-    if status.code() == Code::OutOfRange && status.details().is_empty() {
+    let info = status.get_details_error_info();
+    if info.is_some_and(|info| info.reason == "MESSAGE_TOO_LARGE") {
         let file = file.display();
         return anyhow::anyhow!("{file} is larger than the 4 MiB that core accepts: shorten it");
     }

@@ -49,7 +49,8 @@ async fn send(request: Request<Vec<u8>>, tls: ClientConfig) -> anyhow::Result<Re
         .build();
     let failed = |error: Error| match uri.authority() {
         Some(host) if error.is_connect() => {
-            anyhow!("cannot connect to {host}: {}", root_cause(&error))
+            let error = anyhow::Error::from(error);
+            anyhow!("cannot connect to {host}: {}", error.root_cause())
         }
         _ => anyhow!("{uri} does not respond with HTTP"),
     };
@@ -59,14 +60,6 @@ async fn send(request: Request<Vec<u8>>, tls: ClientConfig) -> anyhow::Result<Re
     let read = Limited::new(body, MAX_BODY).collect().await;
     let body = read.map_err(|error| anyhow!("cannot read the response of {uri}: {error}"))?;
     Ok(Response::from_parts(head, body.to_bytes().into()))
-}
-
-fn root_cause(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 /// Accepts every certificate whose key the server has.

@@ -118,26 +118,15 @@ fn view(key: &SigningKey) -> View {
         .field("accepted_until", instant(key.expire_time, "UTC"))
 }
 
-#[derive(Default)]
-struct Reencryption {
-    current_key: String,
-    unused_keys: Vec<String>,
-    /// How many were re-encrypted.
-    signing_keys: u64,
-    platform_secrets: u64,
-    webhooks: u64,
-    stored_responses: u64,
-}
-
 /// `delivery keys rotate-master`: encrypts all stored secrets with the current master key.
 async fn rotate_master(core: &Core, json: bool) -> anyhow::Result<()> {
-    let mut rotated = Reencryption::default();
+    let mut rotated = ReencryptSecretsResponse::default();
     for _ in 0..MAX_PASSES {
-        let before = rotated.total();
+        let before = total(&rotated);
         pass(core, &mut rotated).await?;
-        if rotated.total() == before {
-            output::one(json, rotated.view())?;
-            if rotated.unused_keys.is_empty() {
+        if total(&rotated) == before {
+            output::one(json, view_of_rotation(&rotated))?;
+            if rotated.other_keys.is_empty() {
                 eprintln!(
                     "note: the core has no other master key; to replace this one, add a key with core-service master-key add (delivery master-key add)"
                 );
@@ -152,57 +141,56 @@ async fn rotate_master(core: &Core, json: bool) -> anyhow::Result<()> {
 }
 
 /// Examines all secrets once.
-async fn pass(core: &Core, rotated: &mut Reencryption) -> anyhow::Result<()> {
-    let mut page_token = String::new();
+async fn pass(core: &Core, rotated: &mut ReencryptSecretsResponse) -> anyhow::Result<()> {
     for calls in 1_usize.. {
         // Without an idempotency key: repeating it changes nothing.
+        let page_token = std::mem::take(&mut rotated.next_page_token);
         let request = ReencryptSecretsRequest { page_token };
         let response = core.call(request).await?;
-        page_token = rotated.add(response)?;
-        if page_token.is_empty() {
+        add(rotated, response)?;
+        if rotated.next_page_token.is_empty() {
             break;
         }
         if calls.is_multiple_of(CALLS_PER_LINE) {
-            eprintln!("examining: {} secrets re-encrypted", rotated.total());
+            eprintln!("examining: {} secrets re-encrypted", total(rotated));
         }
     }
     Ok(())
 }
 
-impl Reencryption {
-    /// Adds the result of a call. Returns the next page token.
-    fn add(&mut self, response: ReencryptSecretsResponse) -> anyhow::Result<String> {
-        if self.current_key.is_empty() {
-            self.current_key = response.current_key;
-        } else {
-            ensure!(
-                self.current_key == response.current_key,
-                "the current master key has changed from {} to {}: make the same key current in the file of every core, then repeat this command",
-                self.current_key,
-                response.current_key
-            );
-        }
-        self.unused_keys = response.other_keys;
-        self.signing_keys += u64::from(response.signing_keys);
-        self.platform_secrets += u64::from(response.platform_secrets);
-        self.webhooks += u64::from(response.webhooks);
-        self.stored_responses += u64::from(response.stored_responses);
-        Ok(response.next_page_token)
-    }
+/// Adds the result of a call to those of earlier calls.
+fn add(
+    rotated: &mut ReencryptSecretsResponse,
+    response: ReencryptSecretsResponse,
+) -> anyhow::Result<()> {
+    ensure!(
+        rotated.current_key.is_empty() || rotated.current_key == response.current_key,
+        "the current master key has changed from {} to {}: make the same key current in the file of every core, then repeat this command",
+        rotated.current_key,
+        response.current_key
+    );
+    *rotated = ReencryptSecretsResponse {
+        signing_keys: rotated.signing_keys + response.signing_keys,
+        platform_secrets: rotated.platform_secrets + response.platform_secrets,
+        webhooks: rotated.webhooks + response.webhooks,
+        stored_responses: rotated.stored_responses + response.stored_responses,
+        ..response
+    };
+    Ok(())
+}
 
-    fn total(&self) -> u64 {
-        self.signing_keys + self.platform_secrets + self.webhooks + self.stored_responses
-    }
+fn total(rotated: &ReencryptSecretsResponse) -> u32 {
+    rotated.signing_keys + rotated.platform_secrets + rotated.webhooks + rotated.stored_responses
+}
 
-    fn view(&self) -> View {
-        View::default()
-            .field("current_key", &*self.current_key)
-            .field("unused_keys", &*self.unused_keys)
-            .field("signing_keys", self.signing_keys)
-            .field("platform_secrets", self.platform_secrets)
-            .field("webhooks", self.webhooks)
-            .field("stored_responses", self.stored_responses)
-    }
+fn view_of_rotation(rotated: &ReencryptSecretsResponse) -> View {
+    View::default()
+        .field("current_key", &*rotated.current_key)
+        .field("unused_keys", &*rotated.other_keys)
+        .field("signing_keys", rotated.signing_keys)
+        .field("platform_secrets", rotated.platform_secrets)
+        .field("webhooks", rotated.webhooks)
+        .field("stored_responses", rotated.stored_responses)
 }
 
 #[cfg(test)]

@@ -27,8 +27,7 @@ mod zones;
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
-    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
-    builder::Resettable, error::ErrorKind, parser::ValueSource,
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
 };
 use delivery::{DEFAULT_DATA_DIR, Settings};
 use process::{
@@ -37,8 +36,6 @@ use process::{
 };
 
 use self::access::CoreCommand;
-
-const DATA_DIR: &str = "data_dir";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +63,7 @@ Exit status: 0 success, 1 failure (the reason is on stderr), 2 invalid usage.";
 ///
 /// Without a command, starts the whole platform in one process, with a demo store.
 #[derive(Parser)]
-#[command(version = version(), after_help = EXAMPLES)]
+#[command(version = version(), after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct CommandLine {
     #[command(flatten)]
     settings: Settings,
@@ -95,7 +92,7 @@ pub(crate) enum Command {
     /// Erase the personal data of deliveries permanently
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
-    /// responses, cached geocodes, and the receivers' responses to notifications. Keeps prices, times,
+    /// responses, and the receivers' responses to notifications. Keeps prices, times,
     /// weights, packages, references, towns and postcodes. A delivery that is still to be made loses its
     /// addresses too.
     Erase(erase::Erase),
@@ -156,14 +153,12 @@ pub(crate) fn parse() -> Command {
 
 fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
     let mut command = with_env_conventions(CommandLine::command());
-    let name = named_command(arguments);
-    if let Some(name) = &name {
-        command = for_command(command, name);
+    // An invalid variable of `start` is no error of another command.
+    let first = arguments.get(1).and_then(|argument| argument.to_str());
+    if first.is_some_and(|first| command.find_subcommand(first).is_some()) {
+        command = command.mut_args(|argument| argument.env(Resettable::Reset));
     }
     let matches = command_line::matches(&mut command, arguments)?;
-    if let Some(name) = &name {
-        reject_misplaced(&mut command, &matches, name)?;
-    }
     reject_secrets(&mut command, &matches, &core_service::Config::SECRET_FLAGS)?;
     let command_line = CommandLine::from_arg_matches(&matches)?;
     Ok(command_line
@@ -171,55 +166,8 @@ fn parse_from(arguments: &[OsString]) -> Result<Command, clap::Error> {
         .unwrap_or_else(|| Command::Start(Box::new(command_line.settings))))
 }
 
-/// The name of the command, even on an otherwise invalid command line.
-fn named_command(arguments: &[OsString]) -> Option<String> {
-    let matches = CommandLine::command()
-        .mut_args(|argument| argument.env(Resettable::Reset))
-        .disable_help_flag(true)
-        .disable_version_flag(true)
-        .ignore_errors(true)
-        .try_get_matches_from(arguments)
-        .ok()?;
-    matches.subcommand_name().map(str::to_owned)
-}
-
-/// Flags before a command are not read from environment variables. A `--data-dir` there is that of the
-/// command, if it has one: it precedes the command's environment variable, but not its flag.
-fn for_command(command: clap::Command, name: &str) -> clap::Command {
-    let has_data_dir = command.find_subcommand(name).is_some_and(|subcommand| {
-        let mut arguments = subcommand.get_arguments();
-        arguments.any(|argument| argument.get_id() == DATA_DIR)
-    });
-    command
-        .mut_args(|argument| argument.env(Resettable::Reset))
-        .mut_arg(DATA_DIR, |argument| argument.global(has_data_dir))
-}
-
-/// Rejects flags before the command, except `--data-dir`.
-fn reject_misplaced(
-    command: &mut clap::Command,
-    matches: &ArgMatches,
-    name: &str,
-) -> Result<(), clap::Error> {
-    let is_given =
-        |argument: &str| matches.value_source(argument) == Some(ValueSource::CommandLine);
-    let misplaced = command
-        .get_arguments()
-        .find(|argument| argument.get_id() != DATA_DIR && is_given(argument.get_id().as_str()))
-        .and_then(|argument| argument.get_long().map(str::to_owned));
-    match misplaced {
-        None => Ok(()),
-        Some(flag) => Err(command.error(
-            ErrorKind::ArgumentConflict,
-            format!("--{flag} is before `{name}`: put the flags of a command after it"),
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn parse_arguments(arguments: &[&str]) -> Result<Command, String> {
@@ -248,21 +196,6 @@ mod tests {
             "it stays in <FILE>.removed",
         ] {
             assert!(help.contains(part), "{help}");
-        }
-    }
-
-    #[test]
-    fn the_data_dir_may_precede_or_follow_start() {
-        for arguments in [
-            &["--data-dir=here"][..],
-            &["start", "--data-dir=here"],
-            &["--data-dir=here", "start"],
-            &["--data-dir=there", "start", "--data-dir", "here"],
-        ] {
-            let Ok(Command::Start(settings)) = parse_arguments(arguments) else {
-                panic!("{arguments:?}");
-            };
-            assert_eq!(settings.data_dir, Path::new("here"), "{arguments:?}");
         }
     }
 
@@ -306,12 +239,9 @@ mod tests {
             else {
                 panic!("{command}");
             };
-            assert!(
-                error.contains(&format!(
-                    "--rest-listen is before `{command}`: put the flags of a command after it"
-                )),
-                "{error}"
-            );
+            let conflict =
+                format!("the subcommand '{command}' cannot be used with '--rest-listen <ADDR>'");
+            assert!(error.contains(&conflict), "{error}");
         }
     }
 }

@@ -70,7 +70,7 @@ impl Serialize for View {
     }
 }
 
-/// For a member of another document.
+/// Makes a view a member of another document.
 impl From<View> for Value {
     fn from(view: View) -> Self {
         let members = view.json.into_iter();
@@ -90,7 +90,6 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// The text, unless it is empty.
 pub(crate) fn non_empty(text: impl Into<String>) -> Option<String> {
     Some(text.into()).filter(|text| !text.is_empty())
 }
@@ -149,6 +148,10 @@ fn write(text: &str) -> anyhow::Result<()> {
 /// `pending` for `STATE_PENDING`.
 pub(crate) fn enum_name(value: &str, prefix: &str) -> String {
     value.strip_prefix(prefix).unwrap_or(value).to_lowercase()
+}
+
+pub(crate) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
+    std::time::SystemTime::from(instant).into()
 }
 
 /// Formats an instant in a time zone (UTC if unknown): `2020-04-02T12:00:00+02:00`.

@@ -48,7 +48,7 @@ pub(crate) enum Command {
 #[group(
     required = true,
     multiple = true,
-    args = ["name", "address", "lat_lng", "timezone", "currency", "country", "service_area"]
+    args = ["name", "address", "lat_lng", "timezone", "currency", "country", "service_area", "unpriced"]
 )]
 pub(crate) struct Changes {
     /// Name of the store
@@ -75,6 +75,9 @@ pub(crate) struct RegionFlags {
     /// zone:NAME (see delivery zones apply), or anywhere
     #[arg(long, value_name = "AREA", value_parser = parse_area, allow_hyphen_values = true)]
     service_area: Option<ServiceArea>,
+    /// Whether a delivery for which the price list gives no price is created, with a warning
+    #[arg(long, value_name = "CHOICE", value_parser = ["accept", "refuse"])]
+    unpriced: Option<String>,
 }
 
 impl CoreCommand<Command> {
@@ -91,6 +94,7 @@ impl CoreCommand<Command> {
                 let message = CreateStoreRequest {
                     display_name: name,
                     default_address: address.draft(),
+                    refuses_unpriced: region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: region.timezone,
                     currency_code: region.currency,
                     country_code: region.country,
@@ -109,6 +113,7 @@ impl CoreCommand<Command> {
                     name: id,
                     display_name: changes.name,
                     default_address: changes.address.draft(),
+                    refuses_unpriced: changes.region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: changes.region.timezone,
                     currency_code: changes.region.currency,
                     country_code: changes.region.country,
@@ -126,6 +131,11 @@ fn view(store: proto::Store) -> View {
     let address = store.default_address;
     let location = address.as_ref().and_then(|address| address.lat_lng);
     let area = store.service_area.and_then(|area| area.area);
+    let unpriced = if store.refuses_unpriced {
+        "refuse"
+    } else {
+        "accept"
+    };
     View::default()
         .field("id", id::of(&store.name))
         .json("iri", iri::of(&store.name))
@@ -142,6 +152,7 @@ fn view(store: proto::Store) -> View {
             "service area",
             area.as_ref().map(area_text).unwrap_or_default(),
         )
+        .field("unpriced", unpriced)
         .field("created_at", instant(store.create_time, &store.time_zone))
 }
 

@@ -1,55 +1,211 @@
-//! `delivery tasks`: shows and completes tasks.
+//! `delivery tasks`: shows and changes tasks.
 
 use clap::Subcommand;
+use jiff::Timestamp;
 use proto::{
-    CompleteTaskRequest, GetTaskRequest,
+    CompleteTaskRequest, FailTaskRequest, GetTaskRequest, ListTasksRequest, ReopenTaskRequest,
+    RescheduleTaskRequest, StartTaskRequest,
     iri::{self, Collection},
+    limits::MAX_PAGE_SIZE,
+    task::State,
 };
 
 use crate::cli::{
-    access::CoreCommand,
+    access::{Core, CoreCommand},
     id,
     output::{self, View},
 };
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Task {
+    /// IRI (/api/tasks/<id>) or ID of the task
+    #[arg(value_parser = id::parser(Collection::Tasks))]
+    iri: String,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start a task: a courier has begun it
+    Start(Task),
     /// Complete a task; has no effect on a completed task
-    Complete {
-        /// IRI (/api/tasks/<id>) or ID of the task
-        #[arg(value_parser = id::parser(Collection::Tasks))]
-        iri: String,
+    Complete(Task),
+    /// Report that a task failed
+    Fail {
+        #[command(flatten)]
+        task: Task,
+        #[arg(
+            long,
+            value_name = "CODE",
+            help = "Why, such as NOT_AT_HOME, REFUSED, WRONG_ADDR, DAMAGED or OTHER"
+        )]
+        reason: String,
+    },
+    /// Have a completed task done again, while its delivery is not completed
+    Reopen(Task),
+    /// Give a task that is not done a new window
+    Reschedule {
+        #[command(flatten)]
+        task: Task,
+        /// The earliest time, such as 2026-12-01T10:00:00+01:00
+        #[arg(long, value_name = "TIME", required_unless_present = "time_slot")]
+        after: Option<Timestamp>,
+        /// The latest time
+        #[arg(long, value_name = "TIME", required_unless_present = "time_slot")]
+        before: Option<Timestamp>,
+        /// A time slot instead, such as "2026-12-01 10:00-12:00"; a dropoff takes a place in it
+        #[arg(long, value_name = "SLOT", conflicts_with_all = ["after", "before"])]
+        time_slot: Option<String>,
+        /// Move the other task of the delivery by as much; required for a cancelled delivery
+        #[arg(long)]
+        both: bool,
     },
     /// Show a task
-    Show {
-        /// IRI (/api/tasks/<id>) or ID of the task
-        #[arg(value_parser = id::parser(Collection::Tasks))]
-        iri: String,
+    Show(Task),
+    /// List the tasks whose windows touch a day, by the end of the window
+    List {
+        /// The day, such as 2026-12-01, in the platform's time zone [default: today]
+        #[arg(long, value_name = "DAY")]
+        day: Option<String>,
+        /// Only tasks in this state; may be repeated
+        #[arg(long, value_name = "STATE", ignore_case = true)]
+        #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
+        state: Vec<String>,
+        /// Also tasks of days before that are neither done nor cancelled
+        #[arg(long)]
+        overdue: bool,
     },
 }
 
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("tasks:all").await?;
+        let core = self.access.connect("dispatch").await?;
 
         let task = match self.command {
-            Command::Complete { iri: name } => core.call(CompleteTaskRequest { name }).await?,
-            Command::Show { iri: name } => core.call(GetTaskRequest { name }).await?,
+            Command::Start(Task { iri: name }) => {
+                let request = StartTaskRequest {
+                    name,
+                    ..StartTaskRequest::default()
+                };
+                core.write(request).await?
+            }
+            Command::Complete(Task { iri: name }) => {
+                let request = CompleteTaskRequest {
+                    name,
+                    ..CompleteTaskRequest::default()
+                };
+                core.write(request).await?
+            }
+            Command::Fail { task, reason } => {
+                let request = FailTaskRequest {
+                    name: task.iri,
+                    reason,
+                    ..FailTaskRequest::default()
+                };
+                core.write(request).await?
+            }
+            Command::Reopen(Task { iri: name }) => {
+                let request = ReopenTaskRequest {
+                    name,
+                    ..ReopenTaskRequest::default()
+                };
+                core.write(request).await?
+            }
+            Command::Reschedule {
+                task,
+                after,
+                before,
+                time_slot,
+                both,
+            } => {
+                let request = RescheduleTaskRequest {
+                    name: task.iri,
+                    after: after.map(output::timestamp),
+                    before: before.map(output::timestamp),
+                    both,
+                    time_slot,
+                    ..RescheduleTaskRequest::default()
+                };
+                core.write(request).await?
+            }
+            Command::Show(Task { iri: name }) => core.call(GetTaskRequest { name }).await?,
+            Command::List {
+                day,
+                state: states,
+                overdue,
+            } => {
+                let state = |name: &String| {
+                    State::from_str_name(&format!("STATE_{}", name.to_ascii_uppercase()))
+                };
+                let request = ListTasksRequest {
+                    day: day.unwrap_or_default(),
+                    include_overdue: overdue,
+                    states: states.iter().filter_map(state).map(Into::into).collect(),
+                    page_size: Some(MAX_PAGE_SIZE),
+                    page_token: String::new(),
+                };
+                let tasks = list(&core, request).await?;
+                let views = tasks.into_iter().map(listed).collect();
+                return output::one(self.access.json, View::default().list("tasks", views));
+            }
         };
         output::one(self.access.json, view(task))
     }
+}
+
+/// The tasks of all pages.
+async fn list(core: &Core, mut request: ListTasksRequest) -> anyhow::Result<Vec<proto::Task>> {
+    let mut tasks = Vec::new();
+    loop {
+        let page = core.call(request.clone()).await?;
+        tasks.extend(page.tasks);
+        if page.next_page_token.is_empty() {
+            return Ok(tasks);
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+/// A row of a list.
+fn listed(task: proto::Task) -> View {
+    let instant = |timestamp| output::instant(timestamp, &task.time_zone);
+    let kind = task.kind().as_str_name().trim_start_matches("KIND_");
+    let state = task.state().as_str_name().trim_start_matches("STATE_");
+    let other_state = task.other_state().as_str_name();
+    View::default()
+        .json("id", id::of(&task.name))
+        .named("iri", "task", iri::of(&task.name))
+        .field("type", kind)
+        .field("state", state)
+        .field("after", instant(task.after))
+        .field("before", instant(task.before))
+        .field("store", task.store_display_name)
+        .field(
+            "address",
+            task.address.map(|address| address.street_address),
+        )
+        .json("delivery", iri::of(&task.delivery))
+        .json("external_reference", task.external_reference)
+        .json("failure_reason", output::non_empty(task.failure_reason))
+        .json("blocked", task.blocked)
+        .json("other_task", iri::of(&task.other_task))
+        .json("other_state", other_state.trim_start_matches("STATE_"))
 }
 
 fn view(task: proto::Task) -> View {
     let instant = |timestamp| output::instant(timestamp, &task.time_zone);
     let kind = task.kind().as_str_name().trim_start_matches("KIND_");
     let status = task.status().as_str_name().trim_start_matches("STATUS_");
+    let state = task.state().as_str_name().trim_start_matches("STATE_");
+    let reason = (!task.failure_reason.is_empty()).then_some(task.failure_reason.as_str());
     View::default()
         .json("id", id::of(&task.name))
         .named("iri", "task", iri::of(&task.name))
         .field("delivery", iri::of(&task.delivery))
         .field("type", kind)
         .field("status", status)
+        .field("state", state)
+        .field("state_time", instant(task.state_time))
+        .field("failure_reason", reason)
         .field(
             "address",
             task.address.map(|address| address.street_address),

@@ -11,6 +11,7 @@ use proto::{
     RecoverWebhookResponse, ResendWebhookNotificationRequest, RotateWebhookSecretRequest,
     TestWebhookRequest, Webhook, WebhookAttempt, WebhookNotification, WebhookTest,
     iri::{self, Collection},
+    microseconds,
 };
 use serde_json::json;
 
@@ -35,7 +36,7 @@ pub(crate) enum Command {
         #[arg(long = "state", value_name = "STATE", value_parser = ["pending", "failed", "delivered", "exhausted", "cancelled"])]
         states: Vec<String>,
         /// Maximum number of notifications
-        #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = number::within((1_u32, 100), 30))]
+        #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = number::within(1_u32, 100, 30))]
         limit: u32,
     },
     /// Resend a notification
@@ -110,10 +111,7 @@ impl CoreCommand<Command> {
             Command::Recover { id, since } => {
                 let message = RecoverWebhookRequest {
                     name: id,
-                    since: Some(prost_types::Timestamp {
-                        seconds: since.as_second(),
-                        nanos: since.subsec_nanosecond(),
-                    }),
+                    since: Some(output::timestamp(since)),
                     violations: Vec::new(),
                     idempotency: None,
                 };
@@ -232,8 +230,9 @@ fn print_test(json: bool, test: WebhookTest) -> anyhow::Result<()> {
     let (failure, detail) = (non_empty(test.failure), non_empty(test.detail));
     let duration = |view: View, name: &'static str, phase: Option<prost_types::Duration>| {
         let microseconds = phase.map(microseconds);
+        let milliseconds = microseconds.map(|us| format!("{}.{:03} ms", us / 1000, us % 1000));
         view.json(name, microseconds)
-            .text(name, microseconds.map(to_milliseconds).unwrap_or_default())
+            .text(name, milliseconds.unwrap_or_default())
     };
     let mut view = View::default()
         // The ID of the webhook.
@@ -260,15 +259,4 @@ fn print_test(json: bool, test: WebhookTest) -> anyhow::Result<()> {
         Some(failure) => anyhow::bail!(detail.unwrap_or(failure)),
         None => Ok(()),
     }
-}
-
-fn microseconds(duration: prost_types::Duration) -> i64 {
-    duration
-        .seconds
-        .saturating_mul(1_000_000)
-        .saturating_add(i64::from(duration.nanos) / 1000)
-}
-
-fn to_milliseconds(microseconds: i64) -> String {
-    format!("{}.{:03} ms", microseconds / 1000, microseconds % 1000)
 }

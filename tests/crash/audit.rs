@@ -31,6 +31,13 @@ async fn the_audit_log_names_who_did_what_to_what() {
         assert!(output.status.success(), "{output:?}");
         program::parse(&output)
     };
+    // The second time it is replayed.
+    let run_twice = |arguments: &[&str]| {
+        let keyed = [arguments, &["--idempotency-key=k"]].concat();
+        let (first, second) = (run(&keyed), run(&keyed));
+        assert_eq!(first, second);
+        first
+    };
     let id = |created: &Value| created["id"].as_str().unwrap().to_owned();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
     let definition = |file: &str| format!("{examples}/{file}");
@@ -38,12 +45,12 @@ async fn the_audit_log_names_who_did_what_to_what() {
     std::fs::write(&slots, TIME_SLOT).unwrap();
 
     let clients = run(&["clients", "list"]);
-    let store = id(&run(&["stores", "create", "--name=Shop"]));
+    let store = id(&run_twice(&["stores", "create", "--name=Shop"]));
     let of_store = format!("--store={store}");
-    run(&["stores", "set", &store, "--name=Book shop"]);
-    run(&["zones", "apply", &definition("zones.geojson")]);
-    run(&["prices", "apply", &of_store, &definition("prices.toml")]);
-    run(&["time-slots", "apply", &of_store, slots.to_str().unwrap()]);
+    run_twice(&["stores", "set", &store, "--name=Book shop"]);
+    run_twice(&["zones", "apply", &definition("zones.geojson")]);
+    run_twice(&["prices", "apply", &of_store, &definition("prices.toml")]);
+    run_twice(&["time-slots", "apply", &of_store, slots.to_str().unwrap()]);
     let create = [
         "clients",
         "create",
@@ -51,13 +58,17 @@ async fn the_audit_log_names_who_did_what_to_what() {
         "--name=Till",
         "--scopes=tasks",
     ];
-    let client = id(&run(&create));
+    let client = id(&run_twice(&create));
     run(&["clients", "rotate-secret", &client]);
     run(&["clients", "disable", &client]);
     let webhook = id(&webhook);
     for command in ["disable", "enable", "rotate-secret", "confirm-secret"] {
         run(&["webhooks", command, &webhook]);
     }
+    let task = delivery["pickup"]["@id"].as_str().unwrap();
+    run(&["tasks", "start", task]);
+    run(&["tasks", "start", task]);
+    run_twice(&["tasks", "complete", task]);
     run(&["erase", "--delivery", &id(&delivery)]);
     let key = id(&run(&["keys", "rotate"]));
     run(&["keys", "revoke", &key]);
@@ -65,33 +76,43 @@ async fn the_audit_log_names_who_did_what_to_what() {
     platform.server.wait_for_line("RevokeSigningKeys").await;
     let operator_key = &ready["operator_client"]["api_key"];
     let is_operator = |client: &&Value| client["api_key"] == *operator_key;
-    let operator = id(clients
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(is_operator)
-        .unwrap());
-    let expected = [
+    let mut clients = clients.as_array().unwrap().iter();
+    let operator = id(clients.find(is_operator).unwrap());
+    let task = task.trim_start_matches("/api/").to_owned();
+    let with_replays = [
         ("CreateStore", format!("stores/{store}")),
         ("UpdateStore", format!("stores/{store}")),
         ("ApplyZones", "zones".to_owned()),
         ("ApplyPriceList", format!("stores/{store}")),
         ("ApplyTimeSlot", format!("stores/{store}")),
         ("CreateApiClient", format!("api_apps/{client}")),
-        ("RotateApiClientSecret", format!("api_apps/{client}")),
-        ("DisableApiClient", format!("api_apps/{client}")),
-        ("DisableWebhook", format!("webhooks/{webhook}")),
-        ("EnableWebhook", format!("webhooks/{webhook}")),
-        ("RotateWebhookSecret", format!("webhooks/{webhook}")),
-        ("ConfirmWebhookSecret", format!("webhooks/{webhook}")),
-        ("EraseDeliveries", format!("deliveries/{}", id(&delivery))),
-        ("RotateSigningKey", format!("signing_keys/{key}")),
-        ("RevokeSigningKeys", format!("signing_keys/{key}")),
     ];
-    let expected = expected.map(|(rpc, resource)| {
-        format!("client=\"api_apps/{operator}\" rpc=\"{rpc}\" resource=\"{resource}\"")
+    let with_replays = with_replays.into_iter().flat_map(|(rpc, resource)| {
+        ["", " replayed=true"].map(|effect| (rpc, resource.clone(), effect))
     });
-    assert_eq!(audited(&platform), expected);
+    let others = [
+        ("RotateApiClientSecret", format!("api_apps/{client}"), ""),
+        ("DisableApiClient", format!("api_apps/{client}"), ""),
+        ("DisableWebhook", format!("webhooks/{webhook}"), ""),
+        ("EnableWebhook", format!("webhooks/{webhook}"), ""),
+        ("RotateWebhookSecret", format!("webhooks/{webhook}"), ""),
+        ("ConfirmWebhookSecret", format!("webhooks/{webhook}"), ""),
+        ("StartTask", task.clone(), ""),
+        ("StartTask", task.clone(), " unchanged=true"),
+        ("CompleteTask", task.clone(), ""),
+        ("CompleteTask", task, " replayed=true"),
+        (
+            "EraseDeliveries",
+            format!("deliveries/{}", id(&delivery)),
+            "",
+        ),
+        ("RotateSigningKey", format!("signing_keys/{key}"), ""),
+        ("RevokeSigningKeys", format!("signing_keys/{key}"), ""),
+    ];
+    let expected = with_replays.chain(others).map(|(rpc, resource, effect)| {
+        format!("client=\"api_apps/{operator}\" rpc=\"{rpc}\" resource=\"{resource}\"{effect}")
+    });
+    assert_eq!(audited(&platform), expected.collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -23,10 +23,6 @@ const READERS: usize = 8;
 /// The time within which an expired lease is recovered.
 pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Longer than a lease of a minute and the five seconds between checks for expired leases: what
-/// was leased and never reported is sent again by then.
-pub(crate) const LEASE_TIMEOUT: Duration = Duration::from_secs(70);
-
 /// Counts what is still to be done: notifications without a final outcome, events without a number.
 const UNSETTLED: &str =
     "SELECT (SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased'))

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    all_in_one::AllInOne, all_processors, caller::Caller, cluster::Cluster, installed,
+    all_in_one::AllInOne, all_processors, caller::Caller, cluster::Cluster, eventually, installed,
     postgres::Postgres, program::PROGRAMS, webhook_receiver::WebhookReceiver,
 };
 
@@ -211,18 +211,11 @@ async fn wait_for_attempt(shop: &Caller) -> Value {
     let webhooks = shop.get("/api/webhooks").await.unwrap();
     let webhook = webhooks["hydra:member"][0]["@id"].as_str().unwrap();
     let path = format!("{webhook}/notifications");
-    let attempted = async {
-        loop {
-            let page = shop.get(&path).await.unwrap();
-            let notification = page["hydra:member"][0]["@id"].as_str().unwrap();
-            let read = shop.get(notification).await.unwrap();
-            if read["attempts"].get(0).is_some() {
-                return read;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, attempted)
-        .await
-        .expect("an attempt should end at its deadline")
+    eventually(TIMEOUT, "no attempt ends at its deadline", async || {
+        let page = shop.get(&path).await.unwrap();
+        let notification = page["hydra:member"][0]["@id"].as_str().unwrap();
+        let read = shop.get(notification).await.unwrap();
+        read["attempts"].get(0).is_some().then_some(read)
+    })
+    .await
 }

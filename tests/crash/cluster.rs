@@ -63,6 +63,8 @@ pub(crate) struct Cluster {
     pub(crate) gateway_urls: [String; 2],
     /// `http://127.0.0.1:<port>` each.
     pub(crate) core_urls: [String; 2],
+    /// The health listeners of the gateways.
+    pub(crate) gateway_health: [SocketAddr; 2],
     /// The operator's client: scopes `tasks:all admin`.
     pub(crate) operator_client: Credentials,
     /// The dispatchers' client: scope `notifications`.
@@ -110,6 +112,7 @@ impl Cluster {
 
         let core_addrs = [reserve_addr(), reserve_addr()];
         let gateway_addrs = [reserve_addr(), reserve_addr()];
+        let gateway_health = [reserve_addr(), reserve_addr()];
         let core_urls = core_addrs.map(url);
         let core_url_flags = core_urls.clone().map(|url| format!("--core-url={url}"));
         let cores = [0, 1].map(|number| {
@@ -124,6 +127,7 @@ impl Cluster {
         let gateways = [0, 1].map(|number| {
             let mut arguments = core_url_flags.to_vec();
             arguments.push(format!("--listen={}", gateway_addrs[number]));
+            arguments.push(format!("--health-listen={}", gateway_health[number]));
             // Long enough for a client that gets no processor time for a second.
             arguments.push("--drain-grace=4s".to_owned());
             arguments.push(format!("--public-url={PUBLIC_URL}"));
@@ -149,6 +153,7 @@ impl Cluster {
             postgres,
             gateway_urls: gateway_addrs.map(url),
             core_urls,
+            gateway_health,
             // The shop is created once the processes run.
             shop_client: operator_client.clone(),
             store: String::new(),

@@ -64,15 +64,15 @@ async fn every_request_gets_a_retryable_error_while_postgres_is_down() {
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
-    let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    let existing = callers.0.create_delivery().await.unwrap();
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    let existing = shop.create_delivery().await.unwrap();
     let task = iri(&existing["dropoff"]);
 
     for (description, begin, end) in OUTAGES {
         begin(&mut cluster.postgres);
-        let rejected_after = assert_retryable_errors(&cluster, &callers, task).await;
+        let rejected_after = assert_retryable_errors(&cluster, &shop, &board, task).await;
         end(&mut cluster.postgres);
-        let (recovered_after, _) = time_to_success(&cluster, &callers.0, task).await;
+        let (recovered_after, _) = time_to_success(&cluster, &shop, task).await;
         crate::report(&format!(
             "PostgreSQL {description}: {} requests got retryable errors, the last after {} ms; first \
              success {} ms after its return",
@@ -94,18 +94,18 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     let proxy = PostgresProxy::start(postgres.socket()).await;
     let url = proxy.database_url();
     let cluster = Cluster::start_on(postgres, &url).await;
-    let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    let receiver = CountingReceiver::subscribed(&callers.0).await;
-    let existing = callers.0.create_delivery_with_key(EXISTING).await.unwrap();
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    let receiver = CountingReceiver::subscribed(&shop).await;
+    let existing = shop.create_delivery_with_key(EXISTING).await.unwrap();
     let task = iri(&existing["dropoff"]).to_owned();
-    let load = Load::start(4, &callers.0, &callers.1);
+    let load = Load::start(4, &shop, &board);
     load.wait_for_successes(60).await;
 
     proxy.cut();
-    let rejected_after = assert_retryable_errors(&cluster, &callers, &task).await;
+    let rejected_after = assert_retryable_errors(&cluster, &shop, &board, &task).await;
     proxy.restore();
     let restored = Instant::now();
-    let (_, (created_key, created)) = time_to_success(&cluster, &callers.0, &task).await;
+    let (_, (created_key, created)) = time_to_success(&cluster, &shop, &task).await;
     load.wait_for_successes(60).await;
     let recovered_after = restored.elapsed();
     let (mut acknowledged, failures) = load.finish().await;
@@ -119,14 +119,14 @@ async fn dead_connections_are_closed_and_nothing_is_lost() {
     acknowledged.created(&created_key, created);
     for number in 0..REQUESTS {
         let key = key(number);
-        let delivery = callers.0.create_delivery_with_key(&key).await.unwrap();
+        let delivery = shop.create_delivery_with_key(&key).await.unwrap();
         acknowledged.created(&key, delivery);
     }
     let query = |statement: &str| cluster.postgres.query(statement);
     query(EXPIRE_LEASES);
     let figures = checker::verify(
         &acknowledged,
-        &callers.0,
+        &shop,
         &receiver,
         query,
         checker::RECOVERY_TIMEOUT,
@@ -154,18 +154,20 @@ fn key(number: usize) -> String {
 /// until the last response.
 async fn assert_retryable_errors(
     cluster: &Cluster,
-    callers: &(Caller, Caller),
+    shop: &Caller,
+    board: &Caller,
     task: &str,
 ) -> Duration {
     let [first, second] = cluster
         .gateway_urls
         .each_ref()
-        .map(|gateway| assert_becomes_not_ready(callers.0.with_base_url(gateway)));
-    let (rejected_after, (), ()) = tokio::join!(assert_rejections(callers, task), first, second);
+        .map(|gateway| assert_becomes_not_ready(shop.with_base_url(gateway)));
+    let (rejected_after, (), ()) =
+        tokio::join!(assert_rejections(shop, board, task), first, second);
     rejected_after
 }
 
-async fn assert_rejections((shop, board): &(Caller, Caller), task: &str) -> Duration {
+async fn assert_rejections(shop: &Caller, board: &Caller, task: &str) -> Duration {
     let sent = Instant::now();
     let mut requests = JoinSet::new();
     for number in 0..REQUESTS {

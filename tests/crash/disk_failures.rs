@@ -12,6 +12,7 @@ use crate::{
     cluster::{EXPIRE_LEASES, credentials},
     counting_receiver::CountingReceiver,
     disk::Disk,
+    eventually,
     load::Load,
     program,
 };
@@ -172,18 +173,15 @@ async fn run_fault(
 
 /// Waits for a status of `/readyz`, which responds within [`READINESS_TIMEOUT`].
 async fn wait_for_readiness(shop: &Caller, status: u16) {
-    let start = Instant::now();
-    loop {
+    let what = format!("/readyz does not become {status}");
+    eventually(READINESS_CHANGE, &what, async || {
         let probing = Instant::now();
         let found = shop.probe("/readyz").await;
         let took = probing.elapsed();
         assert!(took < READINESS_TIMEOUT + SLACK, "{took:?}");
-        if found == status {
-            return;
-        }
-        assert!(start.elapsed() < READINESS_CHANGE, "{found}, not {status}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        (found == status).then_some(())
+    })
+    .await;
 }
 
 /// Asserts that a task is read, a token is issued, and the process is healthy.

@@ -5,9 +5,13 @@ use std::{
     io::Write as _,
     net::SocketAddr,
     process::{Command, Stdio},
+    time::Duration,
 };
 
-use crate::{health, prerequisites};
+use crate::{eventually, health, prerequisites};
+
+/// Far longer than a gateway takes to check its cores.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The metrics that a process exposes at one time.
 pub(crate) struct Exposition {
@@ -153,5 +157,22 @@ fn parse(line: &str) -> Sample {
         name: name.to_owned(),
         labels: labels.map(label).collect(),
         value: value.parse().unwrap(),
+    }
+}
+
+/// Waits until both gateways, of which these are the health listeners, know that both cores are ready.
+/// If a core were stopped before, they might know of none.
+pub(crate) async fn wait_until_cores_are_up(gateways: [SocketAddr; 2]) {
+    for addr in gateways {
+        eventually(
+            CHECK_TIMEOUT,
+            "a gateway does not find both cores",
+            async || {
+                let scraped = Exposition::scrape(addr).await;
+                let up = scraped.value("delivery_gateway_cores", &[("state", "up")]);
+                (up == Some(2.0)).then_some(())
+            },
+        )
+        .await;
     }
 }

@@ -80,7 +80,7 @@ impl HangingReceivers {
 async fn a_thousand_hanging_receivers_delay_no_other_and_stay_within_capacity() {
     let _processors = all_processors().await;
     // Each receiver has a listener.
-    process::file_descriptors::raise_limit();
+    process::listen::raise_file_limit();
     let Some(cluster) = Cluster::start().await else {
         return;
     };

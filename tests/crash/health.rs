@@ -7,18 +7,18 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::eventually;
+
 /// Longer than a program takes to respond, and to find a core that has started.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Waits until `/readyz` responds with 200.
 pub(crate) async fn wait_until_ready(addr: SocketAddr) {
-    let is_ready = async {
-        while readiness(addr).await.0 != "200" {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let is_ready = tokio::time::timeout(TIMEOUT, is_ready).await;
-    assert!(is_ready.is_ok(), "{addr} does not become ready");
+    let what = format!("{addr} does not become ready");
+    eventually(TIMEOUT, &what, async || {
+        (readiness(addr).await.0 == "200").then_some(())
+    })
+    .await;
 }
 
 /// Status and body of `/readyz`.

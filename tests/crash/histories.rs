@@ -64,9 +64,9 @@ const MIN_OF_A_KIND: usize = 3;
 /// Commands with the answers that a test must have seen; `unknown`: without an answer.
 const KINDS: [&str; 21] = [
     "delivery: cancel, done",
-    "delivery: cancel, task_done",
-    "delivery: complete, delivery_cancelled",
+    "delivery: cancel, task_state",
     "delivery: complete, done",
+    "delivery: complete, task_state",
     "delivery: read delivery, done",
     "delivery: read task, done",
     "key: create, done",
@@ -91,9 +91,9 @@ async fn histories_of_the_all_in_one_are_linearizable_when_it_is_killed() {
     let _processor = one_processor().await;
     let mut random = Random::seeded();
     let mut platform = AllInOne::start().await;
-    let callers = (platform.shop().await, platform.dispatch_board().await);
-    apply_time_slot(&platform, &callers.0).await;
-    let mut test = HistoryTest::start(callers, &mut random).await;
+    let (shop, board) = (platform.shop().await, platform.dispatch_board().await);
+    apply_time_slot(&platform, &shop).await;
+    let mut test = HistoryTest::start(shop, board, &mut random).await;
 
     while test.is_time_left() {
         test.wait_before_fault(&mut random).await;
@@ -125,8 +125,8 @@ async fn histories_of_the_services_are_linearizable_when_any_of_them_is_killed()
     };
     cluster.apply_time_slot(time_slot::DEFINITION);
     let mut random = Random::seeded();
-    let callers = (cluster.shop().await, cluster.dispatch_board().await);
-    let mut test = HistoryTest::start(callers, &mut random).await;
+    let (shop, board) = (cluster.shop().await, cluster.dispatch_board().await);
+    let mut test = HistoryTest::start(shop, board, &mut random).await;
 
     let mut faults = Faults::of(Fault::OF_REQUESTS.to_vec());
     while test.is_time_left() {
@@ -153,7 +153,7 @@ struct HistoryTest {
 }
 
 impl HistoryTest {
-    async fn start((shop, board): (Caller, Caller), random: &mut Random) -> Self {
+    async fn start(shop: Caller, board: Caller, random: &mut Random) -> Self {
         let mut test = Self {
             platform: Arc::new(Platform::new(shop, board).await),
             running: JoinSet::new(),

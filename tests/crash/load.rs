@@ -23,9 +23,6 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);
 /// The number of deliveries that may wait for a completer.
 const QUEUE_CAPACITY: usize = 32;
 
-/// Longer than a gateway takes to check the health of a core again: 500 ms.
-const HEALTH_CHECKS: Duration = Duration::from_secs(1);
-
 /// One delivery in this many gets only its pickup completed: no completion may be reported for it.
 const UNFINISHED_INTERVAL: usize = 4;
 
@@ -112,7 +109,8 @@ impl Load {
         let queue = Arc::new(tokio::sync::Mutex::new(queue));
         for _ in 0..workers {
             running.spawn(create(
-                (journal.clone(), finish.clone()),
+                journal.clone(),
+                finish.clone(),
                 shop.clone(),
                 created.clone(),
             ));
@@ -143,15 +141,6 @@ impl Load {
     pub(crate) async fn wait_for_successes(&self, more: u64) {
         self.wait_for_more(more, "successes", |progress| progress.succeeded)
             .await;
-    }
-
-    /// As [`Self::wait_for_successes`], and until gateways have noticed a restarted core. If the
-    /// other core were stopped before, they might know of none.
-    pub(crate) async fn wait_for_successes_and_health_checks(&self, more: u64) {
-        tokio::join!(
-            self.wait_for_successes(more),
-            tokio::time::sleep(HEALTH_CHECKS)
-        );
     }
 
     /// Waits for this many more failed requests.
@@ -224,7 +213,8 @@ impl Load {
 }
 
 async fn create(
-    (journal, finish): (Arc<Journal>, CancellationToken),
+    journal: Arc<Journal>,
+    finish: CancellationToken,
     shop: Caller,
     created: mpsc::Sender<Value>,
 ) {

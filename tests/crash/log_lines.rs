@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::{caller::Caller, cluster::Cluster, one_processor, server::Server};
+use crate::{caller::Caller, cluster::Cluster, eventually, one_processor, server::Server};
 
 /// Values of a delivery that no process may log or export.
 pub(crate) const NAME: &str = "Zyxw Vutsr";
@@ -35,17 +35,11 @@ fn lines(server: &Server) -> Vec<Value> {
 }
 
 async fn wait_for_line(servers: &[Server], is_wanted: impl Fn(&Value) -> bool) -> Value {
-    let found = async {
-        loop {
-            let mut all = servers.iter().flat_map(lines);
-            if let Some(line) = all.find(&is_wanted) {
-                return line;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let found = tokio::time::timeout(Duration::from_secs(20), found).await;
-    found.expect("no process has logged the line")
+    let timeout = Duration::from_secs(20);
+    eventually(timeout, "no process logs the line", async || {
+        servers.iter().flat_map(lines).find(&is_wanted)
+    })
+    .await
 }
 
 /// A delivery with these values.

@@ -32,11 +32,16 @@ mod statements;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/api_client.rs"]
 mod api_client;
+#[expect(dead_code, reason = "the e2e tests use the rest of it")]
+#[path = "../e2e/harness/attacks.rs"]
+mod attacks;
 #[path = "../e2e/harness/courier.rs"]
 mod courier;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/documentation.rs"]
 mod documentation;
+#[path = "../e2e/harness/eventually.rs"]
+mod eventually;
 #[path = "../e2e/harness/grpc.rs"]
 mod grpc;
 #[path = "../e2e/harness/installed.rs"]
@@ -56,6 +61,8 @@ mod resource_script;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/response.rs"]
 mod response;
+#[path = "../e2e/harness/translations.rs"]
+mod translations;
 #[expect(dead_code, reason = "the e2e tests use the rest of it")]
 #[path = "../e2e/harness/webhook_receiver.rs"]
 mod webhook_receiver;
@@ -63,10 +70,12 @@ mod webhook_receiver;
 use std::time::Duration;
 
 use documentation::Documentation;
+use eventually::eventually;
 use response::Response;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 mod across_cores;
+mod attackers;
 mod backup;
 mod backup_postgres;
 mod bootstrap;

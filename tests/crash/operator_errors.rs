@@ -8,6 +8,7 @@ use crate::{
     api_client::ApiClient,
     cluster::{RECEIVER_FLAGS, credentials},
     files::Files,
+    grpc::NOT_A_CORE,
     program::{self, PROGRAMS},
     reserved_addr::reserve_addr,
     server::Server,
@@ -107,15 +108,19 @@ async fn an_error_names_its_cause_and_what_resolves_it() {
         &format!("{empty} is empty"),
     );
     let gateway_url = &platform.gateway_url;
-    assert_error(
+    let rejected = program::output(
         platform
             .operator(&["stores", "list"])
             .args(["--core-url", gateway_url]),
-        1,
-        &format!(
-            "{gateway_url} is a REST port, such as a gateway's: give the gRPC address of a core, such as http://127.0.0.1:50051"
-        ),
     );
+    let printed = String::from_utf8_lossy(&rejected.stderr);
+    let cause = "cannot get an access token for the operator: ";
+    assert!(
+        printed.starts_with(&format!("{gateway_url} {NOT_A_CORE}: {cause}")),
+        "{printed}"
+    );
+    assert!(printed.ends_with("status: 404 Not Found\n"), "{printed}");
+    assert_eq!(rejected.status.code(), Some(1));
 }
 
 /// Like the programs that call cores, a command accepts the URLs of several.

@@ -38,7 +38,7 @@ start() {
 # Signals the server first, so that it forks no more, and then its children.
 signal() {
     kill "-$1" "$postgres"
-    # A child may have exited meanwhile.
+    # A child may have exited.
     for child in $(ps -o pid= --ppid "$postgres"); do kill "-$1" "$child" 2>/dev/null || true; done
 }
 reap() {

@@ -15,6 +15,7 @@ use crate::{
     api_client::ApiClient,
     clock,
     cluster::{ADDRESSES, credentials},
+    eventually,
     files::Files,
     health::{readiness, wait_until_ready},
     postgres::Postgres,
@@ -143,17 +144,19 @@ fn gazetteer_file(core: usize) -> String {
 
 /// The reason of a 503 from `/readyz`, once there is one.
 async fn wait_until_not_ready(addr: SocketAddr) -> String {
-    let start = Instant::now();
-    loop {
+    wait_for_reason(addr, "").await
+}
+
+/// The reason of a 503 from `/readyz`, once it contains this.
+async fn wait_for_reason(addr: SocketAddr, expected: &str) -> String {
+    let what = format!("{addr} does not become unready: {expected}");
+    eventually(NOTICE_TIMEOUT, &what, async || {
         let asked = Instant::now();
         let (status, body) = readiness(addr).await;
         assert!(asked.elapsed() < ANSWER_TIMEOUT, "{:?}", asked.elapsed());
-        if status == "503" {
-            return body;
-        }
-        assert!(start.elapsed() < NOTICE_TIMEOUT, "{addr} is still ready");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        (status == "503" && body.contains(expected)).then_some(body)
+    })
+    .await
 }
 
 /// A core that needs no addresses, and a gateway, both ready; with the core's health listener.
@@ -174,12 +177,8 @@ async fn a_core_is_not_ready_on_a_standby_until_it_is_promoted() {
 
     platform.postgres.become_standby();
 
-    let start = Instant::now();
-    let mut reason = wait_until_not_ready(health).await;
     // While it restarts, it refuses connections.
-    while !reason.contains("standby") && start.elapsed() < NOTICE_TIMEOUT {
-        reason = wait_until_not_ready(health).await;
-    }
+    let reason = wait_for_reason(health, "standby").await;
     assert_eq!(
         reason,
         "this PostgreSQL is a standby, which accepts no writes: name the primary in the database's URL, or wait until a failover has promoted one\n"

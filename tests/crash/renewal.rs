@@ -1,16 +1,13 @@
 //! A dispatcher whose credentials are renewed while it runs: its access token, and its secret file.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
 use crate::{
     api_client::ApiClient,
     cluster::{RECEIVER_FLAGS, credentials, write_secret},
-    one_processor,
+    eventually, one_processor,
     program::PROGRAMS,
     readiness::Platform,
     server::Server,
@@ -116,12 +113,11 @@ async fn a_dispatcher_renews_its_token_and_loses_or_repeats_no_notification() {
 }
 
 async fn wait_until_delivered(platform: &Platform) {
-    let start = Instant::now();
     let unfinished = "SELECT count(*) FROM notifications WHERE state <> 'delivered'";
-    while platform.postgres.query(unfinished) != "0" {
-        assert!(start.elapsed() < TIMEOUT, "an outcome was not recorded");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually(TIMEOUT, "an outcome is not recorded", async || {
+        (platform.postgres.query(unfinished) == "0").then_some(())
+    })
+    .await;
 }
 
 /// The dispatcher runs on without a restart.

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use crate::{
     all_processors,
     caller::Caller,
-    checker::{self, LEASE_TIMEOUT},
+    checker,
     cluster::Cluster,
     counting_receiver::{CountingReceiver, Received},
+    exposition::wait_until_cores_are_up,
     load::Load,
 };
 
@@ -23,16 +24,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
-    let processors = all_processors().await;
+    let _processors = all_processors().await;
     let Some(mut cluster) = Cluster::start().await else {
         return;
     };
     let (shop, receiver, load) = start_load(&cluster).await;
 
     let mut restarts = 0;
+    let gateways = cluster.gateway_health;
     for server in cluster.servers() {
-        load.wait_for_successes_and_health_checks(REQUESTS_BETWEEN_STEPS)
-            .await;
+        load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+        wait_until_cores_are_up(gateways).await;
         let status = server.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", server.name());
         load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
@@ -43,14 +45,12 @@ async fn a_rolling_restart_fails_no_request_and_repeats_no_notification() {
     let (acknowledged, failures) = load.finish().await;
 
     let query = |statement: &str| cluster.postgres.query(statement);
-    let verify = async || checker::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
-    verify().await;
-    // A notification whose outcome was lost is repeated once its lease has expired. Another test may
-    // run in that time.
-    drop(processors);
-    tokio::time::sleep(LEASE_TIMEOUT).await;
-    let _processors = all_processors().await;
-    let figures = verify().await;
+    checker::wait_until_settled(query, TIMEOUT).await;
+    // Until they have exited, they may send a notification whose outcome is recorded.
+    for dispatcher in &mut cluster.dispatchers {
+        assert_eq!(dispatcher.terminate().await.code(), Some(0));
+    }
+    let figures = checker::verify(&acknowledged, &shop, &receiver, query, TIMEOUT).await;
     crate::report(&format!(
         "rolling restart: {restarts} processes; failed requests: {}; {figures}",
         failures.len()

@@ -205,10 +205,10 @@ fn a_core_reports_invalid_addresses_and_settings() {
             .args([&fixture.sqlite(), "--delivery-retention=6d"]),
         "error: invalid value '6d' for '--delivery-retention <DURATION>': shorter than the minimum of 7d\n",
     );
-    assert_usage_error(
-        &mut fixture.core(),
-        "error: the following required arguments were not provided:\n  --database-url <URL>\n",
-    );
+    for (mut command, name) in [(fixture.core(), "core-service: "), (migrate(), "")] {
+        let missing = "no database URL is configured: set DELIVERY_DATABASE_URL, --database-url or --database-url-file";
+        assert_error(&mut command, 1, &format!("{name}{missing}"));
+    }
     for program in [&PROGRAMS.core, &PROGRAMS.delivery] {
         assert_usage_error(
             program::command(program)

@@ -90,7 +90,8 @@ fn attributes(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 /// programs that exported a span of the completion.
 async fn check(
     collector: &Collector,
-    (database, insert): (&str, &str),
+    database: &str,
+    insert: &str,
     received: &str,
 ) -> BTreeSet<String> {
     let (trace, client) = ids(CREATION);
@@ -170,7 +171,7 @@ async fn a_delivery_is_traced_from_its_client_to_the_receiver_on_sqlite() {
 
     let received = deliver(&shop, &board).await;
 
-    let services = check(&collector, ("sqlite", "INSERT"), &received).await;
+    let services = check(&collector, "sqlite", "INSERT", &received).await;
     assert_eq!(services, BTreeSet::from(["delivery".to_owned()]));
     assert!(platform.server.terminate().await.success());
     check_privacy(&collector, &[shop.token(), board.token()]);
@@ -193,7 +194,7 @@ async fn a_delivery_is_traced_through_all_processes_on_postgres_and_in_their_log
 
     let received = deliver(&shop, &board).await;
 
-    let services = check(&collector, ("postgresql", "WITH"), &received).await;
+    let services = check(&collector, "postgresql", "WITH", &received).await;
     let programs = ["core-service", "rest-gateway", "webhook-dispatcher"];
     assert_eq!(services, programs.map(str::to_owned).into());
     let secret = &cluster.shop_client.api_secret;

@@ -13,6 +13,7 @@ use crate::{
     checker::{self, Figures},
     cluster::Cluster,
     counting_receiver::CountingReceiver,
+    exposition::wait_until_cores_are_up,
     load::Load,
     postgres::Postgres,
     program::{self, PROGRAMS, Programs},
@@ -168,9 +169,8 @@ impl UpgradeTest {
                 assert_eq!(status.code(), Some(0), "{}", server.name());
                 server.set_program(program);
                 server.start().await;
-                self.load
-                    .wait_for_successes_and_health_checks(REQUESTS_BETWEEN_STEPS)
-                    .await;
+                self.load.wait_for_successes(REQUESTS_BETWEEN_STEPS).await;
+                wait_until_cores_are_up(cluster.gateway_health).await;
             }
         }
     }

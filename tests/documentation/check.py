@@ -5,7 +5,8 @@
 The platform is started on free ports over a new database. `oauthlib` gets the access tokens;
 `openapi-spec-validator` validates the OpenAPI document; `PyLD` expands and compacts responses and looks
 up their names in the documentation; `@api-platform/api-doc-parser` (see package.json) finds every
-resource from the entrypoint; generated clients send a shop's requests (`generated_clients.py`);
+resource from the entrypoint; `grpcio` calls core with stubs as the guide says; Chromium uses the
+documentation page; generated clients send a shop's requests (`generated_clients.py`);
 `schemathesis` generates valid and invalid requests from the OpenAPI
 document and checks the responses.
 """
@@ -13,6 +14,7 @@ document and checks the responses.
 import base64
 import hashlib
 import hmac
+import importlib.util
 import json
 import os
 import pathlib
@@ -31,6 +33,7 @@ import json_ld
 from fixtures import Fixtures
 
 HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parent.parent
 # Seconds. Far longer than a start takes.
 START_TIMEOUT = 60
 
@@ -59,6 +62,16 @@ def hydra(shop):
                    timeout=120, check=True)
 
 
+def docs_page(ready):
+    installed = {"node": shutil.which("node"), "chromium": shutil.which("chromium"),
+                 "its packages": (HERE / "node_modules").exists()}
+    if is_missing("the documentation page", [name for name, found in installed.items() if not found]):
+        return
+    client = ready["demo_client"]
+    subprocess.run(["node", HERE / "docs_page.mjs", installed["chromium"], ready["base_url"], client["api_key"],
+                    client["api_secret"]], timeout=120, check=True)
+
+
 def is_missing(what, programs):
     """Whether programs of a check are missing. Exits if no test may be skipped."""
     if not programs:
@@ -68,6 +81,28 @@ def is_missing(what, programs):
         sys.exit(f"{reason}, and with DELIVERY_TEST_REQUIRE_ALL=1 or CI=true no test may be skipped")
     print(f"*** SKIPPED: {reason}")
     return True
+
+
+def internal_service(program, fixtures, ready):
+    """Runs the commands for Python of the guide for internal services, and its program in Rust."""
+    guide = (REPOSITORY / "docs" / "guides" / "internal-service.md").read_text()
+    start = guide.index("python3 -m pip")
+    rust = pathlib.Path(program).parent / "examples" / "complete_task"
+    installed = {"grpcio-tools": importlib.util.find_spec("grpc_tools"), rust.name: rust.exists()}
+    if is_missing("the guide for internal services", [name for name, found in installed.items() if not found]):
+        return
+    commands = [guide[start:guide.index("```", start)], str(rust)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("examples", "proto"):
+            pathlib.Path(folder, name).symlink_to(REPOSITORY / name)
+        for command, task in zip(commands, fixtures.iris["tasks"][-2:]):
+            environment = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+                           "CORE": ready["core_url"].removeprefix("http://"),
+                           "COURIER": fixtures.courier.token, "TASK": task.removeprefix("/api/")}
+            printed = subprocess.run(["sh", "-euc", command], cwd=folder, env=environment, timeout=120,
+                                     check=True, stdout=subprocess.PIPE, text=True).stdout
+            assert printed.splitlines()[-1] == "STATE_DONE", printed
+    print("the guide for internal services completes tasks in Python and Rust")
 
 
 def check_clients(document, ready):
@@ -94,7 +129,7 @@ def mac(key, message):
     return base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).decode()
 
 
-def check(ready):
+def check(program, ready):
     base = ready["base_url"]
     document = requests.get(base + "/api/docs.json", timeout=30).json()
     OpenAPIV31SpecValidator(document).validate()
@@ -104,6 +139,8 @@ def check(ready):
     json_ld.check(fixtures)
     hydra(fixtures.shop)
     check_signature_vectors(document)
+    internal_service(program, fixtures, ready)
+    docs_page(ready)
     check_clients(document, ready)
     fuzz.run(base, document, ready, fixtures)
 
@@ -112,7 +149,7 @@ def main(program):
     with tempfile.TemporaryDirectory() as directory:
         process, ready = start(program, directory)
         try:
-            check(ready)
+            check(program, ready)
             if process.poll() is not None:
                 sys.exit("the platform has exited")
         finally:

@@ -11,8 +11,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Seconds, for both runs. Alone they take one minute or two.
-TIMEOUT = 600
+# Seconds, for both runs. Alone they take one minute or two; beside the tests, at low priority, ten.
+TIMEOUT = 1800
 
 # The phases of each run. A single run with all phases follows few links.
 PHASES = ("examples,coverage,fuzzing", "stateful")

@@ -12,11 +12,12 @@ use crate::{
         ApiClient,
         all_in_one::{AllInOne, credentials},
         attacks::{
-            DATA, END_HEADERS, END_STREAM, HEADERS, MAX_GROWTH_KIB, assert_served,
-            begun_connections, continuation_flood, frame, http2_with, idle_connections,
-            idle_connections_from, idle_frame_flood, open_files, ping_flood, reset_streams,
-            resident_kib, settings_flood, stream_ids, wait_until_closed,
+            DATA, EMPTY_MESSAGE, END_HEADERS, END_STREAM, HEADERS, MAX_GROWTH_KIB, NO_WINDOW,
+            assert_served, begun_connections, call, continuation_flood, frame, http2_with,
+            idle_connections, idle_connections_from, idle_frame_flood, open_files, ping_flood,
+            reset_streams, resident_kib, settings_flood, stream_ids, wait_until_closed,
         },
+        eventually,
         grpc::{self, with_token},
     },
     rest_tls::Identity,
@@ -29,37 +30,8 @@ const CONNECTIONS: usize = 2;
 
 const GET_TASK: &str = "/delivery.v1.Tasks/GetTask";
 
-/// A flow-control window of 0 for every stream.
-const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
-
-/// A message without fields, and one that announces 4 GiB.
-const EMPTY_MESSAGE: &[u8] = &[0; 5];
+/// A message that announces 4 GiB.
 const HUGE_MESSAGE: &[u8] = &[0, 0xff, 0xff, 0xff, 0xff];
-
-/// Header fields of a `POST` to a path (RFC 7541).
-fn call(path: &str, token: &str) -> Vec<u8> {
-    let literal = |name: &[u8], value: &str| {
-        // RFC 7541 §5.1.
-        let byte = |number: usize| u8::try_from(number).unwrap();
-        let length = match value.len() {
-            length @ ..127 => vec![byte(length)],
-            length => vec![
-                127,
-                byte(128 | ((length - 127) % 128)),
-                byte((length - 127) / 128),
-            ],
-        };
-        [name, &length, value.as_bytes()].concat()
-    };
-    [
-        b"\x83\x86\x41\x01x".to_vec(),
-        literal(b"\x04", path),
-        literal(b"\x0f\x10", "application/grpc"),
-        literal(b"\x00\x02te", "trailers"),
-        literal(b"\x0f\x08", &format!("Bearer {token}")),
-    ]
-    .concat()
-}
 
 /// Calls on connections with these settings, each with the beginning of a message.
 fn calls(
@@ -87,7 +59,7 @@ fn unfinished_calls(addr: &str, path: &str, token: &str) -> Vec<TcpStream> {
     calls(addr, b"", &call(path, token), (0, b"\0\0\0"))
 }
 
-/// A platform under attack, with a client that is served meanwhile.
+/// A platform under attack, with a client that must be served.
 struct Attacked {
     platform: AllInOne,
     addr: String,
@@ -274,34 +246,34 @@ async fn a_shops_client_has_a_limit_of_calls_in_flight() {
     let shop = attacked.other_client().await;
     let rest = attacked.rest.with_token(&shop);
     rest.get("/api/me").await.expect(200);
-    let list = call("/delivery.v1.Deliveries/ListDeliveries", &shop);
+    let lists = call("/delivery.v1.Deliveries/ListDeliveries", &shop);
+    let others = call(GET_TASK, &shop);
 
-    let unread = calls(
-        &attacked.addr,
-        NO_WINDOW,
-        &list,
-        (END_STREAM, EMPTY_MESSAGE),
-    );
+    for (path, call, message, limit) in [
+        ("/api/me", others, (0, &b"\0\0\0"[..]), 128),
+        ("/api/deliveries", lists, (END_STREAM, EMPTY_MESSAGE), 16),
+    ] {
+        let in_flight = calls(&attacked.addr, NO_WINDOW, &call, message);
 
-    // Core reads them after they were sent.
-    let until_status = async |expected: u16| loop {
-        let response = rest.get("/api/me").await;
-        if response.status == expected {
-            return response;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    let rejected = tokio::time::timeout(Duration::from_secs(30), until_status(429));
-    let rejected = rejected.await.unwrap();
-    assert_eq!(rejected.header("retry-after"), "1");
-    assert_eq!(
-        rejected.json["detail"],
-        "the client has 128 requests in flight: wait for their responses"
-    );
-    attacked.rest.get("/api/me").await.expect(200);
-    drop(unread);
-    let served = tokio::time::timeout(Duration::from_secs(30), until_status(200));
-    served.await.unwrap();
+        // Core reads them after they were sent.
+        let wait_for_status = async |expected: u16| {
+            let what = format!("{path} is not answered with {expected}");
+            eventually(Duration::from_secs(30), &what, async || {
+                let response = rest.get(path).await;
+                (response.status == expected).then_some(response)
+            })
+            .await
+        };
+        let rejected = wait_for_status(429).await;
+        assert_eq!(rejected.header("retry-after"), "1");
+        assert_eq!(
+            rejected.json["detail"],
+            format!("the client has {limit} requests in flight: wait for their responses")
+        );
+        attacked.rest.get(path).await.expect(200);
+        drop(in_flight);
+        wait_for_status(200).await;
+    }
     assert!(attacked.platform.stop("-TERM").success());
 }
 

@@ -59,7 +59,7 @@ on_both_databases! {
             let done = format!("{}/done", iri(&delivery[task]));
             let rejected = board.put(&done, json!({})).await;
             assert_error(&rejected, 409);
-            assert_eq!(rejected.json["code"], "delivery_cancelled");
+            assert_eq!(rejected.json["code"], "task_state");
             let rejected = platform
                 .courier()
                 .await
@@ -85,7 +85,7 @@ on_both_databases! {
 
             let rejected = client.delete(iri(&delivery)).await;
             assert_error(&rejected, 409);
-            assert_eq!(rejected.json["code"], "task_done");
+            assert_eq!(rejected.json["code"], "task_state");
             assert_eq!(json_ld(&client.get(iri(&delivery)).await, 200), before);
         }
     }

@@ -2,7 +2,8 @@
 
 use delivery::{Credentials, RateLimitConfig};
 use proto::{
-    GetCurrentApiClientRequest, IssueTokenRequest, api_clients_client::ApiClientsClient,
+    AssertDeliveryRequest, DeliveryDraft, GetCurrentApiClientRequest, IssueTokenRequest,
+    api_clients_client::ApiClientsClient, deliveries_client::DeliveriesClient,
     tokens_client::TokensClient,
 };
 use tonic::{Code, Status, transport::Channel};
@@ -24,6 +25,47 @@ fn assert_too_many(status: &Status) {
     // A third of a day, less the time since the first request.
     let delay = details.retry_info().unwrap().retry_delay.unwrap().as_secs();
     assert!((28_700..=28_800).contains(&delay), "{delay}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_large_has_a_reason_and_its_connection_stays_open() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let (channel, token) =
+        grpc::connect(&platform.core_url, &platform.demo_client, &["deliveries"]).await;
+    let mut clients = ApiClientsClient::new(channel.clone());
+    let with_header = |length: usize| {
+        let mut request = with_token(&token, GetCurrentApiClientRequest {});
+        let value = "a".repeat(length).parse().unwrap();
+        request.metadata_mut().insert("x-note", value);
+        request
+    };
+    let draft = DeliveryDraft {
+        external_reference: Some("a".repeat(5 << 20)),
+        ..DeliveryDraft::default()
+    };
+    let large = AssertDeliveryRequest {
+        delivery: Some(draft),
+        ..AssertDeliveryRequest::default()
+    };
+
+    let mut deliveries = DeliveriesClient::new(channel);
+    let of_message = deliveries.assert_delivery(with_token(&token, large)).await;
+    let of_headers = clients.get_current_api_client(with_header(20_000)).await;
+    let of_small = clients.get_current_api_client(with_header(10_000)).await;
+
+    let refused = [of_message.err().unwrap(), of_headers.err().unwrap()];
+    let reasons = refused.map(|status| {
+        let reason = status.get_details_error_info().unwrap().reason;
+        (status.code(), reason)
+    });
+    assert_eq!(
+        reasons,
+        [
+            (Code::ResourceExhausted, "MESSAGE_TOO_LARGE".to_owned()),
+            (Code::ResourceExhausted, "HEADERS_TOO_LARGE".to_owned()),
+        ]
+    );
+    assert!(of_small.is_ok());
 }
 
 async fn start(database: Database) -> Platform {

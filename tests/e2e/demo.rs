@@ -4,9 +4,6 @@
 use std::path::Path;
 
 use delivery::{RateLimitConfig, Settings};
-use http_body_util::{BodyExt, Empty};
-use hyper::{Request, body::Bytes, header::AUTHORIZATION};
-use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 use tokio_stream::iter;
 use tonic_reflection::pb::v1::{
@@ -14,18 +11,15 @@ use tonic_reflection::pb::v1::{
 };
 
 use crate::harness::{
-    ApiClient, Database, Platform, WebhookReceiver,
+    Database, Platform,
     all_in_one::{AllInOne, run_delivery, run_delivery_json, stderr},
-    draft,
     grpc::with_token,
-    iri,
 };
 
 const HTTP: &str = "webhooks over http";
 const LOOPBACK: &str = "webhooks to loopback";
 const REFLECTION: &str = "reflection";
 const NO_RATE_LIMIT: &str = "no rate limit";
-const COMPLETION: &str = "completing deliveries without a courier";
 
 /// The demo's permissions that a platform has.
 async fn permissions(platform: &Platform) -> Vec<&'static str> {
@@ -44,11 +38,7 @@ async fn permissions(platform: &Platform) -> Vec<&'static str> {
     let reflection = ServerReflectionClient::new(channel)
         .server_reflection_info(requests)
         .await;
-    let delivery = client.create_delivery(draft()).await;
-    let (completion, _) = complete(&client, Some(client.token()), iri(&delivery)).await;
-    assert!([200, 404].contains(&completion), "{completion}");
     let permissions = [
-        (COMPLETION, completion == 200),
         (HTTP, http.status == 201),
         (LOOPBACK, loopback.status == 201),
         (REFLECTION, reflection.is_ok()),
@@ -58,70 +48,12 @@ async fn permissions(platform: &Platform) -> Vec<&'static str> {
     permitted.map(|(name, _)| name).collect()
 }
 
-/// Completes a delivery by the demo's endpoint, which no API document describes; returns the response.
-async fn complete(client: &ApiClient, token: Option<&str>, delivery: &str) -> (u16, Value) {
-    let id = delivery.strip_prefix("/api/deliveries/").unwrap();
-    let url = client.url(&format!("/api/demo/deliveries/{id}/complete"));
-    let mut request = Request::post(url);
-    if let Some(token) = token {
-        request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-    }
-    let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
-    let response = client.request(request.body(Empty::new()).unwrap()).await;
-    let (head, body) = response.unwrap().into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
-    (head.status.as_u16(), serde_json::from_slice(&body).unwrap())
-}
-
 type Adjust = fn(&mut Settings);
 
 on_both_databases! {
     async fn the_demo_on_loopback_has_all_permissions(platform: &Platform) {
-        let all = [COMPLETION, HTTP, LOOPBACK, REFLECTION, NO_RATE_LIMIT];
+        let all = [HTTP, LOOPBACK, REFLECTION, NO_RATE_LIMIT];
         assert_eq!(permissions(platform).await, all);
-    }
-
-    async fn the_demo_completes_its_callers_deliveries_as_a_courier_would(platform: &Platform) {
-        let receiver = WebhookReceiver::start().await;
-        let client = platform.client().await;
-        client.create_webhook("delivery.completed", receiver.url()).await;
-        let delivery = client.create_delivery(draft()).await;
-        let path = iri(&delivery);
-
-        let (status, completed) = complete(&client, Some(client.token()), path).await;
-        let (status_again, completed_again) = complete(&client, Some(client.token()), path).await;
-
-        assert_eq!((status, status_again), (200, 200));
-        assert_eq!(completed, client.get(path).await.json);
-        assert_eq!(completed_again, completed);
-        for task in ["pickup", "dropoff"] {
-            assert_eq!(completed[task]["status"], "DONE");
-        }
-        let expected = json!({"data": {"object": path, "event": "delivery.completed"}});
-        assert_eq!(receiver.next_notification().await.json(), expected);
-    }
-
-    async fn the_demo_completes_no_cancelled_delivery_and_none_without_access(platform: &Platform) {
-        let client = platform.client().await;
-        let delivery = client.create_delivery(draft()).await;
-        let cancelled = client.create_delivery(draft()).await;
-        client.delete(iri(&cancelled)).await;
-        let client_of_other_store = platform.new_store_client().await;
-        let reader = platform.client_for(&platform.demo_client, &["tasks"]).await;
-        let path = iri(&delivery);
-
-        for (token, path, status, code) in [
-            (None, path, 401, "token_missing"),
-            (Some("a.b.c"), path, 401, "token_invalid"),
-            (Some(reader.token()), path, 403, "insufficient_scope"),
-            (Some(client_of_other_store.token()), path, 404, "not_found"),
-            (Some(client.token()), "/api/deliveries/1", 404, "not_found"),
-            (Some(client.token()), iri(&cancelled), 409, "delivery_cancelled"),
-        ] {
-            let (rejected, body) = complete(&client, token, path).await;
-            assert_eq!((rejected, &body["code"]), (status, &json!(code)), "{body}");
-        }
-        assert_eq!(client.get(path).await.json["pickup"]["status"], "TODO");
     }
 }
 

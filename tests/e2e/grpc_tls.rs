@@ -5,7 +5,10 @@ use std::{process::Output, slice};
 use serde_json::json;
 
 use crate::{
-    harness::all_in_one::{AllInOne, operator_command, run_delivery, run_delivery_json, stderr},
+    harness::{
+        all_in_one::{AllInOne, operator_command, run_delivery, run_delivery_json, stderr},
+        grpc::NOT_A_CORE,
+    },
     rest_tls::Identity,
 };
 
@@ -77,7 +80,7 @@ fn grpc_is_served_over_tls_while_the_platform_itself_and_its_commands_need_no_ce
             &authenticate,
             "is not issued by a trusted authority",
         ),
-        (&plaintext, &[][..], "this core speaks TLS"),
+        (&plaintext, &[][..], NOT_A_CORE),
     ] {
         let rejected = list_stores(&running, core_url, flags);
         assert!(!rejected.status.success(), "{core_url} {flags:?}");

@@ -4,10 +4,6 @@
 use std::{
     convert::Infallible,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     time::Duration,
 };
 
@@ -24,7 +20,7 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::{net::TcpSocket, task::JoinSet};
+use tokio::{net::TcpSocket, sync::watch, task::JoinSet};
 
 use crate::harness::{Platform, short_draft as draft};
 
@@ -81,7 +77,7 @@ async fn check_served_during(platform: &Platform, attacks: &[Attack]) {
         .parse()
         .unwrap();
     for attack in attacks {
-        let begun = Arc::new(AtomicUsize::new(0));
+        let begun = watch::Sender::new(0);
         let mut attackers = JoinSet::new();
         let (connections, bodies) = match attack {
             Attack {
@@ -97,16 +93,13 @@ async fn check_served_during(platform: &Platform, attacks: &[Attack]) {
             } else {
                 Ipv4Addr::LOCALHOST
             };
-            let begun = Arc::clone(&begun);
+            let begun = begun.clone();
             attackers.spawn(hold(addr, (from.into(), number), *attack, bodies, begun));
         }
-        let all_begun = async {
-            while begun.load(Ordering::Relaxed) < usize::from(BODIES) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
+        let mut begun = begun.subscribe();
+        let all_begun = begun.wait_for(|begun| *begun >= usize::from(BODIES));
         let all_begun = tokio::time::timeout(TIMEOUT, all_begun).await;
-        all_begun.expect("every body should begin");
+        all_begun.expect("every body should begin").unwrap();
 
         let mut statuses = Vec::new();
         for _ in 0..ROUNDS {
@@ -132,14 +125,14 @@ async fn hold(
     (from, number): (IpAddr, u8),
     attack: Attack,
     bodies: u8,
-    begun: Arc<AtomicUsize>,
+    begun: watch::Sender<usize>,
 ) -> Infallible {
     let chunk = Bytes::from(vec![b' '; attack.sent]);
     let body = || {
-        let begun = Arc::clone(&begun);
+        let begun = begun.clone();
         let chunk = chunk.clone();
         let first = stream::once(async move {
-            begun.fetch_add(1, Ordering::Relaxed);
+            begun.send_modify(|begun| *begun += 1);
             Ok(Frame::data(chunk))
         });
         StreamBody::new(first.chain(stream::pending()).boxed())

@@ -29,6 +29,7 @@ mod idempotency;
 mod incomplete_bodies;
 mod iris;
 mod journey;
+mod lifecycle;
 mod operator;
 mod own_resources;
 mod personal_data;

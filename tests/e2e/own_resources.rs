@@ -69,6 +69,7 @@ on_both_databases! {
                 "address": delivery["pickup"]["address"],
                 "timeSlot": time_slot,
                 "timeSlots": [time_slot],
+                "refusedWarnings": [],
             })
         );
 
@@ -86,6 +87,7 @@ on_both_databases! {
                 "address": null,
                 "timeSlot": null,
                 "timeSlots": [],
+                "refusedWarnings": [],
             })
         );
 

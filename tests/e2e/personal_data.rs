@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use proto::{CompleteTaskRequest, iri, tasks_client::TasksClient};
 use serde_json::{Value, json};
 
-use crate::harness::{ApiClient, Database, Platform, Response, WebhookReceiver, iri, stored_text};
+use crate::harness::{
+    ApiClient, Database, Platform, Response, WebhookReceiver, grpc, iri, stored_text,
+};
 
 /// In every text that identifies a person.
 const MARK: &str = "Xyzzy";
@@ -85,8 +88,20 @@ on_both_databases! {
         let webhook = client.create_webhook("delivery.picked", receiver.url()).await;
         let created = create_with_key(&client).await.expect(201);
         let other = create_other(&client).await;
-        platform.courier().await.complete(iri(&created["pickup"])).await;
+        let (channel, token) = platform.connect(&["tasks:all"]).await;
+        let done = CompleteTaskRequest {
+            name: iri::name(iri(&created["pickup"])).to_owned(),
+            notes: format!("{MARK} was asleep"),
+            contact_name: format!("Zoé {MARK}"),
+            ..CompleteTaskRequest::default()
+        };
+        let done = TasksClient::new(channel).complete_task(grpc::with_token(&token, done)).await;
+        done.unwrap();
         receiver.next_notification().await;
+        let reason = format!("--reason={MARK}_SLEEPS");
+        let fail = ["tasks", "fail", iri(&created["dropoff"]), &reason, "--idempotency-key=k"];
+        let failed = platform.run_delivery_json(&fail).await;
+        assert_eq!(failed["failure_reason"], format!("{MARK}_SLEEPS"));
         let notifications = format!("{}/notifications", iri(&webhook));
         let first = |page: Value| page["hydra:member"].get(0).cloned();
         let notification = client.wait_until(&notifications, first).await;
@@ -104,11 +119,20 @@ on_both_databases! {
         assert_eq!(client.get(iri(&created)).await.expect(200), erased(&before));
         let notification = client.get(iri(&notification)).await.expect(200);
         assert_eq!(notification["attempts"][0]["answer"], "");
-        for task in ["pickup", "dropoff"] {
+        for (task, event, data) in [
+            ("pickup", "task:done", json!({})),
+            ("dropoff", "task:failed", json!({"reason": "OTHER"})),
+        ] {
             let task = client.get(iri(&created[task])).await.expect(200);
             assert_eq!(task["address"]["streetAddress"], "(erased)");
+            let history = client.get(&format!("{}/events", iri(&task))).await.expect(200);
+            let last = &history["hydra:member"][1];
+            assert_eq!((&last["name"], &last["data"]), (&json!(event), &data));
         }
         assert_eq!(create_with_key(&client).await.expect(201), erased(&created));
+        let replayed = platform.run_delivery_json(&fail).await;
+        assert_eq!(replayed["failure_reason"], "OTHER");
+        assert!(!replayed.to_string().contains(MARK), "{replayed}");
         assert_eq!(client.get(iri(&other)).await.expect(200), other);
         let stored = stored_text(platform).await;
         assert!(!stored.contains(MARK));

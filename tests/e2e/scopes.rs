@@ -40,7 +40,10 @@ const RPCS: &[(&str, Requirement)] = &[
     ("ApiClients/ListApiClients", Scope(&["admin"])),
     ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
     ("Deliveries/AssertDelivery", Scope(&["deliveries"])),
-    ("Deliveries/CancelDelivery", Scope(&["deliveries"])),
+    (
+        "Deliveries/CancelDelivery",
+        Scope(&["deliveries", "dispatch", "admin"]),
+    ),
     ("Deliveries/CreateDelivery", Scope(&["deliveries"])),
     ("Deliveries/GetDelivery", Scope(&["deliveries"])),
     ("Deliveries/ListDeliveries", Scope(&["deliveries"])),
@@ -65,8 +68,26 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Stores/GetStore", Scope(&["deliveries", "admin"])),
     ("Stores/ListStores", Scope(&["admin"])),
     ("Stores/UpdateStore", Scope(&["admin"])),
-    ("Tasks/CompleteTask", Scope(&["tasks:all"])),
-    ("Tasks/GetTask", Scope(&["tasks", "tasks:all"])),
+    (
+        "Tasks/CompleteTask",
+        Scope(&["tasks:all", "dispatch", "admin"]),
+    ),
+    ("Tasks/FailTask", Scope(&["dispatch", "admin"])),
+    (
+        "Tasks/GetTask",
+        Scope(&["tasks", "tasks:all", "dispatch", "admin"]),
+    ),
+    (
+        "Tasks/ListTaskEvents",
+        Scope(&["tasks", "tasks:all", "dispatch", "admin"]),
+    ),
+    (
+        "Tasks/ListTasks",
+        Scope(&["tasks:all", "dispatch", "admin"]),
+    ),
+    ("Tasks/ReopenTask", Scope(&["dispatch", "admin"])),
+    ("Tasks/RescheduleTask", Scope(&["dispatch", "admin"])),
+    ("Tasks/StartTask", Scope(&["dispatch", "admin"])),
     ("TimeSlots/ApplyTimeSlot", Scope(&["admin"])),
     ("TimeSlots/CheckTimeSlot", Scope(&["admin"])),
     (
@@ -95,7 +116,14 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Zones/GetZones", Scope(&["admin"])),
 ];
 
-const SCOPES: [&str; 5] = ["deliveries", "tasks", "tasks:all", "notifications", "admin"];
+const SCOPES: [&str; 6] = [
+    "deliveries",
+    "tasks",
+    "tasks:all",
+    "dispatch",
+    "notifications",
+    "admin",
+];
 
 /// The scopes of a store's client, and those of the platform's own programs.
 const STORE_SCOPES: &[&str] = SCOPES.split_at(2).0;

@@ -5,11 +5,39 @@ use hyper::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 use jiff::SignedDuration;
+use proto::{GetTaskRequest, tasks_client::TasksClient};
 use serde_json::json;
+use tonic::Code;
 
-use crate::harness::{Mismatches, Platform, iri, short_draft as draft};
+use crate::harness::{
+    Mismatches, Platform, UNKNOWN_ID, assertions::assert_error, grpc::with_token, iri,
+    short_draft as draft,
+};
 
 on_both_databases! {
+    /// Over REST it is a path without a resource.
+    async fn a_text_that_is_no_name_is_an_invalid_argument(platform: &Platform) {
+        let (channel, token) = platform.connect(&["tasks:all"]).await;
+        let get = async |name: &str| {
+            let request = with_token(&token, GetTaskRequest { name: name.to_owned() });
+            let rejected = TasksClient::new(channel.clone()).get_task(request).await;
+            let status = rejected.err().unwrap();
+            (status.code(), status.message().to_owned())
+        };
+        let upper_case = UNKNOWN_ID.to_uppercase();
+        for wrong in ["", "tasks/", "tasks/1", &format!("deliveries/{UNKNOWN_ID}"), &format!("tasks/{upper_case}")] {
+            let message = format!("{wrong} does not exist: a name is tasks/<id>, with a UUID in lower case");
+            assert_eq!(get(wrong).await, (Code::InvalidArgument, message));
+        }
+        let unknown = format!("tasks/{UNKNOWN_ID}");
+        assert_eq!(get(&unknown).await, (Code::NotFound, format!("{unknown} does not exist")));
+
+        let response = platform.client().await.get("/api/tasks/1").await;
+
+        assert_error(&response, 404);
+        assert_eq!(response.json["code"], "not_found");
+    }
+
     async fn a_client_polls_its_task_until_it_is_done(platform: &Platform) {
         let client = platform.client().await;
         let delivery = client.create_delivery(draft()).await;

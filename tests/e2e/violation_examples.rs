@@ -31,7 +31,6 @@ const DROPOFFS: &[(&str, &str)] = &[
     ),
     ("invalid_time", r#""before": "asap""#),
     ("invalid_time_slot", r#""timeSlot": "tomorrow""#),
-    ("not_unicode", r#""comments": "\ud800""#),
     ("out_of_order", r#""after": "tomorrow 14:00""#),
     ("out_of_range", r#""weight": -1"#),
     ("required", r#""before": null"#),
@@ -104,16 +103,34 @@ const REQUESTS: &[(&str, Method, &str, &str)] = &[
 
 /// Members of a valid dropoff that cause a warning.
 const WARNINGS: &[(&str, &str, &str)] = &[
+    ("far_away", "address", r#"{"latLng": [40.7484, -73.9857]}"#),
+    (
+        "other_postcode",
+        "address",
+        "24 Rue de la Paix, 75001 Paris",
+    ),
     ("past_time", "before", "2020-04-01 13:00"),
+    (
+        "price_not_calculated",
+        "address",
+        r#"{"latLng": [40.7484, -73.9857]}"#,
+    ),
+    ("slot_not_offered", "timeSlot", "2020-12-25 03:00-04:00"),
     ("unknown_member", "weigth", "1500"),
     ("vague_address", "address", "48 Rue de Rivoli"),
+    ("zero_point", "address", r#"{"latLng": [0, 0]}"#),
 ];
 
 /// Violations that need another store, another router, or a request that no HTTP client sends. Other
 /// tests cause them.
 const NOT_RECORDED: &[(&str, &str, &str)] = &[
     ("conflict", "Host", "must be equal to `:authority`"),
-    ("malformed", "", "the request is not well-formed HTTP"),
+    (
+        "duplicate_webhook",
+        "url",
+        "gets each event twice: /api/webhooks/01932e5c-9f4a-7000-8000-00000000000a is for the same event and url; delete the one that you do not need",
+    ),
+    ("malformed", "", "the body is not well-formed HTTP"),
     (
         "no_route",
         "dropoff.address",
@@ -124,7 +141,11 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
         "dropoff.address",
         "is 12.4 km away: the store delivers within 10 km",
     ),
-    ("time_slot_refused", "dropoff.timeSlot", "is fully booked"),
+    (
+        "time_slot_refused",
+        "dropoff.timeSlot",
+        "the slot 2020-04-02 12:00-14:00 is not offered: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00",
+    ),
     (
         "time_slot_required",
         "dropoff.timeSlot",
@@ -138,7 +159,7 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
     (
         "unsupported",
         "Transfer-Encoding",
-        "must be `chunked`, once, and only in HTTP/1.1",
+        "must be `chunked`, once",
     ),
 ];
 
@@ -189,22 +210,19 @@ async fn every_recorded_violation_example_is_of_a_real_response() {
         "too_long",
         violation(&client, Method::POST, "/api/deliveries", long).await,
     ));
-    let deep = "[".repeat(129) + &"]".repeat(129);
-    record((
-        "too_deep",
-        violation(&client, Method::POST, "/api/deliveries", deep).await,
-    ));
     record(("invalid_idempotency_key", of_idempotency_key(&client).await));
     for (code, member, value) in WARNINGS {
         let mut dropoff =
             json!({"address": "48 Rue de Rivoli, 75004 Paris", "before": "tomorrow 13:00"});
-        dropoff[member] = json!(value);
+        dropoff[member] = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
         let draft = json!({ "dropoff": dropoff });
         let preview = client
             .post("/api/deliveries/assert", draft)
             .await
             .expect(200);
-        record((code, preview["warnings"][0].clone()));
+        let mut warnings = preview["warnings"].as_array().unwrap().iter();
+        let found = warnings.find(|warning| warning["code"] == *code);
+        record((code, found.unwrap().clone()));
     }
     for (code, violation) in of_quotes(&platform, &client).await {
         record((code, violation));

@@ -101,7 +101,7 @@ on_both_databases! {
 
         let mut positions = Vec::new();
         for (invalid, position) in [
-            (valid.replace("48.84", "98.84"), "5:30"),
+            (valid.replace("48.84", "98.84"), "5:32"),
             (valid.replace("Polygon", "Point"), "4:28"),
             (valid.replace("\"name\"", "\"nom\""), "3:51"),
             ("nonsense".to_owned(), "1:2"),

@@ -37,7 +37,6 @@ pub(crate) struct AddressGuard {
     resolver: Resolver,
 }
 
-/// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("cannot resolve the host name")]
@@ -56,7 +55,6 @@ impl AddressGuard {
         }
     }
 
-    /// Opens a connection for an attempt.
     pub(crate) async fn open(
         self,
         uri: Uri,
@@ -96,6 +94,11 @@ async fn resolve(uri: &Uri, resolver: &Resolver) -> io::Result<Vec<SocketAddr>> 
         (None, Some("http")) => 80,
         (None, _) => return Err(invalid("the url has no port")),
     };
+
+    // Names of loopback (RFC 6761 §6.3), which not every system resolves.
+    let without_dot = host.strip_suffix('.').unwrap_or(host);
+    let is_loopback = without_dot == "localhost" || without_dot.ends_with(".localhost");
+    let host = if is_loopback { "localhost" } else { host };
 
     let addrs = resolver.look_up(host).await?;
     if addrs.is_empty() {

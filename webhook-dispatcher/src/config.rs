@@ -118,7 +118,6 @@ impl Config {
         Ok(format!("x-{name}-signature").parse()?)
     }
 
-    /// The API client's key and secret.
     pub(crate) fn credentials(&self) -> anyhow::Result<(String, SecretSource)> {
         let key = self.client_key.clone();
         let key = key.context("no api client: set --client-key")?;

@@ -24,7 +24,6 @@ pub(crate) struct Connection {
     pub token: Token,
 }
 
-/// An access token.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub authorization: MetadataValue<Ascii>,

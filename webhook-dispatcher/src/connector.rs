@@ -21,11 +21,9 @@ use crate::{
 /// abandoned connection serves a later attempt.
 const MAX_ABANDONED: usize = 64;
 
-/// Opens connections to receivers.
 pub(crate) type Connector =
     BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<GuardedStream>>, Error>;
 
-/// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("not connected")]

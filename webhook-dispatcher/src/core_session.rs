@@ -36,7 +36,6 @@ pub(crate) struct SharedState {
     pub limit: watch::Receiver<usize>,
     /// To report outcomes to any core.
     pub connections: Connections,
-    /// Counts the open streams.
     pub streams: TaskTracker,
 }
 

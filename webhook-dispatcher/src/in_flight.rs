@@ -9,7 +9,6 @@ use std::sync::{
 use process::metrics::Gauge;
 use tokio::sync::Notify;
 
-/// The number of notifications in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight(Arc<State>);
 

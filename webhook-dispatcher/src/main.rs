@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use process::{command_line, file_descriptors, logs, service_manager, shutdown, traces};
+use process::{command_line, listen, logs, redacted, service_manager, shutdown, traces};
 use webhook_dispatcher::{Config, WebhookDispatcher};
 
 #[global_allocator]
@@ -16,7 +16,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(config: Config) -> anyhow::Result<()> {
-    file_descriptors::raise_limit();
+    listen::raise_file_limit();
+    redacted::forbid_memory_dumps();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
     let dispatcher = WebhookDispatcher::bind(&config)?;
     let shutdown = shutdown::on_signal()?;

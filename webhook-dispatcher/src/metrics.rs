@@ -26,7 +26,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Records an attempt.
     pub(crate) fn count_attempt(&self, failure: Failure, duration: Duration) {
         self.attempts
             .get_or_create(&[("outcome", outcome(failure))])

@@ -24,10 +24,9 @@ use crate::{
 const MAX_OUTCOMES: usize = 256;
 
 /// How long to wait for more outcomes, so that they are recorded together. Short, because the freed
-/// capacity is unused meanwhile.
+/// capacity is unused until then.
 const BATCH_WINDOW: Duration = Duration::from_millis(10);
 
-/// An outcome to be reported.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub outcome: Outcome,

@@ -29,7 +29,6 @@ const SLOW_LATENCY: Duration = Duration::from_secs(2);
 /// The maximum number of names whose last latency is known.
 const MAX_KNOWN: u64 = 8192;
 
-/// Looks up a name.
 type LookupFn = Box<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 /// The result of a lookup, shared by its callers.
@@ -38,7 +37,6 @@ type LookupResult = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 /// A lookup that its callers share.
 type Lookup = BoxFuture<'static, LookupResult>;
 
-/// Resolves host names.
 #[derive(Clone)]
 pub(crate) struct Resolver(Arc<Inner>);
 
@@ -56,7 +54,6 @@ struct Inner {
 }
 
 impl Resolver {
-    /// The system's resolver.
     pub(crate) fn system() -> Self {
         let look_up = |name: String| -> BoxFuture<'static, _> {
             Box::pin(async move {
@@ -84,7 +81,6 @@ impl Resolver {
         }))
     }
 
-    /// A resolver with a custom lookup.
     #[cfg(test)]
     pub(crate) fn with(
         look_up: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,

@@ -8,18 +8,15 @@ use proto::outcome::Failure;
 
 use crate::{address_guard, connector, request::RequestError};
 
-/// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("no response")]
     NoResponse(#[source] legacy::Error),
-    #[error("the response was cut off")]
-    IncompleteResponse(#[source] hyper::Error),
     #[error("receiver responded with {0}, not 2xx")]
     Status(StatusCode),
-    #[error("no complete response within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(Duration),
 }
 
@@ -28,9 +25,7 @@ impl SendError {
         match self {
             Self::Request(RequestError::Url(_) | RequestError::Uri(_)) => Failure::AddressRefused,
             // A defect of core has no failure code: it is retried like any other failure.
-            Self::Request(RequestError::Notification(_)) | Self::IncompleteResponse(_) => {
-                Failure::Protocol
-            }
+            Self::Request(RequestError::Notification(_)) => Failure::Protocol,
             Self::NoResponse(error) => failure_without_response(error),
             Self::Status(_) => Failure::Status,
             Self::Timeout(_) => Failure::Timeout,

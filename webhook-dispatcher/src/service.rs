@@ -32,11 +32,10 @@ use crate::{
 /// Limit for draining on shutdown. The leases of notifications still in flight expire later.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A webhook dispatcher, ready to run.
 pub struct WebhookDispatcher {
     sessions: CoreSessions,
     health: Option<HealthListener>,
-    /// The certificate for calls to cores.
+    /// The client certificate for calls to cores.
     certificate: Option<PathBuf>,
 }
 
@@ -79,7 +78,6 @@ impl WebhookDispatcher {
         })
     }
 
-    /// Registers the metrics of this dispatcher.
     pub fn register_metrics(&self, registry: &mut Registry) {
         let CoreSessions {
             shared,
@@ -88,6 +86,7 @@ impl WebhookDispatcher {
         } = &self.sessions;
         let metrics = shared.sender.metrics();
         metrics.register(*max_in_flight, shared.streams.clone(), registry);
+        tls::register_expiry(&[("client", self.certificate.as_ref())], registry);
     }
 
     /// Serves every core until `shutdown`, then drains for at most 30 s.
@@ -98,16 +97,13 @@ impl WebhookDispatcher {
     async fn serve(self, shutdown: CancellationToken) {
         let mut exposition = Exposition::new();
         self.register_metrics(exposition.registry());
-        let certificates = tls::warn_of_expiry_daily(self.certificate.into_iter().collect());
-        let _certificates = AbortOnDropHandle::new(tokio::spawn(certificates));
         let mut sessions = self.sessions;
         let _health_server = self.health.map(|health| {
             let readiness = DispatcherReadiness {
                 streams: sessions.shared.streams.clone(),
                 shutdown: shutdown.clone(),
             };
-            let health = health.with_metrics(exposition);
-            AbortOnDropHandle::new(tokio::spawn(health.run(Arc::new(readiness))))
+            AbortOnDropHandle::new(tokio::spawn(health.run(Arc::new(readiness), exposition)))
         });
         let discovery = sessions.cores.discover();
         let mut addrs = discovery.addresses.clone();
@@ -152,7 +148,6 @@ impl Readiness for DispatcherReadiness {
     }
 }
 
-/// The sessions with all cores.
 struct CoreSessions {
     cores: Cores,
     key: String,

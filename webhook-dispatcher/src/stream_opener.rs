@@ -48,7 +48,6 @@ pub(crate) struct NotificationStream {
     pub connection: Connection,
 }
 
-/// Why a stream could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error(transparent)]
@@ -74,12 +73,10 @@ impl StreamOpener {
         }
     }
 
-    /// The address of the core.
     pub(crate) fn addr(&self) -> &CoreAddr {
         &self.addr
     }
 
-    /// Opens a stream with a first request.
     pub(crate) async fn open(
         &mut self,
         first: ReceiveRequest,
@@ -127,13 +124,7 @@ impl StreamOpener {
     /// Connects, and gets a token if there is none or if it expires soon.
     async fn connect(&mut self) -> Result<Connection, OpenError> {
         let channel = self.cores.connect(&self.addr).await?;
-        let token = match self.token(&channel).await {
-            Err(OpenError::Token(status)) => {
-                let wrong_protocol = self.cores.wrong_protocol(&self.addr, &status).await;
-                return Err(wrong_protocol.map_or(OpenError::Token(status), OpenError::from));
-            }
-            token => token?,
-        };
+        let token = self.token(&channel).await?;
         Ok(Connection {
             core: self.addr.clone(),
             channel,

@@ -107,6 +107,20 @@ pub struct Address {
 }
 
 impl Address {
+    /// The length of all texts in bytes.
+    pub fn text_bytes(&self) -> usize {
+        let optional = [
+            &self.place_name,
+            &self.contact_name,
+            &self.telephone,
+            &self.description,
+            &self.postal_code,
+            &self.locality,
+        ];
+        let optional = optional.into_iter().flatten().map(String::len);
+        self.street_address.len() + optional.sum::<usize>()
+    }
+
     /// Removes what identifies a person. Keeps the town, the postcode and the country, and the
     /// point to two decimals, about a kilometre.
     pub fn erase(&mut self) {

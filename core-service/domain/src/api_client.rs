@@ -19,9 +19,11 @@ named_enum! {
         Tasks = "tasks",
         /// Read and complete any task; watch the events of all stores.
         TasksAll = "tasks:all",
+        /// Read and change any task.
+        Dispatch = "dispatch",
         /// Open a dispatcher stream and report outcomes.
         Notifications = "notifications",
-        /// Run operator commands, except those on tasks; watch the events of all stores.
+        /// Run operator commands, and what `dispatch` permits; watch the events of all stores.
         Admin = "admin",
     }
 }
@@ -64,8 +66,19 @@ impl Scopes {
             .map(Self::new)
     }
 
+    /// Reads a list that another version may have written: without the scopes that only it knows.
+    pub fn parse_known(text: &str) -> Self {
+        let names = text.split_ascii_whitespace();
+        Self::new(names.filter_map(|name| name.parse().ok()))
+    }
+
     pub fn contains(&self, scope: Scope) -> bool {
         self.0.contains(&scope)
+    }
+
+    /// Whether they permit what a scope permits: `admin` includes `dispatch`.
+    pub fn permits(&self, scope: Scope) -> bool {
+        self.contains(scope) || scope == Scope::Dispatch && self.contains(Scope::Admin)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
@@ -126,7 +139,7 @@ impl ApiClient {
             .map(|name| {
                 name.parse()
                     .ok()
-                    .filter(|scope| self.scopes.contains(*scope))
+                    .filter(|scope| self.scopes.permits(*scope))
                     .ok_or_else(|| self.not_permitted(name))
             })
             .collect::<Result<Vec<_>, _>>()
@@ -179,6 +192,7 @@ mod tests {
             (Scope::Deliveries, "deliveries", true),
             (Scope::Tasks, "tasks", true),
             (Scope::TasksAll, "tasks:all", false),
+            (Scope::Dispatch, "dispatch", false),
             (Scope::Notifications, "notifications", false),
             (Scope::Admin, "admin", false),
         ] {
@@ -191,7 +205,7 @@ mod tests {
         assert_eq!(
             "tasks:any".parse::<Scope>().unwrap_err(),
             "there is no scope \"tasks:any\"; the scopes are \
-             deliveries tasks tasks:all notifications admin"
+             deliveries tasks tasks:all dispatch notifications admin"
         );
     }
 
@@ -204,6 +218,8 @@ mod tests {
         );
         assert!(scopes.contains(Scope::Tasks) && !scopes.contains(Scope::Admin));
         assert_eq!(Scopes::parse(" ").unwrap(), Scopes::default());
+        let known = Scopes::parse_known("tasks courier deliveries");
+        assert_eq!(known, scopes, "without those of another version");
     }
 
     #[test]
@@ -218,6 +234,7 @@ mod tests {
             ("deliveries tasks", &["tasks", "tasks"], "tasks"),
             ("deliveries tasks", &[], "deliveries"),
             ("tasks:all admin", &[], "tasks:all admin"),
+            ("admin", &["dispatch"], "dispatch"),
         ] {
             assert_eq!(granted(own, requested).as_deref(), Ok(expected));
         }

@@ -36,7 +36,6 @@ impl SecretHash {
     }
 }
 
-/// A retired secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetiredSecret {
     pub hash: SecretHash,

@@ -2,21 +2,55 @@
 //! zones that the area refers to. Decides which points a store delivers to, and near which point
 //! address texts are searched.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{address::LatLng, zone::Zones};
 
-/// A store's service area, as configured by an operator.
-#[derive(Clone, Debug, PartialEq)]
+/// A store's service area, as configured by an operator. As JSON, it has its stored form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServiceArea {
-    Circle(Circle),
     /// A zone by name; follows later changes of the zone.
+    #[serde(rename = "zone")]
     Zone(String),
+    #[serde(untagged)]
+    Circle(Circle),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "StoredCircle", try_from = "StoredCircle")]
 pub struct Circle {
     /// The store's default address if absent.
     center: Option<LatLng>,
     radius_meters: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredCircle {
+    /// Latitude, longitude.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    center: Option<[f64; 2]>,
+    radius_meters: u32,
+}
+
+impl From<Circle> for StoredCircle {
+    fn from(circle: Circle) -> Self {
+        let center = circle.center;
+        Self {
+            center: center.map(|center| [center.latitude(), center.longitude()]),
+            radius_meters: circle.radius_meters,
+        }
+    }
+}
+
+impl TryFrom<StoredCircle> for Circle {
+    type Error = String;
+
+    fn try_from(stored: StoredCircle) -> Result<Self, String> {
+        let center = stored
+            .center
+            .map(|[latitude, longitude]| LatLng::new(latitude, longitude));
+        Self::new(center.transpose()?, stored.radius_meters)
+    }
 }
 
 const MIN_RADIUS: u32 = 100;

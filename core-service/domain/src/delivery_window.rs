@@ -17,7 +17,13 @@ pub struct TaskTimes {
     pub is_end_requested: bool,
 }
 
-/// The windows of the pickup and the dropoff; `None` if one is unknown or empty. A pickup without a
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskWindows {
+    pub pickup: TimeWindow,
+    pub dropoff: TimeWindow,
+}
+
+/// The windows of both tasks; `None` if one is unknown or empty. A pickup without a
 /// requested slot or end ends one route duration before the dropoff's window ends. Violations show
 /// times in `zone`, the store's time zone.
 pub fn task_windows(
@@ -26,7 +32,7 @@ pub fn task_windows(
     route: Option<Route>,
     zone: &TimeZone,
     violations: &mut Violations,
-) -> Option<(TimeWindow, TimeWindow)> {
+) -> Option<TaskWindows> {
     let dropoff_window = task_window("dropoff", dropoff, dropoff.before, zone, violations);
     let arrival = dropoff_window.map(|window| window.before);
     let departure = arrival.zip(route).and_then(|(arrival, route)| {
@@ -58,7 +64,10 @@ pub fn task_windows(
             ),
         );
     }
-    pickup_window.zip(dropoff_window)
+    Some(TaskWindows {
+        pickup: pickup_window?,
+        dropoff: dropoff_window?,
+    })
 }
 
 /// The slot, or else the window of `DEFAULT_LENGTH` that ends at `end`. A requested `after`

@@ -7,7 +7,6 @@ use crate::{
     named_enum::named_enum,
 };
 
-/// An event of the event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
@@ -38,10 +37,22 @@ named_enum! {
     pub enum EventName("event", ", ") {
         /// Both tasks are done (specification, "Events").
         DeliveryCompleted = "delivery.completed",
+        /// The pickup is started.
+        DeliveryStarted = "delivery.started",
         /// The pickup is done.
         DeliveryPicked = "delivery.picked",
+        /// The dropoff is started.
+        DeliveryInTransit = "delivery.in_transit",
+        /// The dropoff is done and the pickup is not.
+        DeliveryDropped = "delivery.dropped",
+        /// A task failed.
+        DeliveryFailed = "delivery.failed",
         /// The delivery was cancelled.
         DeliveryCancelled = "delivery.cancelled",
+        /// A task has a new window.
+        DeliveryRescheduled = "delivery.rescheduled",
+        /// A task that was done is to be done again.
+        DeliveryReopened = "delivery.reopened",
     }
 }
 
@@ -93,16 +104,23 @@ mod tests {
     fn an_event_is_read_as_written() {
         let texts = [
             "delivery.completed",
+            "delivery.started",
             "delivery.picked",
+            "delivery.in_transit",
+            "delivery.dropped",
+            "delivery.failed",
             "delivery.cancelled",
+            "delivery.rescheduled",
+            "delivery.reopened",
         ];
-        for (event, text) in EventName::ALL.into_iter().zip(texts) {
-            assert_eq!((event.as_str(), text.parse()), (text, Ok(event)));
-        }
+        assert_eq!(EventName::ALL.map(EventName::as_str), texts);
+        assert_eq!(texts.map(str::parse), EventName::ALL.map(Ok));
         assert_eq!(
             "delivery.lost".parse::<EventName>().unwrap_err(),
             "there is no event \"delivery.lost\"; the events are \
-             delivery.completed, delivery.picked, delivery.cancelled"
+             delivery.completed, delivery.started, delivery.picked, delivery.in_transit, \
+             delivery.dropped, delivery.failed, delivery.cancelled, delivery.rescheduled, \
+             delivery.reopened"
         );
     }
 

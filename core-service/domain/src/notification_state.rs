@@ -24,9 +24,8 @@ mod tests {
     #[test]
     fn a_state_is_read_as_written() {
         let texts = ["pending", "failed", "delivered", "exhausted", "cancelled"];
-        for (state, text) in State::ALL.into_iter().zip(texts) {
-            assert_eq!((state.as_str(), text.parse()), (text, Ok(state)));
-        }
+        assert_eq!(State::ALL.map(State::as_str), texts);
+        assert_eq!(texts.map(str::parse), State::ALL.map(Ok));
         assert_eq!(
             "lost".parse::<State>().unwrap_err(),
             "there is no state \"lost\"; the states are \

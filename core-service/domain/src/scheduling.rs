@@ -5,35 +5,27 @@ use std::{collections::HashMap, time::Duration};
 
 use super::{
     id::StoreId,
+    named_enum::named_enum,
     notification::{Failure, Outcome},
 };
 
-/// How long the last attempt to a webhook's receiver took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReceiverHealth {
-    /// The last attempt took less than a second, delivered or failed.
-    Healthy,
-    /// The last attempt took a second or more, delivered or failed, or timed out; or none has ended
-    /// yet.
-    Slow,
+named_enum! {
+    /// How long the last attempt to a webhook's receiver took. In the database, it is null before the
+    /// first attempt has ended.
+    pub enum ReceiverHealth("receiver health", ", ") {
+        /// The last attempt took less than a second, delivered or failed.
+        Healthy = "healthy",
+        /// The last attempt took a second or more, delivered or failed, or timed out; or none has
+        /// ended yet.
+        Slow = "slow",
+    }
 }
 
 impl ReceiverHealth {
-    /// The name in the database, where it is null before the first attempt has ended.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthy => "healthy",
-            Self::Slow => "slow",
-        }
-    }
-
     /// The health of a stored name. One that this version does not know counts as slow.
     pub fn parse(name: Option<&str>) -> Self {
-        if name == Some(Self::Healthy.as_str()) {
-            Self::Healthy
-        } else {
-            Self::Slow
-        }
+        let known = name.and_then(|name| name.parse().ok());
+        known.unwrap_or(Self::Slow)
     }
 
     /// The health after an attempt of this duration.

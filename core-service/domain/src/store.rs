@@ -16,6 +16,8 @@ pub struct Store {
     pub default_address: Option<Address>,
     /// Where it delivers; unlimited if absent.
     pub service_area: Option<ServiceArea>,
+    /// Whether a delivery must have a price.
+    pub refuses_unpriced: bool,
     pub created_at: Timestamp,
 }
 
@@ -97,6 +99,7 @@ mod tests {
             country: Country("FR".to_owned()),
             default_address: None,
             service_area: None,
+            refuses_unpriced: false,
             created_at: Timestamp::UNIX_EPOCH,
         };
 

@@ -1,25 +1,126 @@
 //! Tasks: a pickup or a dropoff.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, str::FromStr};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     address::Address,
     id::{DeliveryId, TaskId},
+    named_enum::named_enum,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskKind {
-    Pickup,
-    Dropoff,
+named_enum! {
+    pub enum TaskKind("kind", ", ") {
+        Pickup = "pickup",
+        Dropoff = "dropoff",
+    }
 }
 
-/// A task's state (specification, "States and transitions").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A task's state. The specification ("States and transitions") names `Todo` and `Done` and leaves others
+/// open.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskState {
     Todo,
-    Done { completed_at: Timestamp },
+    /// A courier has started it.
+    Doing,
+    Done,
+    Failed(FailureReason),
+    Cancelled,
+}
+
+named_enum! {
+    /// A task's state without what else is known of it.
+    pub enum StateName("state", ", ") {
+        Todo = "todo",
+        Doing = "doing",
+        Done = "done",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
+
+impl TaskState {
+    pub const fn name(&self) -> StateName {
+        match self {
+            Self::Todo => StateName::Todo,
+            Self::Doing => StateName::Doing,
+            Self::Done => StateName::Done,
+            Self::Failed(_) => StateName::Failed,
+            Self::Cancelled => StateName::Cancelled,
+        }
+    }
+}
+
+named_enum! {
+    /// Who changes a task.
+    pub enum Actor("actor", ", ") {
+        Shop = "shop",
+        Courier = "courier",
+        Dispatch = "dispatch",
+    }
+}
+
+/// Why a task failed: a code such as `NOT_AT_HOME`. An unknown one is stored as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureReason(String);
+
+impl FailureReason {
+    const MAX_LENGTH: usize = 64;
+
+    pub const OTHER: &str = "OTHER";
+
+    /// The reasons of the specification. Another one may contain personal data.
+    pub const KNOWN: [&str; 21] = [
+        "DAMAGED",
+        "LOST",
+        "LATE",
+        "NOT_AT_HOME",
+        "CLOSED_STORE",
+        "WRONG_ADDR",
+        "REFUSED",
+        "ITEM_MISSING",
+        "INCORRECT_ITEM",
+        "WEATHER",
+        "VEHICLE_BREAKDOWN",
+        "TRAFFIC",
+        "ROUTE_ISSUE",
+        "ADDRESS_UNREACHABLE",
+        "PACKAGING_ISSUE",
+        "CUSTOMS_ISSUE",
+        "INVENTORY_ISSUE",
+        "INSUFFICIENT_FUND",
+        "DATA_ERROR",
+        "HOLIDAY",
+        Self::OTHER,
+    ];
+
+    /// Replaces a reason that is not known.
+    pub fn erase(&mut self) {
+        if !Self::KNOWN.contains(&self.as_str()) {
+            Self::OTHER.clone_into(&mut self.0);
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for FailureReason {
+    type Err = String;
+
+    fn from_str(code: &str) -> Result<Self, String> {
+        let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if (1..=Self::MAX_LENGTH).contains(&code.len()) && code.bytes().all(is_valid) {
+            return Ok(Self(code.to_owned()));
+        }
+        Err(format!(
+            "must be a code of 1 to {} letters, digits and underscores, such as NOT_AT_HOME",
+            Self::MAX_LENGTH
+        ))
+    }
 }
 
 /// When a task is to be done: after one instant and before a later one.
@@ -29,13 +130,37 @@ pub struct TimeWindow {
     pub before: Timestamp,
 }
 
-/// Packages of one type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl TimeWindow {
+    /// Whether a window is part of this one.
+    pub fn contains(self, other: Self) -> bool {
+        self.after <= other.after && other.before <= self.before
+    }
+}
+
+/// Packages of one type. As JSON, it has its stored form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredPackage", into = "StoredPackage")]
 pub struct Package {
     /// Its type, such as `XL`.
     pub kind: String,
     /// At least 1.
     pub quantity: u32,
+}
+
+/// An array of the type and the quantity.
+#[derive(Serialize, Deserialize)]
+struct StoredPackage(String, u32);
+
+impl From<StoredPackage> for Package {
+    fn from(StoredPackage(kind, quantity): StoredPackage) -> Self {
+        Self { kind, quantity }
+    }
+}
+
+impl From<Package> for StoredPackage {
+    fn from(package: Package) -> Self {
+        Self(package.kind, package.quantity)
+    }
 }
 
 /// What a task is about, besides its place and time.
@@ -56,6 +181,9 @@ pub struct Task {
     pub delivery_id: DeliveryId,
     pub kind: TaskKind,
     pub state: TaskState,
+    /// When it got its state, and from whom.
+    pub state_since: Timestamp,
+    pub state_set_by: Actor,
     pub address: Address,
     pub window: TimeWindow,
     /// Whether the request gave the window as `timeSlot`.
@@ -63,17 +191,34 @@ pub struct Task {
     pub details: TaskDetails,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    pub cancelled_at: Option<Timestamp>,
 }
 
 impl Task {
     pub fn is_done(&self) -> bool {
-        self.state != TaskState::Todo
+        self.state == TaskState::Done
+    }
+
+    pub fn completed_at(&self) -> Option<Timestamp> {
+        self.is_done().then_some(self.state_since)
+    }
+
+    pub fn cancelled_at(&self) -> Option<Timestamp> {
+        (self.state == TaskState::Cancelled).then_some(self.state_since)
+    }
+
+    /// Whether it cannot be done because the other task of its delivery, the pickup, failed.
+    pub fn is_blocked_by(&self, other: &Self) -> bool {
+        let is_open = matches!(self.state, TaskState::Todo | TaskState::Doing);
+        let has_failed = matches!(other.state, TaskState::Failed(_));
+        self.kind == TaskKind::Dropoff && is_open && has_failed
     }
 
     /// Removes personal data: keeps what accounting needs.
     pub fn erase(&mut self) {
         self.address.erase();
+        if let TaskState::Failed(reason) = &mut self.state {
+            reason.erase();
+        }
         self.details = TaskDetails {
             weight: self.details.weight,
             packages: std::mem::take(&mut self.details.packages),
@@ -86,6 +231,20 @@ impl Task {
 mod tests {
     use super::*;
     use crate::{address::LatLng, fixture, id::AddressId};
+
+    #[test]
+    fn a_failure_reason_is_a_code() {
+        for code in ["NOT_AT_HOME", "BITTEN_BY_DOG"] {
+            let reason: FailureReason = code.parse().unwrap();
+            assert_eq!(reason.as_str(), code);
+        }
+        for wrong in ["", "not at home", "É", &"A".repeat(65)] {
+            assert_eq!(
+                wrong.parse::<FailureReason>().unwrap_err(),
+                "must be a code of 1 to 64 letters, digits and underscores, such as NOT_AT_HOME"
+            );
+        }
+    }
 
     #[test]
     fn an_erased_task_keeps_what_accounting_needs() {
@@ -105,6 +264,7 @@ mod tests {
         let mut task = Task {
             address: address("24 Calle Larga", -33.448_751, 2.331_249, Some(text())),
             has_time_slot: true,
+            state: TaskState::Failed("ZOE_SLEEPS".parse().unwrap()),
             details: TaskDetails {
                 comments: text(),
                 weight: Some(1200),
@@ -119,6 +279,7 @@ mod tests {
         };
         let expected = Task {
             address: address("(erased)", -33.45, 2.33, None),
+            state: TaskState::Failed("OTHER".parse().unwrap()),
             details: TaskDetails {
                 comments: String::new(),
                 tags: Vec::new(),
@@ -133,5 +294,8 @@ mod tests {
         assert_eq!(task, expected);
         task.erase();
         assert_eq!(task, expected, "erased twice");
+        let mut known: FailureReason = "NOT_AT_HOME".parse().unwrap();
+        known.erase();
+        assert_eq!(known.as_str(), "NOT_AT_HOME");
     }
 }

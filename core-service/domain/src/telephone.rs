@@ -2,13 +2,15 @@
 
 use phonenumber::{Metadata, Mode, Type, country, metadata::DATABASE};
 
-use crate::store::Country;
+use crate::{store::Country, visible::visible};
 
 #[cfg(test)]
 mod tests;
 
-/// The error for any other text. Existing clients compare it: capital and full stop are part of it.
+/// How the error for any other text begins. Existing clients show it, with its capital and full stop.
 const NOT_A_NUMBER: &str = "The string supplied did not seem to be a phone number.";
+/// The kinds of numbers that the error gives as an example: the first that the country has.
+const EXAMPLES: [Type; 2] = [Type::Mobile, Type::FixedLine];
 
 /// The country of numbers in national form: the store's, if it has telephone numbers of its own,
 /// otherwise the platform's.
@@ -23,11 +25,36 @@ pub fn national_country<'a>(store: Option<&'a Country>, platform: &'a Country) -
 ///
 /// Only characters and length are checked, not the number ranges assigned in the country: any copy
 /// of those is soon outdated.
-pub fn parse(text: &str, country: &str) -> Result<Option<String>, &'static str> {
+pub fn parse(text: &str, country: &str) -> Result<Option<String>, String> {
+    let text = visible(text);
     if text.trim().is_empty() {
         return Ok(None);
     }
-    to_e164(text, country).map(Some).ok_or(NOT_A_NUMBER)
+    let number = to_e164(&text, country).map(Some);
+    number.ok_or_else(|| not_a_number(country))
+}
+
+/// The error, with examples of the country of numbers in national form.
+fn not_a_number(country: &str) -> String {
+    let example = || {
+        let descriptors = DATABASE.by_id(country)?.descriptors();
+        let mut of_kinds = EXAMPLES.iter().filter_map(|kind| descriptors.get(*kind));
+        let number = of_kinds.find_map(|numbers| numbers.example())?;
+        let number = phonenumber::parse(country.parse().ok(), number).ok()?;
+        let national = number.format().mode(Mode::National).to_string();
+        Some((
+            national,
+            number.format().mode(Mode::International).to_string(),
+        ))
+    };
+    match example() {
+        Some((national, international)) => format!(
+            "{NOT_A_NUMBER} Write a number of {country} as {national}, one of any country as {international}"
+        ),
+        None => {
+            format!("{NOT_A_NUMBER} Write it with the code of its country, as +33 6 12 34 56 78")
+        }
+    }
 }
 
 /// In bytes: about twice the longest real spelling with brackets, spaces and an extension, in

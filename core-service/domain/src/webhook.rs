@@ -1,20 +1,29 @@
 //! Webhooks: subscriptions of API clients to events, with a receiver URL and signing secrets.
 
+use std::ops::RangeInclusive;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    event::EventName,
     id::{ApiClientId, StoreId, WebhookId},
     named_enum::named_enum,
 };
+
+/// The primary key of a webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WebhookKey {
+    pub store_id: StoreId,
+    pub webhook_id: WebhookId,
+}
 
 #[derive(Clone, Debug)]
 pub struct Webhook {
     pub id: WebhookId,
     pub store_id: StoreId,
     pub api_client_id: ApiClientId,
-    pub event: EventName,
+    /// The name of an event. A newer version may have stored one that this version does not know.
+    pub event: String,
     pub url: String,
     /// The URL's host and port.
     pub host: String,
@@ -28,6 +37,13 @@ pub struct Webhook {
 }
 
 impl Webhook {
+    pub fn key(&self) -> WebhookKey {
+        WebhookKey {
+            store_id: self.store_id,
+            webhook_id: self.id,
+        }
+    }
+
     /// Disables the webhook. If it already is, only the operator's reason replaces another one: its
     /// client could otherwise enable it. Returns whether it was changed.
     pub fn disable(&mut self, disabled: Disabled) -> bool {
@@ -53,7 +69,7 @@ impl Webhook {
     }
 
     /// The period, at or after `since`, whose events this webhook may have missed while it was
-    /// disabled; its first and its last instant are included.
+    /// disabled.
     ///
     /// An event within `EVENT_TIME_MARGIN` of the start or the end of the disabled period was missed
     /// only if the webhook has no notification of it. Notifications older than `retained_since` may
@@ -64,7 +80,7 @@ impl Webhook {
         &self,
         since: Timestamp,
         retained_since: Timestamp,
-    ) -> Option<(Timestamp, Timestamp)> {
+    ) -> Option<RangeInclusive<Timestamp>> {
         let (from, until) = self.last_disabled_period?;
         let certain_from = from.saturating_add(EVENT_TIME_MARGIN).ok()?;
         let certain_until = until.saturating_sub(EVENT_TIME_MARGIN).ok()?;
@@ -76,7 +92,7 @@ impl Webhook {
             certain_until
         };
         let earliest = retained_from.max(since);
-        (earliest <= latest).then_some((earliest, latest))
+        (earliest <= latest).then_some(earliest..=latest)
     }
 
     /// Clears the disabled period after its events from `since` on were enqueued, if the whole
@@ -134,7 +150,7 @@ named_enum! {
 }
 
 /// Limit of webhooks per API client.
-pub const MAX_PER_CLIENT: u64 = 100;
+pub const MAX_PER_CLIENT: usize = 100;
 
 /// A webhook's signing secret: 32 bytes, displayed as padded Base64. The text is the key of the
 /// platform signature, the bytes are the key of the Standard Webhooks signature.
@@ -183,9 +199,8 @@ mod tests {
     #[test]
     fn a_reason_is_read_as_written() {
         let texts = ["client", "operator", "gone", "failing"];
-        for (reason, text) in DisabledReason::ALL.into_iter().zip(texts) {
-            assert_eq!((reason.as_str(), text.parse()), (text, Ok(reason)));
-        }
+        assert_eq!(DisabledReason::ALL.map(DisabledReason::as_str), texts);
+        assert_eq!(texts.map(str::parse), DisabledReason::ALL.map(Ok));
         assert!("asleep".parse::<DisabledReason>().is_err());
     }
 
@@ -195,7 +210,7 @@ mod tests {
             id: WebhookId::new(),
             store_id: StoreId::new(),
             api_client_id: ApiClientId::new(),
-            event: EventName::DeliveryCompleted,
+            event: "delivery.completed".to_owned(),
             url: String::new(),
             host: String::new(),
             created_at: second(registered),
@@ -259,19 +274,11 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn seconds((from, until): (i64, i64)) -> (Timestamp, Timestamp) {
-        (second(from), second(until))
-    }
-
     #[test]
     fn events_around_the_ends_of_the_disabled_period_may_have_been_missed() {
-        for (since, expected) in [
-            (second(0), (70, 230)),
-            (second(90), (90, 230)),
-            (Timestamp::MIN, (70, 230)),
-        ] {
+        for (since, from) in [(second(0), 70), (second(90), 90), (Timestamp::MIN, 70)] {
             let missed = webhook(0, 100, 200).missed_period(since, second(0));
-            assert_eq!(missed, Some(seconds(expected)));
+            assert_eq!(missed, Some(second(from)..=second(230)));
         }
         let missed = webhook(0, 100, 200).missed_period(second(231), second(0));
         assert_eq!(missed, None);
@@ -279,17 +286,18 @@ mod tests {
 
     #[test]
     fn uncertain_events_older_than_the_retained_notifications_are_left_out() {
-        for (retained_since, expected) in [
-            (70, (70, 230)),
-            (71, (71, 230)),
-            (129, (129, 230)),
-            (130, (130, 230)),
-            (170, (130, 230)),
-            (171, (130, 170)),
-            (1_000_000, (130, 170)),
+        for (retained_since, from, until) in [
+            (70, 70, 230),
+            (71, 71, 230),
+            (129, 129, 230),
+            (130, 130, 230),
+            (170, 130, 230),
+            (171, 130, 170),
+            (1_000_000, 130, 170),
         ] {
             let missed = webhook(0, 100, 200).missed_period(second(0), second(retained_since));
-            assert_eq!(missed, Some(seconds(expected)), "{retained_since}");
+            let expected = second(from)..=second(until);
+            assert_eq!(missed, Some(expected), "{retained_since}");
         }
         let missed = webhook(0, 100, 159).missed_period(second(0), second(1_000_000));
         assert_eq!(missed, None, "the margins overlap");
@@ -299,9 +307,9 @@ mod tests {
     fn no_event_before_the_registration_was_missed() {
         let after = second(90) + SignedDuration::from_micros(1);
         let missed = webhook(90, 100, 200).missed_period(second(0), second(0));
-        assert_eq!(missed, Some((after, second(230))));
+        assert_eq!(missed, Some(after..=second(230)));
         let missed = webhook(100, 100, 200).missed_period(second(0), second(0));
-        assert_eq!(missed, Some(seconds((100, 230))));
+        assert_eq!(missed, Some(second(100)..=second(230)));
         let never_disabled = Webhook {
             last_disabled_period: None,
             ..webhook(0, 1, 2)

@@ -22,7 +22,7 @@ pub struct Query {
     pub near: Option<LatLng>,
     /// The lowest precision that is acceptable.
     pub required: Precision,
-    /// The store that asks: stores share the capacity of an external geocoder. The result does not
+    /// The store of the request: stores share the capacity of an external geocoder. The result does not
     /// depend on it.
     pub store_id: Option<StoreId>,
 }

@@ -8,7 +8,7 @@ mod result;
 mod spec;
 mod tokenizer;
 
-pub use cache::{CacheKey, CachedGeocoder, PersistentCache};
+pub use cache::CachedGeocoder;
 pub use gazetteer::Gazetteer;
 pub use geocoder::{Chain, Error, Geocoder, Query};
 pub use http::HttpGeocoder;

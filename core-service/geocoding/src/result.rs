@@ -4,11 +4,9 @@ use std::fmt;
 
 use clap::ValueEnum;
 use domain::address::LatLng;
-use serde::{Deserialize, Serialize};
 
 /// How exact a point is, from the most to the least exact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Precision {
     /// The point of the house
     House,
@@ -33,8 +31,8 @@ impl fmt::Display for Precision {
     }
 }
 
-/// An address that matches a query. As JSON, it has its stored form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An address that matches a query.
+#[derive(Clone, Debug, PartialEq)]
 pub struct GeocodeMatch {
     /// The whole address in one line.
     pub formatted: String,
@@ -43,17 +41,14 @@ pub struct GeocodeMatch {
     pub locality: Option<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
-    #[serde(flatten)]
     pub lat_lng: LatLng,
     pub precision: Precision,
     /// From 0 to 1; 1 if every word matches the data exactly.
     pub confidence: f64,
     /// Whether the query names no town, and the one nearest to [`Query::near`](crate::Query::near)
     /// was chosen.
-    #[serde(skip)]
     pub is_in_nearest_town: bool,
     /// How the parts of the query were matched, for people.
-    #[serde(skip)]
     pub reasons: Vec<String>,
 }
 
@@ -87,8 +82,7 @@ pub enum GeocodeResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialMatch {
     pub mismatch: Mismatch,
-    /// One to `MAX_CANDIDATES`, best first. For a missing street, the town, then streets with
-    /// similar names.
+    /// One to `MAX_CANDIDATES`, best first. For a missing street, the town.
     pub candidates: Vec<GeocodeMatch>,
 }
 
@@ -135,17 +129,11 @@ impl fmt::Display for PartialMatch {
             .iter()
             .map(|found| found.formatted.as_str())
             .collect();
-        if let (Mismatch::Street, Some((town, similar))) = (&self.mismatch, places.split_first()) {
-            write!(
-                f,
-                "found only {town}: add or correct the street and house number"
-            )?;
-            return match similar {
-                [] => Ok(()),
-                similar => write!(f, "; similar are {}", similar.join("; ")),
-            };
-        }
-        write!(f, "found {}", places.join("; "))?;
+        let only = match self.mismatch {
+            Mismatch::Street => "only ",
+            _ => "",
+        };
+        write!(f, "found {only}{}", places.join("; "))?;
         let is_estimated = self
             .candidates
             .first()
@@ -156,8 +144,8 @@ impl fmt::Display for PartialMatch {
             }
             Mismatch::HouseNumber(Some(number)) => write!(f, ", but no number {number}"),
             Mismatch::HouseNumber(None) => write!(f, "; the house number is missing"),
-            Mismatch::Street => write!(f, ", but not the street"),
-            Mismatch::UnknownWords(words) => write!(f, ", but did not understand \"{words}\""),
+            Mismatch::Street => write!(f, ": add or correct the street and house number"),
+            Mismatch::UnknownWords(words) => write!(f, ", but did not understand {words:?}"),
             Mismatch::OtherPlace(place) => write!(f, ", but not in {place}"),
             Mismatch::Contradiction { postcode, town } => write!(
                 f,

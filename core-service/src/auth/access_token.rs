@@ -24,7 +24,6 @@ const TYPE: &str = "at+jwt";
 /// Tolerated clock difference between two cores, in seconds.
 pub(crate) const MAX_CLOCK_SKEW: i64 = 30;
 
-/// The payload of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: String,
@@ -60,7 +59,6 @@ pub(crate) enum Error {
     Expired,
 }
 
-/// A key pair for signing tokens.
 pub(crate) struct SigningKey {
     /// RFC 7638 thumbprint.
     id: String,

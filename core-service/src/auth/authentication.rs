@@ -10,7 +10,10 @@ use tower::{Service, ServiceExt as _};
 
 use super::{authenticator::Authenticator, caller::Caller};
 use crate::{
-    auth::{call_paths::is_public, rate_limits::RateLimits},
+    auth::{
+        call_paths::{CallKind, is_public},
+        rate_limits::RateLimits,
+    },
     call_limits::hold,
     error::Error,
 };
@@ -23,13 +26,16 @@ const MAX_CALLS_PER_CLIENT: usize = 1024;
 /// end within a second on a busy machine, far below the timeout of others that wait behind them.
 const MAX_CALLS_PER_SHOP_CLIENT: usize = 128;
 
-/// Authenticates calls.
+/// Limit of its lists, which are counted apart: each reads a hundred times as much as another call.
+const MAX_LISTS_PER_SHOP_CLIENT: usize = 16;
+
+/// The middleware that authenticates calls by the [`Authenticator`], and counts them.
 #[derive(Clone)]
 pub(crate) struct Authentication {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
-    /// In flight.
-    pub(crate) calls: Arc<Concurrency<ApiClientId>>,
+    /// The calls of each client in flight, of a shop's by kind.
+    pub(crate) calls: Arc<Concurrency<(ApiClientId, CallKind)>>,
 }
 
 impl Authentication {
@@ -61,11 +67,16 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let limit = match caller.store {
-            Some(_) => MAX_CALLS_PER_SHOP_CLIENT,
-            None => MAX_CALLS_PER_CLIENT,
+        let kind = match caller.store {
+            Some(_) => CallKind::of(request.uri().path()),
+            None => CallKind::Other,
         };
-        let Some(call) = self.calls.enter(caller.id, limit) else {
+        let limit = match (kind, &caller.store) {
+            (CallKind::List, _) => MAX_LISTS_PER_SHOP_CLIENT,
+            (CallKind::Other, Some(_)) => MAX_CALLS_PER_SHOP_CLIENT,
+            (CallKind::Other, None) => MAX_CALLS_PER_CLIENT,
+        };
+        let Some(call) = self.calls.enter((caller.id, kind), limit) else {
             return Ok(Status::from(Error::TooManyCalls { limit }).into_http());
         };
         let client = tracing::field::display(caller.id);

@@ -25,19 +25,17 @@ use crate::{
 /// changed store within this time.
 const CACHE_TTL: Duration = Duration::from_mins(1);
 
-/// Maximum number of cached callers.
 const CACHE_CAPACITY: u64 = 100_000;
 
 /// How often to check that a stream's client is still permitted. The streams of a client share the
 /// query.
 const REVOCATION_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Authenticates calls.
 pub(crate) struct Authenticator {
     storage: Arc<Storage>,
     key_ring: Arc<KeyRing>,
     clock: Clock,
-    /// By the SHA-256 of their tokens.
+    /// The callers by the SHA-256 of their tokens.
     cache: moka::sync::Cache<[u8; 32], CachedCaller>,
     /// The clients of streams by their keys, as they were checked in the last interval. Locked
     /// during a query, so that no other stream repeats it.
@@ -126,7 +124,7 @@ impl Authenticator {
             Some(id) => storage::stores::find(self.storage.reader(), id).await?,
             None => None,
         };
-        Ok((caller(client, store, claims)?, secret))
+        Ok((caller(client, store, claims), secret))
     }
 
     /// Like [`Self::authenticate`], for a stream. Returns the claims for [`Self::revoked`] too.
@@ -186,7 +184,7 @@ impl Authenticator {
             return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
         }
         let (client, _) = with_secret(self.checked_client(claims).await?, claims, now)?;
-        authorize(&caller(client, None, claims)?)
+        authorize(&caller(client, None, claims))
     }
 }
 
@@ -206,16 +204,15 @@ fn with_secret(
         .ok_or(Error::Unauthenticated(Unauthenticated::InvalidToken))
 }
 
-fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Result<Caller, Error> {
-    let scopes = Scopes::parse(&claims.scope)
-        .map_err(|_| Error::Unauthenticated(Unauthenticated::InvalidToken))?;
-    Ok(Caller {
+fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
+    let granted = Scopes::parse_known(&claims.scope);
+    Caller {
         id: client.id,
         // Scopes that were removed from the client are removed from its tokens.
-        scopes: Scopes::new(scopes.iter().filter(|scope| client.scopes.contains(*scope))),
+        scopes: Scopes::new(granted.iter().filter(|scope| client.scopes.permits(*scope))),
         store,
         default_address: client.default_address,
-    })
+    }
 }
 
 fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
@@ -341,6 +338,25 @@ mod tests {
         }
 
         assert!(is_disabled().await);
+    }
+
+    #[tokio::test]
+    async fn a_token_has_the_scopes_that_its_client_permits() {
+        let (_directory, authenticator, client, metadata) = authenticator().await;
+        let (_, claims) = authenticator.authenticate_stream(&metadata).await.unwrap();
+        let claims = |scope: &str| Claims {
+            scope: scope.to_owned(),
+            ..claims.clone()
+        };
+        for (granted, expected) in [
+            ("dispatch", "dispatch"),
+            ("dispatch admin", "dispatch admin"),
+            ("admin courier", "admin"),
+            ("tasks:all", ""),
+        ] {
+            let caller = caller(client.clone(), None, &claims(granted));
+            assert_eq!(caller.scopes.to_string(), expected, "{granted}");
+        }
     }
 
     #[test]

@@ -10,12 +10,31 @@ use domain::{
 };
 
 use proto::iri::Collection;
-use tonic::Request;
+use tonic::{Request, Response};
 
 use crate::error::{Error, Unauthenticated};
 
-/// The target of the audit log.
 pub(crate) const AUDIT: &str = "audit";
+
+/// What an audited call has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Changed,
+    /// Nothing: the resource already was as requested.
+    Unchanged,
+    /// Nothing: its response is that of an earlier call, which may have been cancelled before its line.
+    Replayed,
+}
+
+impl Effect {
+    pub(crate) fn of<M>(reply: &Response<M>) -> Self {
+        if reply.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
+            Self::Replayed
+        } else {
+            Self::Changed
+        }
+    }
+}
 
 /// An API client with a valid token.
 #[derive(Debug)]
@@ -58,7 +77,6 @@ impl Caller {
         }
     }
 
-    /// Fails unless the token has a scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Error> {
         if self.has(scope) {
             Ok(())
@@ -68,19 +86,24 @@ impl Caller {
     }
 
     pub(crate) fn has(&self, scope: Scope) -> bool {
-        self.scopes.contains(scope)
+        self.scopes.permits(scope)
     }
 
-    /// Logs what an operator has done: the rpc and the resource it changed. Nothing for a shop's
+    /// Logs what an operator or dispatch has done: the rpc and the resource it changed. Nothing for a shop's
     /// own changes.
-    pub(crate) fn audit(&self, rpc: &'static str, resource: &str) {
-        if self.has(Scope::Admin) {
+    pub(crate) fn audit<M>(&self, rpc: &'static str, resource: &str, reply: &Response<M>) {
+        self.audit_effect(rpc, resource, Effect::of(reply));
+    }
+
+    pub(crate) fn audit_effect(&self, rpc: &'static str, resource: &str, effect: Effect) {
+        if self.has(Scope::Dispatch) {
             let client = Collection::ApiClients.name(self.id);
-            tracing::info!(target: AUDIT, client, rpc, resource);
+            let unchanged = (effect == Effect::Unchanged).then_some(true);
+            let replayed = (effect == Effect::Replayed).then_some(true);
+            tracing::info!(target: AUDIT, client, rpc, resource, unchanged, replayed);
         }
     }
 
-    /// The store the client belongs to.
     pub(crate) fn store(&self) -> Result<&Store, Error> {
         self.store.as_ref().ok_or(Error::NoStore)
     }

@@ -1,13 +1,18 @@
 //! Rate limits of calls and of token requests. Each core counts separately.
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
 
 use clap::Args;
 use domain::id::ApiClientId;
+use egress::Network;
+use http::HeaderMap;
 use process::metrics::Counters;
 use rate_limits::{Limiter, RateLimit, Status, credentials_key, peer_key};
 
-use crate::error::Error;
+use crate::{auth::call_paths::is_of_tokens, error::Error};
 
 /// The rate limits of a core. They are above those of a gateway, which is one peer for all of its
 /// clients.
@@ -53,28 +58,40 @@ pub struct RateLimitConfig {
         hide_short_help = true
     )]
     pub token_peer: RateLimit,
+
+    /// Gateways whose `x-forwarded-for` is trusted for calls of `Tokens`: networks (CIDR). May be
+    /// repeated or separated by commas. Example: `10.1.0.0/16`.
+    #[arg(
+        long = "trusted-gateways",
+        env = "DELIVERY_CORE_TRUSTED_GATEWAYS",
+        value_name = "NETWORK",
+        value_delimiter = ',',
+        default_value = "127.0.0.0/8,::1/128",
+        hide_short_help = true
+    )]
+    pub trusted_gateways: Vec<Network>,
 }
 
 impl RateLimitConfig {
-    /// No limits.
     pub fn off() -> Self {
         Self {
             client: RateLimit::Off,
             peer: RateLimit::Off,
             token_client: RateLimit::Off,
             token_peer: RateLimit::Off,
+            trusted_gateways: Vec::new(),
         }
     }
 }
 
-/// The limiters of a core.
 pub(crate) struct RateLimits {
     clients: Limiter<ApiClientId>,
     peers: Limiter<IpAddr>,
-    /// By key and secret.
+    /// Counts token requests by key and secret.
     token_clients: Limiter<[u8; 32]>,
     token_peers: Limiter<IpAddr>,
-    /// By the name of a limit.
+    trusted_gateways: Vec<Network>,
+    /// Counts rejected calls by the name of the limit.
     rejected: Counters,
 }
 
@@ -85,13 +102,35 @@ impl RateLimits {
             peers: Limiter::new("peer", config.peer),
             token_clients: Limiter::new("token-client", config.token_client),
             token_peers: Limiter::new("token-peer", config.token_peer),
+            trusted_gateways: config.trusted_gateways.clone(),
             rejected,
         }
     }
 
+    /// The address by which a call is counted: its peer's, none within the process, or for a call of `Tokens`
+    /// the only one that a gateway names; of IPv6 only the network.
+    pub(crate) fn client_address(
+        &self,
+        peer: Option<IpAddr>,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> IpAddr {
+        let peer = peer.map(|peer| peer.to_canonical());
+        let is_trusted = peer.is_none_or(|peer| {
+            let mut gateways = self.trusted_gateways.iter();
+            gateways.any(|network| network.contains(peer))
+        });
+        let mut named = headers.get_all(proto::FORWARDED_FOR).iter();
+        let named = match (named.next(), named.next()) {
+            (Some(named), None) if is_trusted && is_of_tokens(path) => named.to_str().ok(),
+            _ => None,
+        };
+        let named = named.and_then(|address| address.parse().ok());
+        peer_key(named.or(peer).unwrap_or(Ipv4Addr::UNSPECIFIED.into()))
+    }
+
     /// Counts a call against the quotas of its peer.
     pub(crate) fn check_peer(&self, peer: IpAddr, is_token_request: bool) -> Result<(), Error> {
-        let peer = peer_key(peer);
         self.enforce(self.peers.check(&peer))?;
         if is_token_request {
             self.enforce(self.token_peers.check(&peer))?;
@@ -120,5 +159,54 @@ impl RateLimits {
             window: Duration::from_secs(exhausted.window),
             retry_after: Duration::from_secs(exhausted.reset),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+
+    #[test]
+    fn a_call_is_counted_by_the_address_that_a_trusted_gateway_names() {
+        let config = RateLimitConfig {
+            trusted_gateways: vec!["10.1.0.0/16".parse().unwrap()],
+            ..RateLimitConfig::off()
+        };
+        let limits = RateLimits::new(&config, Counters::new("limit", &[]));
+        for (peer, named, expected) in [
+            (Some("10.1.0.7"), Some("192.0.2.9"), "192.0.2.9"),
+            (Some("::ffff:10.1.0.7"), Some("192.0.2.9"), "192.0.2.9"),
+            (Some("10.1.0.7"), Some("2001:db8::9"), "2001:db8::"),
+            (None, Some("192.0.2.9"), "192.0.2.9"),
+            (Some("10.1.0.7"), None, "10.1.0.7"),
+            (Some("10.1.0.7"), Some("192.0.2.9, 10.1.0.8"), "10.1.0.7"),
+            (Some("10.2.0.7"), Some("192.0.2.9"), "10.2.0.7"),
+            (None, None, "0.0.0.0"),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(named) = named {
+                headers.insert(proto::FORWARDED_FOR, named.parse().unwrap());
+            }
+            let peer = peer.map(|peer| peer.parse().unwrap());
+            let address = limits.client_address(peer, ISSUE_TOKEN, &headers);
+            let expected: IpAddr = expected.parse().unwrap();
+            assert_eq!(address, expected, "{peer:?} {named:?}");
+        }
+
+        let gateway: IpAddr = "10.1.0.7".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(proto::FORWARDED_FOR, HeaderValue::from_static("192.0.2.9"));
+        for path in ["/delivery.v1.Tasks/GetTask", "/grpc.health.v1.Health/Watch"] {
+            let address = limits.client_address(Some(gateway), path, &headers);
+            assert_eq!(address, gateway, "{path}");
+        }
+        // A proxy has added its own to the client's.
+        headers.append(proto::FORWARDED_FOR, HeaderValue::from_static("192.0.2.8"));
+        let address = limits.client_address(Some(gateway), ISSUE_TOKEN, &headers);
+        assert_eq!(address, gateway);
     }
 }

@@ -1,14 +1,18 @@
-use std::convert::Infallible;
+use std::{
+    convert::Infallible,
+    net::Ipv4Addr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, stream};
 use http_body_util::StreamBody;
-use process::middleware::middleware;
+use tokio::time::Instant;
 use tonic::Code;
 use tower::{ServiceBuilder, service_fn};
 
 use super::*;
-use crate::auth::rate_limits::RateLimitConfig;
+use crate::{auth::rate_limits::RateLimitConfig, service::middleware};
 
 async fn call<S>(service: S, path: &str) -> Option<Status>
 where
@@ -19,50 +23,55 @@ where
     Status::from_header_map(response.headers())
 }
 
-/// A service that never responds to `Hanging`.
-fn hanging_service(
-    calls: usize,
-    timeout: Duration,
-) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
+const SLOW: &str = "/delivery.v1.Tasks/Slow";
+const GET_TASK: &str = "/delivery.v1.Tasks/GetTask";
+
+/// How long the slow calls of [`service`] take.
+const RESPONSE_TIME: Duration = Duration::from_hours(1);
+
+/// A service with slow calls, of which one may be in flight.
+fn service()
+-> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
 {
-    let limits = limits(calls, timeout, unlimited());
+    let limits = limits(unlimited());
     ServiceBuilder::new()
         .layer(middleware(move |request, inner| {
             limits.clone().limit(request, inner)
         }))
         .service(service_fn(|request: Request<Body>| async move {
-            if request.uri().path().ends_with("Hanging") {
-                std::future::pending::<()>().await;
-            }
-            // Longer than the timeout of a test.
-            if [IMPORT_ADDRESSES, TEST_WEBHOOK].contains(&request.uri().path()) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+            if [SLOW, IMPORT_ADDRESSES, TEST_WEBHOOK].contains(&request.uri().path()) {
+                tokio::time::sleep(RESPONSE_TIME).await;
             }
             Ok(Response::new(Body::empty()))
         }))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_without_a_response_in_time_is_unavailable() {
-    let service = hanging_service(1, Duration::from_millis(1));
+    let service = service();
+    for (path, code, seconds) in [
+        (SLOW, Some(Code::Unavailable), 15),
+        (TEST_WEBHOOK, Some(Code::Unavailable), 27),
+        (IMPORT_ADDRESSES, None, RESPONSE_TIME.as_secs()),
+        (GET_TASK, None, 0),
+    ] {
+        let started = Instant::now();
 
-    let status = call(service.clone(), "/delivery.v1.Tasks/Hanging").await;
+        let status = call(service.clone(), path).await;
 
-    assert_eq!(status.map(|status| status.code()), Some(Code::Unavailable));
-    let next = call(service.clone(), "/delivery.v1.Tasks/GetTask").await;
-    assert!(next.is_none());
-    for longer in [IMPORT_ADDRESSES, TEST_WEBHOOK] {
-        assert!(call(service.clone(), longer).await.is_none());
+        let status = status.map(|status| status.code());
+        let elapsed = started.elapsed().as_secs();
+        assert_eq!((status, elapsed), (code, seconds), "{path}");
     }
 }
 
 #[tokio::test]
 async fn calls_beyond_the_limit_are_rejected_but_not_health_checks() {
-    let service = hanging_service(1, Duration::from_hours(1));
-    let mut waiting = std::pin::pin!(call(service.clone(), "/delivery.v1.Tasks/Hanging"));
+    let service = service();
+    let mut waiting = std::pin::pin!(call(service.clone(), SLOW));
     assert!(waiting.as_mut().now_or_never().is_none());
 
-    let more = call(service.clone(), "/delivery.v1.Tasks/GetTask").await;
+    let more = call(service.clone(), GET_TASK).await;
     let health = call(service, "/grpc.health.v1.Health/Check").await;
 
     let code = more.map(|status| status.code());
@@ -75,13 +84,9 @@ fn unlimited() -> RateLimits {
     RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
 }
 
-fn limits(calls: usize, timeout: Duration, rate_limits: RateLimits) -> CallLimits {
-    CallLimits::with(
-        calls,
-        timeout,
-        Arc::new(rate_limits),
-        Counters::new("reason", &[]),
-    )
+/// Permits one call in flight.
+fn limits(rate_limits: RateLimits) -> CallLimits {
+    CallLimits::with_max_calls(1, Arc::new(rate_limits), Counters::new("reason", &[]))
 }
 
 const PEER: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -101,7 +106,7 @@ const HEALTH: &str = "/grpc.health.v1.Health/Watch";
 
 #[tokio::test]
 async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
-    let limits = limits(1, Duration::from_hours(1), unlimited());
+    let limits = limits(unlimited());
     let watch = || {
         let calls = &limits.other_calls;
         calls.enter(PEER.into(), MAX_OTHER_CALLS_PER_PEER)
@@ -136,7 +141,7 @@ fn the_timeout_of_a_client_is_read_from_its_header() {
 
 #[tokio::test]
 async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
-    let limits = limits(1, Duration::from_hours(1), unlimited());
+    let limits = limits(unlimited());
     let failing = |status: Status| {
         let frames = futures_util::stream::once(async { Err(status) });
         Body::new(StreamBody::new(frames))
@@ -161,13 +166,12 @@ async fn calls_and_token_requests_are_counted_per_peer() {
             ..RateLimitConfig::off()
         };
         let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
-        limits(9, Duration::from_hours(1), rate_limits)
+        limits(rate_limits)
     };
-    let get = "/delivery.v1.Tasks/GetTask";
     let [first, second] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
     for (limits, calls) in [
-        (limit("2/1d", "off"), [get, ISSUE_TOKEN, get]),
-        (limit("off", "1/1d"), [get, ISSUE_TOKEN, ISSUE_TOKEN]),
+        (limit("2/1d", "off"), [GET_TASK, ISSUE_TOKEN, GET_TASK]),
+        (limit("off", "1/1d"), [GET_TASK, ISSUE_TOKEN, ISSUE_TOKEN]),
         (
             limit("off", "1/1d"),
             [ISSUE_TOKEN, PUBLIC_KEYS, ISSUE_TOKEN],
@@ -181,4 +185,25 @@ async fn calls_and_token_requests_are_counted_per_peer() {
 
         assert_eq!(codes, [None, None, Some(Code::ResourceExhausted), None]);
     }
+}
+
+#[tokio::test]
+async fn a_stream_of_messages_counts_as_one_message_and_ends_without_memory_for_it() {
+    let body = |messages| {
+        let frames =
+            (0..messages).map(|_| Ok::<_, Infallible>(Frame::data(vec![0; 1 << 20].into())));
+        StreamBody::new(stream::iter(frames))
+    };
+    let counted = AtomicUsize::new(0);
+    let grow = |more| {
+        counted.fetch_add(more, Ordering::Relaxed);
+        true
+    };
+
+    let received = CountedBody::new(body(20), grow).collect().await.unwrap();
+
+    assert_eq!(received.to_bytes().len(), 20 << 20);
+    assert_eq!(counted.into_inner(), 2 * MAX_MESSAGE_SIZE);
+    let refused = CountedBody::new(body(1), |_| false).collect().await;
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
 }

@@ -33,7 +33,6 @@ use crate::{
     startup::Resources,
 };
 
-/// The demo's store and client.
 #[derive(Clone, Debug)]
 pub struct Demo {
     /// `stores/<id>`.
@@ -176,6 +175,7 @@ fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Erro
         country: COUNTRY.parse().map_err(|_| invalid("country"))?,
         default_address,
         service_area: None,
+        refuses_unpriced: false,
         created_at: now,
     })
 }
@@ -236,7 +236,7 @@ impl Seed {
         };
         storage
             .write(move |transaction| async move {
-                // Another all-in-one may have created it meanwhile.
+                // Another all-in-one may have created it.
                 storage::platform_secrets::insert_if_absent(&transaction, secret).await
             })
             .await?;

@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
-use domain::id::StoreId;
+use domain::{id::StoreId, task::FailureReason};
 use storage::idempotency_keys::{self, Key};
 
-use super::{Idempotency, request};
+use super::{CommandResponse, Idempotency, request};
 use crate::error::Error;
 
 /// The longest time between the acquisition of a request's key and the creation of its delivery.
@@ -16,8 +16,8 @@ const LONGEST_REQUEST: SignedDuration = SignedDuration::from_hours(1);
 const PAGE: u64 = 500;
 
 impl Idempotency {
-    /// Replaces the personal data in stored responses that contain a delivery by that of the erased
-    /// delivery. A repetition of such a request gets the erased data.
+    /// Replaces the personal data in stored responses that contain a delivery, or one of its tasks, by that of
+    /// the erased delivery. A repetition of such a request gets the erased data.
     pub(crate) async fn erase_responses(
         &self,
         store_id: StoreId,
@@ -37,7 +37,9 @@ impl Idempotency {
             after = Some(*last);
             for (key, encrypted) in page {
                 let plain = request::decrypt(&self.secret_box, key, &encrypted)?;
-                if let Some(replacement) = replace_tasks(&plain, erased) {
+                let replacement =
+                    replace_tasks(&plain, erased).or_else(|| replace_task(&plain, erased));
+                if let Some(replacement) = replacement {
                     self.store(key, &replacement).await?;
                 }
             }
@@ -60,18 +62,39 @@ fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     if delivery.name != erased.name {
         return None;
     }
+    // They quote texts, and name members, that the client chose.
+    delivery.warnings.clear();
     for (task, erased) in [
         (&mut delivery.pickup, &erased.pickup),
         (&mut delivery.dropoff, &erased.dropoff),
     ] {
         if let (Some(task), Some(erased)) = (task, erased) {
-            task.address.clone_from(&erased.address);
-            task.comments.clone_from(&erased.comments);
-            task.tags.clone_from(&erased.tags);
-            task.metadata.clone_from(&erased.metadata);
+            replace(task, erased);
         }
     }
     Some(delivery.encode_to_vec())
+}
+
+/// Like [`replace_tasks`], of the response to a command on one of the tasks.
+fn replace_task(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
+    let mut response = CommandResponse::decode(plain).ok()?;
+    let task = response.task.as_mut()?;
+    let tasks = [&erased.pickup, &erased.dropoff];
+    let mut tasks = tasks.into_iter().flatten();
+    let erased = tasks.find(|erased| !erased.name.is_empty() && erased.name == task.name)?;
+    replace(task, erased);
+    Some(response.encode_to_vec())
+}
+
+fn replace(task: &mut proto::Task, erased: &proto::Task) {
+    task.address.clone_from(&erased.address);
+    task.comments.clone_from(&erased.comments);
+    task.tags.clone_from(&erased.tags);
+    task.metadata.clone_from(&erased.metadata);
+    if let Ok(mut reason) = task.failure_reason.parse::<FailureReason>() {
+        reason.erase();
+        reason.as_str().clone_into(&mut task.failure_reason);
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +139,35 @@ mod tests {
             name: name.to_owned(),
             pickup: Some(task.clone()),
             dropoff: Some(task),
+            warnings: Vec::from_iter((!text.is_empty()).then(|| proto::Warning {
+                field: format!("pickup.metadata.{text}"),
+                ..proto::Warning::default()
+            })),
             ..proto::Delivery::default()
+        }
+    }
+
+    #[test]
+    fn the_response_to_a_command_loses_the_data_of_its_task() {
+        let task = |name: &str, text: &str, reason: &str| proto::Task {
+            name: name.to_owned(),
+            comments: text.to_owned(),
+            tags: vec![text.to_owned()],
+            failure_reason: reason.to_owned(),
+            ..proto::Task::default()
+        };
+        let erased = proto::Delivery {
+            dropoff: Some(task("tasks/2", "", "OTHER")),
+            ..proto::Delivery::default()
+        };
+        let stored = |task| CommandResponse::of_task(task).encode_to_vec();
+
+        let replaced = replace_task(&stored(task("tasks/2", "Zoé", "ZOE_SLEEPS")), &erased);
+
+        let expected = task("tasks/2", "", "OTHER");
+        assert_eq!(replaced, Some(stored(expected)));
+        for other in [stored(task("tasks/1", "Zoé", "")), erased.encode_to_vec()] {
+            assert_eq!(replace_task(&other, &erased), None);
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`Idempotency::write_step`] if it takes several transactions.
 //! [`Idempotency::replay_or`] handles conflicts with a concurrent request.
 
+mod command_response;
 mod erasing;
 mod reencrypting;
 mod request;
@@ -12,11 +13,11 @@ mod steps;
 use std::sync::Arc;
 
 use process::clock::Clock;
-use proto::iri::Collection;
 use tonic::Response;
 
 use self::request::KeyedRequest;
 pub(crate) use self::{
+    command_response::CommandResponse,
     request::{RequestKey, expired_before},
     steps::Step,
 };
@@ -26,28 +27,22 @@ use storage::{
     idempotency_keys::{self, Acquisition},
 };
 
-/// A call of an rpc on the resource with a name.
-pub(crate) struct ResourceCall<'a> {
-    pub(crate) rpc: &'static str,
-    pub(crate) name: &'a str,
-    pub(crate) idempotency: Option<proto::Idempotency>,
-}
-
-impl<'a> ResourceCall<'a> {
-    pub(crate) fn new(
-        rpc: &'static str,
-        name: &'a str,
-        idempotency: Option<proto::Idempotency>,
-    ) -> Self {
-        Self {
-            rpc,
-            name,
-            idempotency,
+/// The key of a call that is new; a stored response is returned from the calling function. Takes what
+/// [`Idempotency::begin`] takes.
+macro_rules! begin_or_replay {
+    ($services:expr, $caller:expr, $rpc:expr, $resource:expr, $idempotency:expr) => {{
+        let idempotency = $idempotency;
+        let begun = $services
+            .idempotency
+            .begin($caller, $rpc, $resource, idempotency);
+        match begun.await? {
+            (request_key, None) => request_key,
+            (_, Some(reply)) => return Ok(reply),
         }
-    }
+    }};
 }
+pub(crate) use begin_or_replay;
 
-/// Runs requests idempotently.
 pub(crate) struct Idempotency {
     pub(crate) storage: Arc<Storage>,
     pub(crate) secret_box: Arc<SecretBox>,
@@ -56,62 +51,44 @@ pub(crate) struct Idempotency {
 
 impl Idempotency {
     /// Begins a request: reads its key, and the stored response, if any. The scope of a key is its
-    /// client and `operation`: the rpc, and the resource that it is called on, if any. Fails if the key
-    /// belongs to another request.
+    /// client, the rpc, and the name of the resource that the rpc is called on; empty if there is none.
+    /// Fails if the key belongs to another request.
     pub(crate) async fn begin<M>(
         &self,
         caller: &Caller,
-        operation: &str,
+        rpc: &str,
+        resource: &str,
         idempotency: Option<proto::Idempotency>,
     ) -> Result<(RequestKey, Option<Response<M>>), Error>
     where
         M: prost::Message + Default,
     {
-        let request_key = self.read_key(caller, operation, idempotency)?;
-        Ok((request_key, self.replay(request_key).await?))
-    }
-
-    /// Like [`Self::begin`], for an rpc that is called on a resource.
-    pub(crate) async fn begin_on<M>(
-        &self,
-        caller: &Caller,
-        collection: Collection,
-        call: ResourceCall<'_>,
-    ) -> Result<(RequestKey, Option<Response<M>>), Error>
-    where
-        M: prost::Message + Default,
-    {
-        let request_key = self.read_key_on(caller, collection, call)?;
+        let request_key = self.read_key(caller, rpc, resource, idempotency)?;
         Ok((request_key, self.replay(request_key).await?))
     }
 
     pub(crate) fn read_key(
         &self,
         caller: &Caller,
-        operation: &str,
+        rpc: &str,
+        resource: &str,
         idempotency: Option<proto::Idempotency>,
     ) -> Result<RequestKey, Error> {
         let now = self.clock.now();
+        let operation = match resource.rsplit_once('/') {
+            Some((_, id)) => format!("{rpc} {id}"),
+            None => rpc.to_owned(),
+        };
         idempotency
-            .map(|idempotency| KeyedRequest::parse(caller, operation, idempotency, now))
+            .map(|idempotency| KeyedRequest::parse(caller, &operation, idempotency, now))
             .transpose()
     }
 
-    pub(crate) fn read_key_on(
+    /// The stored response of a request, marked as a replay.
+    pub(crate) async fn replay<M>(
         &self,
-        caller: &Caller,
-        collection: Collection,
-        call: ResourceCall<'_>,
-    ) -> Result<RequestKey, Error> {
-        // Otherwise the resource will not be found, and unvalidated input must not become part of a
-        // key's scope.
-        let Some(id) = collection.id(call.name) else {
-            return Ok(None);
-        };
-        self.read_key(caller, &format!("{} {id}", call.rpc), call.idempotency)
-    }
-
-    async fn replay<M>(&self, request_key: RequestKey) -> Result<Option<Response<M>>, Error>
+        request_key: RequestKey,
+    ) -> Result<Option<Response<M>>, Error>
     where
         M: prost::Message + Default,
     {
@@ -126,7 +103,7 @@ impl Idempotency {
             .transpose()
     }
 
-    /// Returns the response of a concurrent repetition if one has been stored meanwhile: the
+    /// Returns the response of a concurrent repetition if one has been stored: the
     /// repetition may have made this request fail, for example by booking the time slot. Else
     /// returns `error`.
     pub(crate) async fn replay_or<M>(
@@ -150,19 +127,36 @@ impl Idempotency {
     where
         M: prost::Message + Default + 'static,
     {
+        let work = move |transaction| async move { Ok((work(transaction).await?, ())) };
+        let (response, _) = self.write_with(request_key, work).await?;
+        Ok(response)
+    }
+
+    /// Like [`Self::write`], of work that also returns what is to be done after the commit; `None` for a
+    /// replay.
+    pub(crate) async fn write_with<M, A>(
+        &self,
+        request_key: RequestKey,
+        work: impl Work<Result<(M, A), Error>>,
+    ) -> Result<(Response<M>, Option<A>), Error>
+    where
+        M: prost::Message + Default + 'static,
+        A: Send + 'static,
+    {
         let Some(request) = request_key else {
-            return self.storage.write(work).await.map(Response::new);
+            let (message, after) = self.storage.write(work).await?;
+            return Ok((Response::new(message), Some(after)));
         };
         let secret_box = Arc::clone(&self.secret_box);
         self.storage
             .write(move |transaction| async move {
                 if let Acquisition::Stored(stored) = request.acquire(&transaction).await? {
-                    return request.replay(&secret_box, &stored);
+                    return Ok((request.replay(&secret_box, &stored)?, None));
                 }
-                let message = work(transaction.clone()).await?;
+                let (message, after) = work(transaction.clone()).await?;
                 let response = request.encrypt(&secret_box, &message);
                 idempotency_keys::store_response(&transaction, request.key, response).await?;
-                Ok(Response::new(message))
+                Ok((Response::new(message), Some(after)))
             })
             .await
     }

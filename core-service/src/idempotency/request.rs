@@ -69,6 +69,15 @@ impl KeyedRequest {
         }
     }
 
+    /// The same request under a key of a store, whose personal data its response has.
+    pub(crate) fn of_store(self, store_id: StoreId) -> Self {
+        let key = Key {
+            store_id,
+            ..self.key
+        };
+        Self { key, ..self }
+    }
+
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
     /// concurrent request with the same key, up to the database's lock timeout.
     pub(super) async fn acquire(&self, transaction: &Session) -> Result<Acquisition, Error> {
@@ -158,7 +167,7 @@ fn is_valid_key(key: &str) -> bool {
 }
 
 fn key_hash(operation: &str, key: &str) -> [u8; 32] {
-    // Operations contain no line break, so that different pairs have different texts.
+    // Keys contain no line break, so that different pairs have different texts.
     Sha256::new()
         .chain_update(operation)
         .chain_update("\n")

@@ -7,17 +7,19 @@ use domain::{
     api_client::ApiClient,
     coverage::ServiceArea,
     delivery::{Delivery, DistanceSource},
-    id::{StoreId, WebhookId},
+    device_clock::DeviceTimes,
+    id::StoreId,
+    lifecycle::DeliveryState,
     money::Price,
     price_list::RuleOutcome,
     store::Store,
-    task::{Package, Task, TaskKind, TaskState},
+    task::{Package, StateName, Task, TaskKind, TaskState},
     violation::{Violation, Violations},
     webhook::{DisabledReason, Webhook},
 };
 use jiff::Timestamp;
 use proto::iri::Collection;
-use storage::Storage;
+use storage::{Storage, task_lists::ListedTask};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -32,11 +34,15 @@ where
     F: Future<Output = Result<Option<T>, E>>,
     Error: From<E>,
 {
-    let found = match collection.id(name) {
-        Some(id) => find(id).await?,
-        None => None,
-    };
+    let id = id_in(collection, name)?;
+    let found = find(id).await?;
     found.ok_or_else(|| Error::NotFound(name.to_owned()))
+}
+
+/// The id in a resource's name. Fails if it is not a name of the collection.
+pub(crate) fn id_in(collection: Collection, name: &str) -> Result<Uuid, Error> {
+    let id = collection.id(name);
+    id.ok_or_else(|| Error::InvalidName(name.to_owned(), collection))
 }
 
 /// Finds a store. Fails if it does not exist.
@@ -87,9 +93,27 @@ pub(crate) fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
 }
 
 pub(crate) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
-    prost_types::Timestamp {
-        seconds: instant.as_second(),
-        nanos: instant.subsec_nanosecond(),
+    std::time::SystemTime::from(instant).into()
+}
+
+/// The times that a device reports, without nanoseconds that are invalid. What occurred out of range did so at the first
+/// or the last instant; a time of sending out of range corrects nothing.
+pub(crate) fn device_times(report: Option<proto::Report>) -> DeviceTimes {
+    let report = report.unwrap_or_default();
+    let read = |timestamp: &prost_types::Timestamp| {
+        instant(timestamp).or_else(|| Timestamp::from_second(timestamp.seconds).ok())
+    };
+    let nearest = |timestamp: &prost_types::Timestamp| {
+        let bound = if timestamp.seconds < 0 {
+            Timestamp::MIN
+        } else {
+            Timestamp::MAX
+        };
+        read(timestamp).unwrap_or(bound)
+    };
+    DeviceTimes {
+        occurred: report.occurred_time.as_ref().map(nearest),
+        sent: report.sent_time.as_ref().and_then(read),
     }
 }
 
@@ -154,7 +178,20 @@ pub(crate) fn read_distance_source(source: proto::DistanceSource) -> Option<Dist
 }
 
 pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
+    use proto::delivery::State;
+    let state = match delivery.state() {
+        DeliveryState::Created => State::Created,
+        DeliveryState::Started => State::Started,
+        DeliveryState::Picked => State::Picked,
+        DeliveryState::InTransit => State::InTransit,
+        DeliveryState::Dropped => State::Dropped,
+        DeliveryState::Failed => State::Failed,
+        DeliveryState::Completed => State::Completed,
+        DeliveryState::Cancelled => State::Cancelled,
+    };
+    let cancelled_at = delivery.cancelled_at();
     proto::Delivery {
+        state: state.into(),
         name: Collection::Deliveries.name(delivery.id),
         pickup: Some(task(delivery.pickup, store)),
         dropoff: Some(task(delivery.dropoff, store)),
@@ -165,7 +202,7 @@ pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
         retail_price: delivery.retail_price.unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(delivery.created_at)),
-        cancel_time: delivery.cancelled_at.map(timestamp),
+        cancel_time: cancelled_at.map(timestamp),
         external_reference: delivery.external_reference,
         warnings: Vec::new(),
     }
@@ -184,6 +221,7 @@ pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
         task.delivery.clear();
         task.create_time = None;
         task.update_time = None;
+        task.state_time = None;
         if let Some(address) = &mut task.address {
             address.name.clear();
         }
@@ -191,12 +229,54 @@ pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
     preview
 }
 
+/// A task with what a list of tasks shows of its delivery and its store.
+pub(crate) fn listed_task(listed: ListedTask) -> proto::Task {
+    let ListedTask {
+        task: listed,
+        other,
+        store,
+        external_reference,
+    } = listed;
+    proto::Task {
+        other_task: Collection::Tasks.name(other.id),
+        other_state: task_state(other.state.name()).into(),
+        blocked: listed.is_blocked_by(&other),
+        store: Collection::Stores.name(store.id),
+        store_display_name: store.display_name.clone(),
+        external_reference: external_reference.unwrap_or_default(),
+        ..task(listed, &store)
+    }
+}
+
+fn task_state(state: StateName) -> proto::task::State {
+    match state {
+        StateName::Todo => proto::task::State::Todo,
+        StateName::Doing => proto::task::State::Doing,
+        StateName::Done => proto::task::State::Done,
+        StateName::Failed => proto::task::State::Failed,
+        StateName::Cancelled => proto::task::State::Cancelled,
+    }
+}
+
+/// None if the state is not specified.
+pub(crate) fn read_task_state(state: proto::task::State) -> Option<StateName> {
+    let mut states = StateName::ALL.into_iter();
+    states.find(|name| task_state(*name) == state)
+}
+
 pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
-    let details = task.details;
-    let complete_time = match task.state {
-        TaskState::Todo => None,
-        TaskState::Done { completed_at } => Some(timestamp(completed_at)),
+    let (complete_time, cancel_time) = (task.completed_at(), task.cancelled_at());
+    let status = if task.is_done() {
+        proto::task::Status::Done
+    } else {
+        proto::task::Status::Todo
     };
+    let state = task_state(task.state.name());
+    let failure_reason = match &task.state {
+        TaskState::Failed(reason) => reason.as_str().to_owned(),
+        _ => String::new(),
+    };
+    let details = task.details;
     proto::Task {
         name: Collection::Tasks.name(task.id),
         delivery: Collection::Deliveries.name(task.delivery_id),
@@ -205,11 +285,7 @@ pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
             TaskKind::Dropoff => proto::task::Kind::Dropoff,
         }
         .into(),
-        status: match task.state {
-            TaskState::Todo => proto::task::Status::Todo,
-            TaskState::Done { .. } => proto::task::Status::Done,
-        }
-        .into(),
+        status: status.into(),
         address: Some(address(task.address)),
         after: Some(timestamp(task.window.after)),
         before: Some(timestamp(task.window.before)),
@@ -221,8 +297,12 @@ pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
         time_zone: store.time_zone_name().to_owned(),
         create_time: Some(timestamp(task.created_at)),
         update_time: Some(timestamp(task.updated_at)),
-        complete_time,
-        cancel_time: task.cancelled_at.map(timestamp),
+        complete_time: complete_time.map(timestamp),
+        cancel_time: cancel_time.map(timestamp),
+        state: state.into(),
+        state_time: Some(timestamp(task.state_since)),
+        failure_reason,
+        ..proto::Task::default()
     }
 }
 
@@ -242,8 +322,10 @@ pub(crate) fn store(store: &Store) -> proto::Store {
         currency_code: store.currency.code().to_owned(),
         country_code: store.country.as_str().to_owned(),
         service_area: store.service_area.as_ref().map(service_area),
+        refuses_unpriced: store.refuses_unpriced,
         create_time: Some(timestamp(store.created_at)),
         time_slots: Vec::new(),
+        refused_warnings: Vec::new(),
     }
 }
 
@@ -293,8 +375,8 @@ pub(crate) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto
             DisabledReason::Failing => Reason::Failing,
         });
     proto::Webhook {
-        name: webhook_name(webhook.id),
-        event: webhook.event.as_str().to_owned(),
+        name: Collection::Webhooks.name(webhook.id),
+        event: webhook.event.clone(),
         url: webhook.url.clone(),
         secret: String::new(),
         create_time: Some(timestamp(webhook.created_at)),
@@ -306,14 +388,6 @@ pub(crate) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto
             .map(timestamp),
         time_zone: store.time_zone_name().to_owned(),
         api_client: Collection::ApiClients.name(webhook.api_client_id),
+        warnings: Vec::new(),
     }
-}
-
-pub(crate) fn webhook_name(id: WebhookId) -> String {
-    Collection::Webhooks.name(id)
-}
-
-/// The error for a webhook that does not exist.
-pub(crate) fn webhook_not_found(id: WebhookId) -> Error {
-    Error::NotFound(webhook_name(id))
 }

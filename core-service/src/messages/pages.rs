@@ -11,13 +11,16 @@ use storage::pages::{Cursor, Start};
 
 const DEFAULT_SIZE: u32 = 30;
 
+/// The texts of a page, in bytes: a hundred usual deliveries have a tenth of it. A longer page would take
+/// as much memory in core and in its gateway, several times each, for as long as its client reads.
+const MAX_TEXTS: usize = 1 << 20;
+
 /// Version, direction, microseconds since 1970, id.
 const TOKEN_BYTES: usize = 1 + 1 + 8 + 16;
 const VERSION: u8 = 1;
 const OLDER: u8 = 0;
 const NEWER: u8 = 1;
 
-/// The requested or default page size.
 pub(crate) fn read_size(size: Option<u32>, violations: &mut Violations) -> u32 {
     let size = size.unwrap_or(DEFAULT_SIZE);
     if !(1..=MAX_PAGE_SIZE).contains(&size) {
@@ -30,7 +33,6 @@ pub(crate) fn read_size(size: Option<u32>, violations: &mut Violations) -> u32 {
     size
 }
 
-/// The start of the requested page.
 pub(crate) fn read_token(token: &str, violations: &mut Violations) -> Start {
     if token.is_empty() {
         return Start::Newest;
@@ -43,6 +45,29 @@ pub(crate) fn read_token(token: &str, violations: &mut Violations) -> Start {
         );
         Start::Newest
     })
+}
+
+/// Shortens a page to those rows, in the direction of reading, whose texts are at most [`MAX_TEXTS`]
+/// together, but at least one; whether it left out any.
+pub(crate) fn shorten<T>(
+    page: &mut Vec<T>,
+    start: Start,
+    text_bytes: impl Fn(&T) -> usize,
+) -> bool {
+    let mut total = 0;
+    let mut fits = |row: &T| {
+        total += text_bytes(row);
+        total <= MAX_TEXTS
+    };
+    let count = page.len();
+    if matches!(start, Start::NewerThan(_)) {
+        let fitting = page.iter().rev().take_while(|row| fits(row)).count().max(1);
+        page.drain(..count.saturating_sub(fitting));
+    } else {
+        let fitting = page.iter().take_while(|row| fits(row)).count().max(1);
+        page.truncate(fitting);
+    }
+    page.len() < count
 }
 
 /// The tokens of the next and the previous page, empty where there is none. `first` and `last` are
@@ -78,7 +103,6 @@ pub(crate) fn encode(start: Start) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The start that a token encodes.
 pub(crate) fn decode(token: &str) -> Option<Start> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
     let ([version, direction], rest) = bytes.split_first_chunk()?;
@@ -143,6 +167,32 @@ mod tests {
             let mut violations = Violations::new();
             assert_eq!(read_token(&wrong, &mut violations), Start::Newest);
             assert!(violations.has_violation_in("page_token"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_the_first_rows_of_at_most_a_mebibyte_of_texts_and_at_least_one() {
+        let cursor = Cursor {
+            created_at: Timestamp::UNIX_EPOCH,
+            id: Uuid::nil(),
+        };
+        let (half, all) = (MAX_TEXTS / 2, MAX_TEXTS);
+        for (texts, older, newer) in [
+            (vec![], vec![], vec![]),
+            (vec![half, half], vec![half, half], vec![half, half]),
+            (vec![1, half, half], vec![1, half], vec![half, half]),
+            (vec![all + 1, 1], vec![all + 1], vec![1]),
+            (vec![1, all + 1], vec![1], vec![all + 1]),
+        ] {
+            for (start, expected) in [
+                (Start::Newest, &older),
+                (Start::OlderThan(cursor), &older),
+                (Start::NewerThan(cursor), &newer),
+            ] {
+                let mut page = texts.clone();
+                let is_shorter = shorten(&mut page, start, |bytes| *bytes);
+                assert_eq!((&page, is_shorter), (expected, page.len() < texts.len()));
+            }
         }
     }
 

@@ -5,10 +5,9 @@ use std::{sync::Arc, time::Duration};
 use domain::scheduling::LEASE_DURATION;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::{Queue, streams::LeasedNotification};
-use storage::notifications::{ClaimedBatch, NewLease};
+use storage::notifications::ClaimedBatch;
 
 use crate::error::Error;
 
@@ -21,10 +20,8 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long freed capacity waits for more, so that one claim uses it.
 const REFILL_WINDOW: Duration = Duration::from_millis(5);
 
-/// What a claim found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimResult {
-    /// Nothing is due.
     NothingDue,
     /// There is no credit, or concurrency limits exclude everything that is due.
     NoCapacity,
@@ -36,7 +33,6 @@ enum ClaimResult {
 }
 
 impl Queue {
-    /// Claims due notifications until shutdown.
     pub(crate) async fn claim_due(self: Arc<Self>, shutdown: CancellationToken) {
         let mut notifications_ready = self.streams.notifications_ready.subscribe();
         let mut changes = self.clock.manual_changes();
@@ -95,12 +91,8 @@ impl Queue {
             return Ok(ClaimResult::NoCapacity);
         };
         let leased_at = Instant::now();
-        let lease = NewLease {
-            token: Uuid::now_v7(),
-            duration: LEASE_DURATION,
-        };
         let claimed = self.storage.write(move |transaction| async move {
-            storage::notifications::claim(&transaction, &budget, lease, now).await
+            storage::notifications::claim(&transaction, &budget, LEASE_DURATION, now).await
         });
         let claimed = claimed.await;
         if claimed.is_err() {
@@ -112,11 +104,9 @@ impl Queue {
             is_complete,
         } = claimed?;
         let is_empty = claimed.is_empty();
-        let leased = claimed.into_iter().map(|claimed| LeasedNotification {
-            claimed,
-            lease_token: lease.token,
-            leased_at,
-        });
+        let leased = claimed
+            .into_iter()
+            .map(|claimed| LeasedNotification { claimed, leased_at });
         let unsent = self.streams.flow_control().send_claimed(leased);
         self.release_unsent(unsent).await;
         Ok(if is_empty {
@@ -186,7 +176,7 @@ mod tests {
         let claimed = queue.claim().await.unwrap();
 
         assert_eq!(claimed, ClaimResult::Claimed { may_be_more: true });
-        assert_eq!(leased.try_recv().unwrap()[0].claimed.id, lease.id);
+        assert_eq!(leased.try_recv().unwrap()[0].claimed.lease.id, lease.id);
         assert_eq!(queue.claim().await.unwrap(), ClaimResult::NoCapacity);
         queue.streams.grant(stream, 1);
         assert_eq!(queue.claim().await.unwrap(), ClaimResult::NothingDue);

@@ -2,17 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use domain::{
-    id::{DeliveryId, NotificationId, WebhookId},
-    scheduling::ReceiverHealth,
-    webhook_secrets::Secrets,
-};
+use domain::{id::WebhookId, scheduling::ReceiverHealth, webhook_secrets::Secrets};
 use jiff::{SignedDuration, Timestamp};
 use process::clock::Clock;
 use storage::{
     fixture,
     notifications::{ClaimedNotification, Lease},
-    webhooks::Target,
 };
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -20,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Queue,
-    stream_server::StreamServer,
     streams::{Streams, UnsentLeases},
     test_sends::TestSends,
 };
@@ -34,23 +28,18 @@ pub(super) async fn queue() -> (TempDir, Arc<Queue>, UnsentLeases) {
     let (directory, storage) = fixture::sqlite().await;
     let secret_box = SecretBox::open_or_create(&directory.path().join("master.key"));
     let (streams, unsent_leases) = Streams::new();
+    let streams = Arc::new(streams);
     let queue = Queue {
         storage,
         clock: Clock::manual(Timestamp::UNIX_EPOCH),
         secret_box: Arc::new(secret_box.unwrap()),
-        streams: Arc::new(streams),
+        test_sends: TestSends::new(Arc::clone(&streams)),
+        streams,
+        shutdown: CancellationToken::new(),
         disable_after: SignedDuration::from_hours(1),
         metrics: Metrics::new(),
     };
     (directory, Arc::new(queue), unsent_leases)
-}
-
-pub(super) fn stream_server(queue: Arc<Queue>) -> StreamServer {
-    StreamServer {
-        test_sends: Arc::new(TestSends::new(Arc::clone(&queue.streams))),
-        queue,
-        shutdown: CancellationToken::new(),
-    }
 }
 
 impl Queue {
@@ -71,18 +60,9 @@ impl Queue {
     pub(super) fn sendable_notification(&self) -> ClaimedNotification {
         let webhook_id = WebhookId::new();
         let (_, encrypted) = webhook_secret_box::create(&self.secret_box, webhook_id);
-        ClaimedNotification {
-            id: NotificationId::new(),
-            event: "delivery.completed".to_owned(),
-            delivery_id: DeliveryId::new(),
-            attempts: 0,
-            receiver_health: ReceiverHealth::Healthy,
-            traceparent: None,
-            target: Target {
-                secrets: Secrets::new(encrypted),
-                ..Target::example(webhook_id)
-            },
-        }
+        let mut claimed = fixture::claimed(webhook_id, ReceiverHealth::Healthy);
+        claimed.target.secrets = Secrets::new(encrypted);
+        claimed
     }
 }
 

@@ -7,8 +7,9 @@ use tokio::{sync::mpsc, time::Instant};
 use uuid::Uuid;
 
 use domain::{
-    id::{NotificationId, StoreId, WebhookId},
+    id::NotificationId,
     scheduling::{Capacity, ClaimBudget, LEASE_DURATION, ReceiverHealth},
+    webhook::WebhookKey,
 };
 
 use super::streams::{LeasedNotification, Response, Responses};
@@ -22,7 +23,6 @@ const MAX_CLAIM: u32 = 256;
 pub(super) type LeasedSender = mpsc::UnboundedSender<Vec<LeasedNotification>>;
 pub(super) type LeasedReceiver = mpsc::UnboundedReceiver<Vec<LeasedNotification>>;
 
-/// The state of flow control.
 #[derive(Debug, Default)]
 pub(super) struct FlowControl {
     /// The open streams, in the order of their next use.
@@ -33,7 +33,6 @@ pub(super) struct FlowControl {
     reserved: u32,
 }
 
-/// An open stream.
 #[derive(Debug)]
 struct OpenStream {
     id: Uuid,
@@ -51,8 +50,7 @@ struct OpenStream {
 struct InFlightNotification {
     stream: Uuid,
     lease_token: Uuid,
-    store_id: StoreId,
-    webhook_id: WebhookId,
+    webhook: WebhookKey,
     receiver_health: ReceiverHealth,
     leased_at: Instant,
 }
@@ -96,9 +94,9 @@ impl FlowControl {
     /// limit of its webhook allows it. Returns the queue of its stream, whose dispatcher reads what it
     /// is sent.
     pub(super) fn pre_lease(&mut self, leased: &LeasedNotification) -> Option<LeasedSender> {
-        let webhook_id = leased.claimed.target.webhook_id;
+        let webhook_id = leased.claimed.target.key.webhook_id;
         let in_flight = self.in_flight.values();
-        let of_webhook = in_flight.filter(|in_flight| in_flight.webhook_id == webhook_id);
+        let of_webhook = in_flight.filter(|in_flight| in_flight.webhook.webhook_id == webhook_id);
         let limit = self.capacity().per_webhook(ReceiverHealth::Healthy);
         if count(of_webhook) >= limit || self.accepting_credit() <= self.reserved {
             return None;
@@ -121,13 +119,12 @@ impl FlowControl {
         let claimed = &leased.claimed;
         let in_flight = InFlightNotification {
             stream: stream.id,
-            lease_token: leased.lease_token,
-            store_id: claimed.target.store_id,
-            webhook_id: claimed.target.webhook_id,
+            lease_token: claimed.lease.token,
+            webhook: claimed.target.key,
             receiver_health: claimed.receiver_health,
             leased_at: leased.leased_at,
         };
-        self.in_flight.insert(claimed.id, in_flight);
+        self.in_flight.insert(claimed.lease.id, in_flight);
         Some(stream)
     }
 
@@ -163,7 +160,6 @@ impl FlowControl {
         Some(budget)
     }
 
-    /// Frees what a claim has reserved.
     pub(super) fn end_claim(&mut self) {
         self.reserved = 0;
     }
@@ -184,14 +180,14 @@ impl FlowControl {
             };
             match self.use_credit(&leased, may_use) {
                 Some(stream) => batches.entry(stream.id).or_default().push(leased),
-                None => unsent.push(leased.lease()),
+                None => unsent.push(leased.claimed.lease),
             }
         }
         for (id, batch) in batches {
             if let Some(stream) = self.stream(id) {
                 // Fails only if its task has panicked.
                 if let Err(batch) = stream.leased.send(batch) {
-                    unsent.extend(batch.0.iter().map(LeasedNotification::lease));
+                    unsent.extend(batch.0.iter().map(|leased| leased.claimed.lease));
                 }
             }
         }
@@ -210,7 +206,7 @@ impl FlowControl {
             |in_flight: &&InFlightNotification| in_flight.receiver_health == ReceiverHealth::Slow;
         let mut slow_by_store = HashMap::<_, u32>::new();
         for slow in self.in_flight.values().filter(is_slow) {
-            *slow_by_store.entry(slow.store_id).or_default() += 1;
+            *slow_by_store.entry(slow.webhook.store_id).or_default() += 1;
         }
         let slow = slow_by_store.values().sum();
         Some(ClaimBudget {

@@ -1,5 +1,5 @@
-//! Notifications: the dispatchers' streams, on each of which the [`StreamServer`] sends pre-leased and
-//! claimed notifications, and their reports, which it records in the [`Queue`].
+//! Notifications: the dispatchers' streams, on which the [`Queue`] sends pre-leased and claimed
+//! notifications, and their reports, which it records.
 
 mod claims;
 #[cfg(test)]
@@ -18,11 +18,12 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use process::clock::Clock;
 use storage::Storage;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     leases::recover_orphaned_leases,
+    outbox::PendingDispatch,
     reports::failure,
-    stream_server::StreamServer,
     streams::{Response, Streams},
     test_sends::{OUTCOME_TIMEOUT, TestSends},
 };
@@ -32,9 +33,10 @@ use crate::{metrics::Metrics, secrets::secret_box::SecretBox};
 pub(crate) struct Queue {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
-    /// For the secrets of webhooks.
     pub(crate) secret_box: Arc<SecretBox>,
     pub(crate) streams: Arc<Streams>,
+    pub(crate) test_sends: TestSends,
+    pub(crate) shutdown: CancellationToken,
     /// After how long a failing webhook is disabled.
     pub(crate) disable_after: SignedDuration,
     pub(crate) metrics: Metrics,

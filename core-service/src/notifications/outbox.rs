@@ -35,7 +35,7 @@ impl Streams {
         let mut reservations = Vec::new();
         for notification in &mut notifications {
             if let Some(reservation) = self.reserve(notification) {
-                notification.lease_token = reservation.lease_token();
+                notification.is_pre_leased = true;
                 reservations.push(reservation);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::id::{StoreId, WebhookId};
+use domain::webhook::WebhookKey;
 use jiff::Timestamp;
 
 use super::{Queue, leases::MAX_LEASES_PER_STATEMENT};
@@ -39,7 +39,7 @@ impl Queue {
             .await;
         // Also of a report that fails: the dispatcher repeats it, perhaps to another core.
         self.streams
-            .complete(reports.iter().map(AttemptReport::lease));
+            .complete(reports.iter().map(|report| report.lease));
         let recorded = recorded?;
         self.metrics.count(&recorded);
         self.report_disabled(&recorded.gone, "its receiver answered 410 Gone");
@@ -70,11 +70,11 @@ impl Queue {
     }
 
     /// Logs webhooks that were disabled, and wakes the sequencer for their events.
-    fn report_disabled(&self, webhooks: &[(StoreId, WebhookId)], reason: &'static str) {
-        for (store_id, webhook_id) in webhooks {
+    fn report_disabled(&self, webhooks: &[WebhookKey], reason: &'static str) {
+        for webhook in webhooks {
             tracing::warn!(
-                store.id = %store_id,
-                webhook.id = %webhook_id,
+                store.id = %webhook.store_id,
+                webhook.id = %webhook.webhook_id,
                 reason,
                 "a webhook is disabled"
             );
@@ -101,8 +101,7 @@ mod tests {
         let lease = Duration::from_hours(1);
         let leased = fixture::leased_notifications(&queue.storage, &webhook, 1, lease).await;
         let reports = [AttemptReport {
-            id: leased[0].id,
-            lease_token: leased[0].token,
+            lease: leased[0],
             outcome: Outcome::Delivered,
             status: Some(200),
             duration: Duration::ZERO,

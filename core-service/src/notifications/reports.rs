@@ -17,15 +17,16 @@ use storage::notifications::{AttemptReport, Lease};
 /// The attempt of an outcome. `None` for an outcome without a valid notification name or lease token,
 /// which is treated like one of an expired lease.
 pub(super) fn attempt(outcome: &proto::Outcome) -> Option<AttemptReport> {
-    let id = NotificationId(Collection::Notifications.id(&outcome.name)?);
-    let lease_token = Uuid::try_parse(&outcome.lease_token).ok()?;
+    let lease = Lease {
+        id: NotificationId(Collection::Notifications.id(&outcome.name)?),
+        token: Uuid::try_parse(&outcome.lease_token).ok()?,
+    };
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let retry_after = outcome
         .retry_after
         .map(|duration| SignedDuration::from_secs(duration.seconds));
     Some(AttemptReport {
-        id,
-        lease_token,
+        lease,
         outcome: match failure(outcome.failure, status) {
             None => Outcome::Delivered,
             Some(failure) => Outcome::Failed {
@@ -57,8 +58,7 @@ fn duration(reported: Option<prost_types::Duration>) -> Duration {
 /// dispatcher gets it: it is retried on schedule, until its attempts are exhausted.
 pub(super) fn undecryptable(lease: Lease) -> AttemptReport {
     AttemptReport {
-        id: lease.id,
-        lease_token: lease.token,
+        lease,
         outcome: Outcome::Failed {
             failure: Failure::Secret,
             status: None,

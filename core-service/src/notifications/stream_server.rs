@@ -5,7 +5,6 @@ use std::{pin::Pin, sync::Arc};
 use domain::scheduling::LEASE_DURATION;
 use futures_util::{Stream, TryStreamExt as _};
 use proto::iri::Collection;
-use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use uuid::Uuid;
 
@@ -14,7 +13,6 @@ use super::{
     flow_control::LeasedReceiver,
     reports,
     streams::{LeasedNotification, Responses},
-    test_sends::TestSends,
 };
 use storage::notifications::AttemptReport;
 
@@ -23,41 +21,32 @@ use crate::{error::Error, secrets::webhook_secret_box};
 /// How many notifications fill a message.
 const MAX_PER_MESSAGE: usize = 256;
 
-/// Serves dispatcher streams.
-pub(crate) struct StreamServer {
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) test_sends: Arc<TestSends>,
-    /// Ends the streams.
-    pub(crate) shutdown: CancellationToken,
-}
-
-impl StreamServer {
+impl Queue {
     /// Serves a stream until its dispatcher half-closes or disconnects, its token expires, its
     /// client is no longer permitted, or core shuts down. Then releases the leases of what it has not
     /// sent.
     pub(crate) async fn serve(
-        &self,
+        self: &Arc<Self>,
         requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
     ) -> Result<(), Error> {
-        let queue = &self.queue;
-        let (stream, mut leased) = queue.streams.open(responses);
+        let (stream, mut leased) = self.streams.open(responses);
         let mut unsent = Vec::new();
         let ended = tokio::select! {
-            () = self.shutdown.cancelled() => Ok(()),
+            () = self.shutdown.cancelled() => Err(Error::ShuttingDown),
             error = revoked => Err(error),
             () = self.receive(requests, stream) => Ok(()),
-            () = queue.push(&mut leased, &mut unsent, responses) => Ok(()),
+            () = self.push(&mut leased, &mut unsent, responses) => Ok(()),
         };
-        queue.streams.flow_control().close(stream);
+        self.streams.flow_control().close(stream);
         leased.close();
         // Waits for what is being sent, which `try_recv` would miss.
         while let Some(leased) = leased.recv().await {
             unsent.extend(leased);
         }
-        let unsent = unsent.iter().map(LeasedNotification::lease);
-        let released = queue.release(unsent.collect()).await;
+        let unsent = unsent.iter().map(|unsent| unsent.claimed.lease);
+        let released = self.release(unsent.collect()).await;
         ended.and(released)
     }
 
@@ -68,7 +57,7 @@ impl StreamServer {
         stream: Uuid,
     ) {
         while let Ok(Some(request)) = requests.try_next().await {
-            self.queue.streams.grant(stream, request.capacity);
+            self.streams.grant(stream, request.capacity);
         }
     }
 
@@ -80,11 +69,9 @@ impl StreamServer {
             outcomes.partition(|outcome| outcome.lease_token.is_empty());
         self.test_sends.complete(of_tests);
         let attempts: Vec<_> = outcomes.iter().filter_map(reports::attempt).collect();
-        self.queue.record(&attempts).await
+        self.record(&attempts).await
     }
-}
 
-impl Queue {
     /// Sends leased notifications until the dispatcher disconnects. At any time, `unsent` has those that
     /// were taken from the queue and not sent.
     async fn push(
@@ -105,7 +92,7 @@ impl Queue {
             };
             let (mut notifications, mut undecryptable) = (Vec::new(), Vec::new());
             for leased in unsent.drain(..) {
-                let lease = leased.lease();
+                let lease = leased.claimed.lease;
                 match self.notification(leased) {
                     Ok(notification) => notifications.push(notification),
                     Err(error) => {
@@ -141,19 +128,15 @@ impl Queue {
 
     /// The message of a notification, with what is left of its lease.
     fn notification(&self, leased: LeasedNotification) -> Result<proto::Notification, Error> {
-        let LeasedNotification {
-            claimed,
-            lease_token,
-            leased_at,
-        } = leased;
+        let LeasedNotification { claimed, leased_at } = leased;
         let lease = LEASE_DURATION.saturating_sub(leased_at.elapsed());
         let target = claimed.target;
         let now = self.clock.now();
-        let (id, secrets) = (target.webhook_id, &target.secrets);
+        let (id, secrets) = (target.key.webhook_id, &target.secrets);
         let secrets = webhook_secret_box::decrypt_valid(&self.secret_box, id, secrets, now)?;
         Ok(proto::Notification {
-            name: Collection::Notifications.name(claimed.id),
-            lease_token: lease_token.to_string(),
+            name: Collection::Notifications.name(claimed.lease.id),
+            lease_token: claimed.lease.token.to_string(),
             lease: prost_types::Duration::try_from(lease).ok(),
             url: target.url,
             secrets,
@@ -175,7 +158,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::{
-        super::fixture::{ago, queue, stream_server},
+        super::fixture::{ago, queue},
         *,
     };
 
@@ -187,7 +170,6 @@ mod tests {
         for seconds in [20, 5] {
             let leased = LeasedNotification {
                 claimed: queue.sendable_notification(),
-                lease_token: Uuid::now_v7(),
                 leased_at: ago(seconds),
             };
             sender.send(vec![leased]).unwrap();
@@ -208,8 +190,6 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_ends_releases_what_it_has_not_sent() {
         let (_directory, queue, _unsent_leases) = queue().await;
-        let server = stream_server(queue);
-        let queue = &server.queue;
         let unsent = [
             queue.lease_one(LEASE_DURATION).await,
             queue.lease_one(LEASE_DURATION).await,
@@ -218,26 +198,23 @@ mod tests {
         let revoked = pin!(std::future::pending::<Error>());
         let grant = stream::iter([Ok(proto::ReceiveRequest { capacity: 2 })]);
         let requests = grant.chain(stream::pending());
-        let mut serving = pin!(server.serve(requests, &responses, revoked));
+        let mut serving = pin!(queue.serve(requests, &responses, revoked));
         assert!(serving.as_mut().now_or_never().is_none());
         // The dispatcher does not read.
         let response = proto::ReceiveResponse::default();
         responses.try_send(Ok(response)).unwrap();
         for lease in unsent {
             let mut claimed = queue.sendable_notification();
-            claimed.id = lease.id;
-            let leased = LeasedNotification {
-                claimed,
-                lease_token: lease.token,
-                leased_at: ago(0),
-            };
+            claimed.lease = lease;
+            let leased_at = ago(0);
+            let leased = LeasedNotification { claimed, leased_at };
             assert_eq!(queue.streams.flow_control().send_claimed([leased]), []);
             assert!(serving.as_mut().now_or_never().is_none());
         }
         assert!(!queue.is_any_due().await);
 
-        server.shutdown.cancel();
-        serving.await.unwrap();
+        queue.shutdown.cancel();
+        assert!(matches!(serving.await, Err(Error::ShuttingDown)));
 
         assert!(queue.is_any_due().await);
         let notifications_ready = queue.streams.notifications_ready.subscribe();
@@ -251,11 +228,10 @@ mod tests {
     #[tokio::test]
     async fn the_caller_of_a_test_send_gets_its_reported_outcome() {
         let (_directory, queue, _unsent_leases) = queue().await;
-        let server = stream_server(queue);
         let (responses, _sent) = mpsc::channel(1);
-        let _open = server.queue.streams.open(&responses);
+        let _open = queue.streams.open(&responses);
         let sample = proto::Notification::default();
-        let mut test = pin!(server.test_sends.send(StoreId::new(), sample));
+        let mut test = pin!(queue.test_sends.send(StoreId::new(), sample));
         assert!(test.as_mut().now_or_never().is_none());
         let outcome = |lease_token: &str| proto::Outcome {
             lease_token: lease_token.to_owned(),
@@ -265,9 +241,9 @@ mod tests {
             outcomes: vec![outcome(lease_token)],
         };
 
-        server.report(report("lease-1")).await.unwrap();
+        queue.report(report("lease-1")).await.unwrap();
         assert!(test.as_mut().now_or_never().is_none(), "not its outcome");
-        server.report(report("")).await.unwrap();
+        queue.report(report("")).await.unwrap();
 
         assert_eq!(test.await.unwrap(), outcome(""));
     }

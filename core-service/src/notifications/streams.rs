@@ -45,17 +45,7 @@ pub(crate) type UnsentLeases = mpsc::UnboundedReceiver<Lease>;
 #[derive(Debug)]
 pub(super) struct LeasedNotification {
     pub(super) claimed: ClaimedNotification,
-    pub(super) lease_token: Uuid,
     pub(super) leased_at: Instant,
-}
-
-impl LeasedNotification {
-    pub(super) fn lease(&self) -> Lease {
-        Lease {
-            id: self.claimed.id,
-            token: self.lease_token,
-        }
-    }
 }
 
 impl Streams {
@@ -87,7 +77,6 @@ impl Streams {
         (id, receiver)
     }
 
-    /// Grants credit on a stream.
     pub(super) fn grant(&self, stream: Uuid, credit: u32) {
         self.flow_control().grant(stream, credit);
         self.capacity_freed.notify_one();
@@ -109,8 +98,7 @@ impl Streams {
             return None;
         }
         let leased = LeasedNotification {
-            claimed: ClaimedNotification::pre_leased(notification),
-            lease_token: Uuid::now_v7(),
+            claimed: notification.leased.clone(),
             leased_at: Instant::now(),
         };
         let queue = self.flow_control().pre_lease(&leased)?;
@@ -133,11 +121,6 @@ pub(super) struct Reservation {
 }
 
 impl Reservation {
-    /// The token of the lease.
-    pub(super) fn lease_token(&self) -> Option<Uuid> {
-        self.unsent.as_ref().map(|leased| leased.lease_token)
-    }
-
     /// Sends the notification, which must be committed under this lease.
     pub(super) fn send(mut self) {
         let is_in_time =
@@ -153,9 +136,10 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(unsent) = &self.unsent {
-            self.flow_control.lock().return_credit(unsent.lease());
+            let lease = unsent.claimed.lease;
+            self.flow_control.lock().return_credit(lease);
             // Fails only after the core has shut down; then the lease expires.
-            let _ = self.unsent_leases.send(unsent.lease());
+            let _ = self.unsent_leases.send(lease);
         }
     }
 }

@@ -24,7 +24,7 @@ const MAX_PER_STORE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct TestSends {
     streams: Arc<Streams>,
-    /// By the names of the samples.
+    /// The samples by name.
     in_flight: Mutex<HashMap<String, InFlightTest>>,
 }
 
@@ -59,7 +59,6 @@ impl TestSends {
         }
     }
 
-    /// Sends a sample on a stream and waits for its outcome.
     pub(crate) async fn send(
         &self,
         store_id: StoreId,

@@ -7,8 +7,9 @@ use domain::{
     store::Store,
     telephone,
     violation::Violations,
+    visible::visible,
 };
-use geocoding::{GeocodeResult, Query};
+use geocoding::{GeocodeMatch, GeocodeResult, Query};
 
 use super::{
     planner::Planner,
@@ -171,15 +172,22 @@ impl Planner {
         if violations.has_violation_in(&format!("{field}.lat_lng")) {
             return Ok(None);
         }
-        let mut text = draft.text.clone();
+        let mut text = visible(&draft.text).into_owned();
         for part in [&draft.postal_code, &draft.locality].into_iter().flatten() {
-            text = format!("{text}, {part}");
+            text = format!("{text}, {}", visible(part));
         }
         let country = draft.country.clone();
         match self.search_address(text.clone(), country, store).await? {
             GeocodeResult::Found(found) => {
                 if let Some(ambiguity) = found.ambiguity() {
                     violations.warn(field, "VAGUE_ADDRESS", ambiguity);
+                }
+                if let Some((given, other)) = other_postcode(&text, &found) {
+                    violations.warn(
+                        field,
+                        "OTHER_POSTCODE",
+                        format!("was found with the postcode {other}, not {given}"),
+                    );
                 }
                 Ok(Some(Address {
                     street_address: found.formatted,
@@ -231,4 +239,82 @@ fn has_wrong_place(field: &str, violations: &Violations) -> bool {
         || ["street_address", "lat_lng"]
             .iter()
             .any(|part| violations.has_violation_in(&format!("{field}.{part}")))
+}
+
+/// The postcode in a text, and that of the address found, if they differ. Only of postcodes that are
+/// one number.
+fn other_postcode<'t>(text: &'t str, found: &'t GeocodeMatch) -> Option<(&'t str, &'t str)> {
+    let other = found.postal_code.as_deref()?;
+    let is_like_it =
+        |word: &&str| word.len() == other.len() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let given = text
+        .rsplit(|c: char| !c.is_alphanumeric())
+        .find(is_like_it)?;
+    // A house number may have as many digits.
+    let is_known = text.contains(other) || found.formatted.contains(given);
+    (is_like_it(&other) && !is_known).then_some((given, other))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::address::LatLng;
+    use geocoding::Precision;
+
+    use super::*;
+
+    #[test]
+    fn another_postcode_than_the_given_one_is_noticed() {
+        for (text, formatted, code, expected) in [
+            (
+                "48 Rue de Rivoli, 75001 Paris",
+                "48 Rue de Rivoli, 75004 Paris",
+                "75004",
+                Some("75001"),
+            ),
+            (
+                "48 Rue de Rivoli, 75004 Paris",
+                "48 Rue de Rivoli, 75004 Paris",
+                "75004",
+                None,
+            ),
+            (
+                "48 Rue de Rivoli, Paris",
+                "48 Rue de Rivoli, 75004 Paris",
+                "75004",
+                None,
+            ),
+            (
+                "12345 Main Street",
+                "12345 Main Street, Reno 89501",
+                "89501",
+                None,
+            ),
+            (
+                "12345 Main Street, 89502",
+                "12345 Main Street, Reno 89501",
+                "89501",
+                Some("89502"),
+            ),
+            (
+                "1 High Street, SW1A 1AA",
+                "1 High Street, SW1A 2AA",
+                "SW1A 2AA",
+                None,
+            ),
+        ] {
+            let found = GeocodeMatch {
+                formatted: formatted.to_owned(),
+                postal_code: Some(code.to_owned()),
+                locality: None,
+                country: None,
+                lat_lng: LatLng::new(0.0, 0.0).unwrap(),
+                precision: Precision::House,
+                confidence: 1.0,
+                is_in_nearest_town: false,
+                reasons: Vec::new(),
+            };
+            let given = other_postcode(text, &found).map(|(given, _)| given);
+            assert_eq!(given, expected, "{text}");
+        }
+    }
 }

@@ -219,7 +219,6 @@ impl Definitions {
         }))
     }
 
-    /// The current zones and their version.
     pub(crate) async fn zones(&self, policy: CachePolicy) -> Result<(Option<i64>, Zones), Error> {
         let (policy, applied) = (self.effective(policy), self.applied());
         let zones = self.zones.get((), policy, applied, self.read_zones());
@@ -286,7 +285,6 @@ impl Definitions {
         }
     }
 
-    /// The default time slot of a store, if it has one.
     pub(crate) async fn time_slot(
         &self,
         store: &Store,
@@ -308,7 +306,6 @@ impl Definitions {
         self.time_slots.get(key, policy, applied, read).await
     }
 
-    /// Compiles a time slot, or takes it from the cache.
     pub(crate) fn compile_time_slot(
         &self,
         store: &Store,

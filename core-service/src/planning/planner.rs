@@ -11,7 +11,7 @@ use domain::{
     price_list::{Calculation, PriceList},
     quote::Quote,
     store::{Country, Store},
-    task::{Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    task::{Actor, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
     telephone,
     violation::{Violation, Violations},
 };
@@ -36,6 +36,15 @@ use crate::{
     secrets::secret_box::SecretBox,
 };
 
+/// The reason of the warning of a delivery without a price, and of the error in a store that refuses it.
+pub(crate) const PRICE_NOT_CALCULATED: &str = "PRICE_NOT_CALCULATED";
+
+/// How many rules of a price list the warning explains. The error explains all.
+const MAX_EXPLAINED_RULES: usize = 5;
+
+/// A dropoff farther away is probably a mistake: a courier does not return on the same day.
+const FAR_KILOMETERS: f64 = 200.0;
+
 /// A valid delivery, and what its price and its creation depend on.
 pub(crate) struct PlannedDelivery {
     pub(crate) delivery: Delivery,
@@ -52,7 +61,6 @@ pub(crate) struct PlannedDelivery {
     pub(crate) versions: DefinitionVersions,
 }
 
-/// The validated fields of one task.
 struct TaskInput {
     address: Option<AddressDraft>,
     times: TaskTimes,
@@ -73,13 +81,14 @@ impl TaskInput {
             delivery_id,
             kind,
             state: TaskState::Todo,
+            state_since: created_at,
+            state_set_by: Actor::Shop,
             address,
             window,
             has_time_slot: self.times.slot.is_some(),
             details: self.details.clone(),
             created_at,
             updated_at: created_at,
-            cancelled_at: None,
         }
     }
 }
@@ -169,7 +178,7 @@ impl Planner {
             &mut violations,
         );
 
-        let (Some(from), Some(to), Some(route), Some((first, second)), true) =
+        let (Some(from), Some(to), Some(route), Some(windows), true) =
             (from, to, route, windows, violations.is_empty())
         else {
             if let Err(unusable) = named {
@@ -182,26 +191,26 @@ impl Planner {
         let mut delivery = Delivery {
             id,
             store_id: store.id,
-            pickup: pickup.task(TaskKind::Pickup, id, from, first, created_at),
-            dropoff: dropoff.task(TaskKind::Dropoff, id, to, second, created_at),
+            pickup: pickup.task(TaskKind::Pickup, id, from, windows.pickup, created_at),
+            dropoff: dropoff.task(TaskKind::Dropoff, id, to, windows.dropoff, created_at),
             route,
             price: None,
             retail_price: quote.as_ref().map(|quote| quote.name.clone()),
             booking,
             created_at,
-            cancelled_at: None,
             external_reference,
+            is_erased: false,
         };
         if let Some(quote) = &quote {
             quotes::check_delivery(quote, &delivery, pickup.times.is_end_requested)?;
         }
         let list = price_list.as_deref();
         let calculation = calculate(&delivery, quote.as_ref(), list, store, &now);
-        // A delivery without a matching price rule is created without a price.
         delivery.price = calculation.price;
-        for (task, times) in [("pickup", &pickup.times), ("dropoff", &dropoff.times)] {
-            delivery_window::warn_of_past_times(task, times, &now, &mut violations);
-        }
+        check_price(store, list, &calculation, &mut violations)?;
+        warn_of_distance(store, &delivery, &mut violations);
+        delivery_window::warn_of_past_times("pickup", &pickup.times, &now, &mut violations);
+        delivery_window::warn_of_past_times("dropoff", &dropoff.times, &now, &mut violations);
         Ok(PlannedDelivery {
             delivery,
             calculation,
@@ -232,6 +241,40 @@ impl Planner {
             }
             Err(error @ routing::Error::Unavailable(_)) => Err(error.into()),
         }
+    }
+}
+
+/// Checks that a delivery has a price: without one it is an error if the store refuses it, or else a
+/// warning if there is a price list.
+fn check_price(
+    store: &Store,
+    price_list: Option<&PriceList>,
+    calculation: &Calculation,
+    violations: &mut Violations,
+) -> Result<(), Error> {
+    if calculation.price.is_some() || (price_list.is_none() && !store.refuses_unpriced) {
+        return Ok(());
+    }
+    if store.refuses_unpriced {
+        return Err(Error::price_not_calculated(&calculation.outcomes));
+    }
+    let rules = calculation.outcomes.iter().take(MAX_EXPLAINED_RULES);
+    let rules: Vec<_> = rules
+        .map(|rule| format!("{}: {}", rule.rule, rule.reason))
+        .collect();
+    let explanation = format!("the delivery has no price: {}", rules.join("; "));
+    violations.warn("", PRICE_NOT_CALCULATED, explanation);
+    Ok(())
+}
+
+/// Warns of a dropoff in another part of the country or of the world, unless a service area already
+/// permits it.
+fn warn_of_distance(store: &Store, delivery: &Delivery, violations: &mut Violations) {
+    let [from, to] = [&delivery.pickup, &delivery.dropoff].map(|task| task.address.lat_lng);
+    let kilometers = from.distance_meters(to) / 1000.0;
+    if store.service_area.is_none() && kilometers > FAR_KILOMETERS {
+        let explanation = format!("is {kilometers:.0} km from the pickup, in a straight line");
+        violations.warn("dropoff.address", "FAR_AWAY", explanation);
     }
 }
 

@@ -22,7 +22,6 @@ use crate::{error::Error, messages, secrets::secret_box::Purpose};
 /// Limit of the matched rules that a name contains.
 const MAX_RULES: usize = 10;
 
-/// The plaintext of a name.
 #[derive(Clone, PartialEq, prost::Message)]
 struct QuotePayload {
     /// UUID, by which the quote is used only once.
@@ -43,7 +42,7 @@ struct QuotePayload {
 pub(crate) enum QuoteUse {
     /// Its price is charged, and its terms bind.
     Charged,
-    /// The price is calculated anew, even if the quote has expired. One that is not the store's is a
+    /// The price is calculated again, even if the quote has expired. One that is not the store's is a
     /// violation.
     Replaced,
 }
@@ -164,7 +163,7 @@ impl UnusableQuote {
             Self::Unknown => violations.add(
                 FIELD,
                 "UNKNOWN_PRICE",
-                "is not a retail price of this store",
+                "is not a retail price of this store: send the @id in the response of POST /api/retail_prices/calculate",
             ),
         }
     }
@@ -197,9 +196,12 @@ pub(crate) fn check_delivery(
             // The default start of a window follows from its end.
             QuotedField::After => differs(QuotedField::Before),
             // The end of a pickup for which none is given follows from the dropoff's end and the route.
-            QuotedField::Before if *kind == TaskKind::Pickup && !has_pickup_end => differences
-                .iter()
-                .any(|(kind, field)| determines_pickup_end(*kind, *field)),
+            QuotedField::Before if *kind == TaskKind::Pickup && !has_pickup_end => {
+                differences.iter().any(|(kind, field)| {
+                    *field == QuotedField::Address
+                        || (*kind == TaskKind::Dropoff && *field == QuotedField::Before)
+                })
+            }
             _ => false,
         };
         if is_implied {
@@ -231,12 +233,6 @@ pub(crate) fn check_delivery(
     }
 }
 
-/// Whether a pickup's end follows from this, if none is given.
-fn determines_pickup_end(kind: TaskKind, field: QuotedField) -> bool {
-    field == QuotedField::Address || (kind == TaskKind::Dropoff && field == QuotedField::Before)
-}
-
-/// The error for a quote that was used for another delivery.
 pub(crate) fn already_used(delivery_id: DeliveryId) -> Error {
     let delivery = proto::iri::of(&Collection::Deliveries.name(delivery_id));
     Error::Conflict(

@@ -14,6 +14,9 @@ use storage::{slot_bookings, time_slots::StoredTimeSlot};
 use super::definitions::{CachePolicy, Definitions};
 use crate::error::Error;
 
+/// The reason of the warning of a window that is not offered.
+pub(crate) const SLOT_NOT_OFFERED: &str = "SLOT_NOT_OFFERED";
+
 pub(crate) struct SlotAvailability {
     pub(crate) stored: Arc<StoredTimeSlot>,
     time_slot: Arc<TimeSlot>,
@@ -69,7 +72,8 @@ impl SlotAvailability {
         self.check_window("dropoff", dropoff, now, violations);
     }
 
-    /// Checks a requested window if the store accepts only offered ones.
+    /// Checks a requested window: warns of one that is not offered, unless the store accepts only
+    /// offered ones.
     fn check_window(
         &self,
         task: &str,
@@ -77,14 +81,20 @@ impl SlotAvailability {
         now: &Zoned,
         violations: &mut Violations,
     ) {
-        let Some(window) = times.slot.filter(|_| self.time_slot.offered_only()) else {
+        let is_refused = self.time_slot.offered_only();
+        // Of a window in the past there is another warning.
+        let is_checked = |window: &TimeWindow| is_refused || window.after >= now.timestamp();
+        let Some(rejection) = times.slot.filter(is_checked).and_then(|window| {
+            self.time_slot
+                .rejection(window, now, |window| self.booked(window))
+        }) else {
             return;
         };
-        let rejection = self
-            .time_slot
-            .rejection(window, now, |window| self.booked(window));
-        if let Some(rejection) = rejection {
-            violations.add(format!("{task}.time_slot"), "TIME_SLOT_REFUSED", rejection);
+        let field = format!("{task}.time_slot");
+        if is_refused {
+            violations.add(field, "TIME_SLOT_REFUSED", rejection);
+        } else {
+            violations.warn(field, SLOT_NOT_OFFERED, rejection);
         }
     }
 

@@ -21,7 +21,6 @@ const DETOUR_FACTOR: f64 = 1.3;
 /// The average speed of a bicycle courier in a city, with stops: 15 km/h.
 const METERS_PER_SECOND: f64 = 15_000.0 / 3600.0;
 
-/// Settings of the router.
 #[derive(Args, Clone, Debug)]
 pub struct RouterConfig {
     /// URL of an OSRM server for distances and durations. Without it they are estimated: 1.3 times
@@ -59,7 +58,7 @@ pub struct RouterConfig {
         env = "DELIVERY_OSRM_CONCURRENCY",
         value_name = "NUMBER",
         default_value_t = 32,
-        value_parser = number::within((1_u16, u16::MAX), 32)
+        value_parser = number::within(1_u16, u16::MAX, 32)
     )]
     pub osrm_concurrency: u16,
 
@@ -99,7 +98,6 @@ pub enum Fallback {
     Refuse,
 }
 
-/// Computes routes.
 pub(crate) struct Router {
     /// `None`: all routes are estimated by the straight line.
     osrm: Option<Osrm>,
@@ -144,7 +142,6 @@ fn straight_line(from: LatLng, to: LatLng) -> Route {
     Route::rounded(meters, seconds, DistanceSource::StraightLine)
 }
 
-/// Why there is no route.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Temporary; can be retried.

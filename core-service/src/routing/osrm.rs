@@ -18,7 +18,7 @@ pub(crate) struct Osrm {
     client: Client,
     /// `…/route/v1/<profile>/`
     base: Url,
-    /// By the coordinates of a request.
+    /// Routes by the coordinates of a request.
     cache: moka::sync::Cache<String, Route>,
 }
 
@@ -66,7 +66,6 @@ impl Osrm {
         })
     }
 
-    /// For the metrics of the calls to the server.
     pub(crate) fn monitor(&self) -> Monitor {
         self.client.monitor()
     }
@@ -76,17 +75,13 @@ impl Osrm {
         if let Some(route) = self.cache.get(&coordinates) {
             return Ok(route);
         }
-        let response = self.client.get(&self.request_url(&coordinates)).await;
-        let route = parse(&response.map_err(unavailable)?)?;
-        self.cache.insert(coordinates, route);
-        Ok(route)
-    }
-
-    fn request_url(&self, coordinates: &str) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}{coordinates}", url.path()));
         url.set_query(Some("overview=false"));
-        url
+        let response = self.client.get(&url).await;
+        let route = parse(&response.map_err(unavailable)?)?;
+        self.cache.insert(coordinates, route);
+        Ok(route)
     }
 }
 

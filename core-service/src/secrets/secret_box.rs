@@ -60,7 +60,6 @@ struct PurposeKeys {
 }
 
 impl SecretBox {
-    /// Opens a secret box with the master keys in a file.
     pub(crate) fn open(path: &Path) -> Result<Self, master_keys::Error> {
         let file = path.to_owned();
         let ring = Reloading::open(vec![path.to_owned()], move || {
@@ -114,7 +113,6 @@ impl SecretBox {
         Ok(Some(current.encrypt(purpose, context, &plaintext)))
     }
 
-    /// The id of the current master key.
     pub(crate) fn current_key(&self) -> KeyId {
         self.ring.current().current_keys().id
     }
@@ -197,7 +195,6 @@ impl std::fmt::Debug for SecretBox {
     }
 }
 
-/// Derives bytes from a key and a label.
 pub(crate) fn derive(key: &[u8], label: &str) -> Zeroizing<[u8; KEY_LENGTH]> {
     let mut bytes = Zeroizing::new([0; KEY_LENGTH]);
     hkdf::Salt::new(hkdf::HKDF_SHA256, b"delivery")

@@ -9,7 +9,6 @@ use crate::{
     secrets::secret_box::{Purpose, SecretBox},
 };
 
-/// Creates a secret and returns it with its encrypted form.
 pub(crate) fn create(secret_box: &SecretBox, id: WebhookId) -> (Secret, Vec<u8>) {
     let secret = Secret::new(random::bytes());
     let encrypted = secret_box.encrypt(Purpose::WebhookSecret, id.0.as_bytes(), secret.as_bytes());

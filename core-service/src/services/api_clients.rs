@@ -9,12 +9,15 @@ use domain::{
 use jiff::SignedDuration;
 use process::random;
 use proto::iri::Collection;
-use storage::ConnectionTrait;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
 use crate::{
-    auth::caller::Caller, error::Error, idempotency::ResourceCall, messages, planning::validation,
+    auth::caller::Caller,
+    error::Error,
+    idempotency::{RequestKey, begin_or_replay},
+    messages,
+    planning::validation,
 };
 
 #[tonic::async_trait]
@@ -23,27 +26,10 @@ impl proto::api_clients_server::ApiClients for Services {
         &self,
         request: Request<proto::CreateApiClientRequest>,
     ) -> Reply<proto::ApiClient> {
-        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let idempotency = request.idempotency.take();
-        let begun = self
-            .idempotency
-            .begin(&caller, "CreateApiClient", idempotency);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
-        let (client, secret) = self.new_client(request).await?;
-
-        let reply = messages::api_client(&client, Some(secret));
-        let created = self
-            .idempotency
-            .write(request_key, move |transaction| async move {
-                storage::api_clients::insert(&transaction, &client).await?;
-                Ok(reply)
-            })
-            .await?;
-        caller.audit("CreateApiClient", &created.get_ref().name);
+        let created = self.insert_client(&caller, request).await?;
+        caller.audit("CreateApiClient", &created.get_ref().name, &created);
         Ok(created)
     }
 
@@ -76,13 +62,17 @@ impl proto::api_clients_server::ApiClients for Services {
     ) -> Reply<proto::ApiClient> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let call = ResourceCall::new("DisableApiClient", &request.name, request.idempotency);
-        let now = self.clock.now();
-        let disabled = self.change_client(&caller, call, None, move |client| {
+        let (rpc, name, now) = ("DisableApiClient", &request.name, self.clock.now());
+        let key = self
+            .idempotency
+            .read_key(&caller, rpc, name, request.idempotency)?;
+        let disabled = self.change_client(name, key, None, move |client| {
             client.disabled_at.get_or_insert(now);
             Ok(())
         });
-        Ok(disabled.await?)
+        let disabled = disabled.await?;
+        caller.audit(rpc, name, &disabled);
+        Ok(disabled)
     }
 
     async fn rotate_api_client_secret(
@@ -101,9 +91,11 @@ impl proto::api_clients_server::ApiClients for Services {
         }
         let secret = random::token::<32>();
         let (hash, now) = (SecretHash::of(&secret), self.clock.now());
-        let rpc = "RotateApiClientSecret";
-        let call = ResourceCall::new(rpc, &request.name, request.idempotency);
-        let rotated = self.change_client(&caller, call, Some(secret), move |client| {
+        let (rpc, name) = ("RotateApiClientSecret", &request.name);
+        let key = self
+            .idempotency
+            .read_key(&caller, rpc, name, request.idempotency)?;
+        let rotated = self.change_client(name, key, Some(secret), move |client| {
             if client.disabled_at.is_some() {
                 return Err(Error::Conflict(
                     "CLIENT_DISABLED",
@@ -113,7 +105,9 @@ impl proto::api_clients_server::ApiClients for Services {
             let rotated = client.secrets.rotate(hash, overlap, now);
             rotated.map_err(|error| Error::Conflict("TOO_MANY_SECRETS", error))
         });
-        Ok(rotated.await?)
+        let rotated = rotated.await?;
+        caller.audit(rpc, name, &rotated);
+        Ok(rotated)
     }
 
     async fn get_current_api_client(
@@ -132,6 +126,25 @@ impl proto::api_clients_server::ApiClients for Services {
 }
 
 impl Services {
+    /// Creates a client, or replays the response to an earlier request.
+    async fn insert_client(
+        &self,
+        caller: &Caller,
+        mut request: proto::CreateApiClientRequest,
+    ) -> Result<Response<proto::ApiClient>, Error> {
+        let idempotency = request.idempotency.take();
+        let request_key = begin_or_replay!(self, caller, "CreateApiClient", "", idempotency);
+        let (client, secret) = self.new_client(request).await?;
+
+        let reply = messages::api_client(&client, Some(secret));
+        self.idempotency
+            .write(request_key, move |transaction| async move {
+                storage::api_clients::insert(&transaction, &client).await?;
+                Ok(reply)
+            })
+            .await
+    }
+
     async fn new_client(
         &self,
         request: proto::CreateApiClientRequest,
@@ -200,19 +213,12 @@ impl Services {
     /// Changes a client under a lock, and returns it with its new secret if there is one.
     async fn change_client(
         &self,
-        caller: &Caller,
-        call: ResourceCall<'_>,
+        name: &str,
+        request_key: RequestKey,
         secret: Option<String>,
         change: impl Fn(&mut ApiClient) -> Result<(), Error> + Clone + Send + Sync + 'static,
     ) -> Result<Response<proto::ApiClient>, Error> {
-        let (rpc, name) = (call.rpc, call.name);
-        let request_key = self
-            .idempotency
-            .read_key_on(caller, Collection::ApiClients, call)?;
-        let id = Collection::ApiClients
-            .id(name)
-            .map(ApiClientId)
-            .ok_or_else(|| Error::NotFound(name.to_owned()))?;
+        let id = ApiClientId(messages::id_in(Collection::ApiClients, name)?);
         let changed = self
             .idempotency
             .write(request_key, move |transaction| async move {
@@ -221,31 +227,22 @@ impl Services {
                     .ok_or_else(|| Error::NotFound(Collection::ApiClients.name(id)))?;
                 change(&mut client)?;
                 storage::api_clients::update(&transaction, &client).await?;
-                let disabled_webhooks = disable_webhooks(&transaction, &client).await?;
+                // The receivers of a disabled client must get no further notifications. Their
+                // backlogs are cancelled in the background.
+                let disabled = match (client.store_id, client.disabled_at) {
+                    (Some(store), Some(at)) => {
+                        storage::webhooks::disable_of_client(&transaction, store, id, at).await?
+                    }
+                    _ => 0,
+                };
                 Ok(proto::ApiClient {
-                    disabled_webhooks,
+                    disabled_webhooks: u32::try_from(disabled).unwrap_or(u32::MAX),
                     ..messages::api_client(&client, secret)
                 })
             })
             .await;
         // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        let changed = changed?;
-        caller.audit(rpc, name);
-        Ok(changed)
+        changed
     }
-}
-
-/// Disables the webhooks of a disabled client: its receivers must get no further notifications.
-/// Returns how many were enabled. Their backlogs are cancelled in the background.
-async fn disable_webhooks(
-    transaction: &impl ConnectionTrait,
-    client: &ApiClient,
-) -> Result<u32, Error> {
-    let (Some(store_id), Some(now)) = (client.store_id, client.disabled_at) else {
-        return Ok(0);
-    };
-    let owner = (store_id, client.id);
-    let disabled = storage::webhooks::disable_of_client(transaction, owner, now).await?;
-    Ok(u32::try_from(disabled).unwrap_or(u32::MAX))
 }

@@ -6,6 +6,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
     api_client::Scope,
     id::{ApiClientId, StoreId, WebhookId},
+    webhook::WebhookKey,
 };
 use jiff::Timestamp;
 use storage::{Session, idempotency_keys::Key, webhooks::secret_columns};
@@ -29,7 +30,7 @@ pub(crate) const BATCH: usize = 50;
 enum Page {
     /// The signing keys and the platform's secrets, which are few.
     Keys,
-    WebhooksAfter(Option<(StoreId, WebhookId)>),
+    WebhooksAfter(Option<WebhookKey>),
     ResponsesAfter(Option<Key>),
 }
 
@@ -81,11 +82,12 @@ impl proto::master_keys_server::MasterKeys for Services {
             response.webhooks,
             response.stored_responses,
         ];
+        let key = format!("master_keys/{}", response.current_key);
+        let reply = Response::new(response);
         if counts.iter().any(|count| *count > 0) {
-            let key = format!("master_keys/{}", response.current_key);
-            caller.audit("ReencryptSecrets", &key);
+            caller.audit("ReencryptSecrets", &key, &reply);
         }
-        Ok(Response::new(response))
+        Ok(reply)
     }
 }
 
@@ -124,8 +126,8 @@ impl Services {
     /// reencrypted, and the key of the last one that was examined; `None` if none was left.
     async fn reencrypt_webhooks(
         &self,
-        after: Option<(StoreId, WebhookId)>,
-    ) -> Result<(u32, Option<(StoreId, WebhookId)>), Error> {
+        after: Option<WebhookKey>,
+    ) -> Result<(u32, Option<WebhookKey>), Error> {
         let page = secret_columns::list(self.storage.reader(), after, PAGE).await?;
         let last = page.last().map(|(webhook, _)| *webhook);
         let current = self.secret_box.current_key();
@@ -151,20 +153,21 @@ impl Services {
 async fn reencrypt_batch(
     transaction: &Session,
     secret_box: &SecretBox,
-    batch: Vec<(StoreId, WebhookId)>,
+    batch: Vec<WebhookKey>,
     now: Timestamp,
 ) -> Result<u32, Error> {
     let mut count = 0;
-    for (store_id, id) in batch {
-        let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
+    for key in batch {
+        let found = storage::webhooks::find_and_lock(transaction, key).await?;
         let Some((_, mut secrets)) = found else {
             continue;
         };
+        let context = key.webhook_id.0.as_bytes();
         secrets.reencrypt(now, |secret| {
-            let new = secret_box.reencrypt(Purpose::WebhookSecret, id.0.as_bytes(), secret)?;
+            let new = secret_box.reencrypt(Purpose::WebhookSecret, context, secret)?;
             Ok::<_, Error>(new.unwrap_or_else(|| secret.to_vec()))
         })?;
-        secret_columns::save(transaction, store_id, id, &secrets, now).await?;
+        secret_columns::save(transaction, key, &secrets, now).await?;
         count += 1;
     }
     Ok(count)
@@ -175,8 +178,8 @@ impl Page {
         match self {
             Self::Keys => String::new(),
             Self::WebhooksAfter(None) => "webhooks".to_owned(),
-            Self::WebhooksAfter(Some((store_id, id))) => {
-                format!("webhooks/{}/{}", store_id.0, id.0)
+            Self::WebhooksAfter(Some(key)) => {
+                format!("webhooks/{}/{}", key.store_id.0, key.webhook_id.0)
             }
             Self::ResponsesAfter(None) => "responses".to_owned(),
             Self::ResponsesAfter(Some(key)) => format!(
@@ -199,10 +202,10 @@ impl Page {
         match parts[..] {
             [""] => Some(Self::Keys),
             ["webhooks"] => Some(Self::WebhooksAfter(None)),
-            ["webhooks", store_id, id] => Some(Self::WebhooksAfter(Some((
-                StoreId(store_id.parse().ok()?),
-                WebhookId(id.parse().ok()?),
-            )))),
+            ["webhooks", store_id, id] => Some(Self::WebhooksAfter(Some(WebhookKey {
+                store_id: StoreId(store_id.parse().ok()?),
+                webhook_id: WebhookId(id.parse().ok()?),
+            }))),
             ["responses"] => Some(Self::ResponsesAfter(None)),
             ["responses", store_id, client_id, hash] => {
                 let hash = BASE64_URL_SAFE_NO_PAD.decode(hash).ok()?;
@@ -230,10 +233,14 @@ mod tests {
             api_client_id: ApiClientId(Uuid::max()),
             hash: [0xff; 32],
         };
+        let webhook = WebhookKey {
+            store_id: StoreId(Uuid::max()),
+            webhook_id: WebhookId(Uuid::nil()),
+        };
         for page in [
             Page::Keys,
             Page::WebhooksAfter(None),
-            Page::WebhooksAfter(Some((StoreId(Uuid::max()), WebhookId(Uuid::nil())))),
+            Page::WebhooksAfter(Some(webhook)),
             Page::ResponsesAfter(None),
             Page::ResponsesAfter(Some(key)),
         ] {

@@ -3,9 +3,10 @@
 mod addresses;
 mod api_clients;
 mod deliveries;
+mod delivery_changes;
 pub(crate) mod events;
 pub(crate) mod master_keys;
-pub(crate) mod notifications;
+mod notifications;
 mod personal_data;
 mod price_lists;
 mod retail_prices;
@@ -21,9 +22,12 @@ use std::sync::Arc;
 
 use admission::Concurrency;
 use domain::id::ApiClientId;
+use futures_util::{Stream, StreamExt as _, stream};
 use geocoding::Gazetteer;
 use process::clock::Clock;
 use storage::Storage;
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
@@ -31,17 +35,30 @@ use self::events::EventFeed;
 use crate::{
     auth::{authenticator::Authenticator, rate_limits::RateLimits},
     config::Config,
+    error::Error,
     idempotency::Idempotency,
     metrics::Metrics,
-    notifications::{Streams, TestSends},
+    notifications::Queue,
     planning::{definitions::Definitions, planner::Planner},
     secrets::secret_box::SecretBox,
     workers::key_ring::KeyRing,
 };
 
+/// The messages of a stream, and then the error with which the task that sends them ends. The error
+/// has no place in the channel, which a caller that does not read has filled.
+fn stream_until_end<M: Send + 'static>(
+    messages: mpsc::Receiver<Result<M, Status>>,
+    serving: JoinHandle<Result<(), Error>>,
+) -> impl Stream<Item = Result<M, Status>> + Send + 'static {
+    let end = stream::once(serving).filter_map(async |ended| match ended {
+        Ok(ended) => ended.err().map(|error| Err(error.into())),
+        Err(panic) => Some(Err(Error::Bug(panic.to_string()).into())),
+    });
+    ReceiverStream::new(messages).chain(end)
+}
+
 type Reply<M> = Result<Response<M>, Status>;
 
-/// The services, except that of notifications, and what they use.
 pub(crate) struct Services {
     pub(crate) config: Config,
     pub(crate) storage: Arc<Storage>,
@@ -53,12 +70,10 @@ pub(crate) struct Services {
     pub(crate) idempotency: Idempotency,
     pub(crate) planner: Planner,
     pub(crate) gazetteer: Arc<Gazetteer>,
-    pub(crate) streams: Arc<Streams>,
-    pub(crate) test_sends: Arc<TestSends>,
+    pub(crate) queue: Arc<Queue>,
     pub(crate) feed: Arc<EventFeed>,
-    /// The event streams of each client.
     pub(crate) event_streams: Arc<Concurrency<ApiClientId>>,
-    /// Tracks the event streams, so that shutdown waits for them.
+    /// Tracks the streams and reports, so that shutdown waits for them.
     pub(crate) task_tracker: TaskTracker,
     pub(crate) metrics: Metrics,
 }
@@ -66,5 +81,38 @@ pub(crate) struct Services {
 impl Services {
     fn definitions(&self) -> &Definitions {
         &self.planner.definitions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+    use crate::error::Unauthenticated;
+
+    #[tokio::test]
+    async fn a_stream_that_the_caller_has_stalled_ends_with_the_error_of_its_task() {
+        let ended = |error: Result<(), Error>| async move {
+            let (sender, messages) = mpsc::channel(1);
+            sender.try_send(Ok(())).unwrap();
+            let mut stream = Box::pin(stream_until_end(
+                messages,
+                tokio::spawn(async move {
+                    let _responses = sender;
+                    error
+                }),
+            ));
+            assert!(stream.next().await.unwrap().is_ok());
+            stream.next().await.map(|ended| ended.unwrap_err().code())
+        };
+
+        let disabled = Error::Unauthenticated(Unauthenticated::InvalidToken);
+        assert_eq!(ended(Err(disabled)).await, Some(Code::Unauthenticated));
+        assert_eq!(
+            ended(Err(Error::ShuttingDown)).await,
+            Some(Code::Unavailable)
+        );
+        assert_eq!(ended(Ok(())).await, None);
     }
 }

@@ -33,7 +33,8 @@ impl proto::personal_data_server::PersonalData for Services {
         if !request.dry_run && !found.is_empty() {
             for (store_id, id) in &found {
                 self.erase_delivery(*store_id, *id).await?;
-                caller.audit("EraseDeliveries", &Collection::Deliveries.name(*id));
+                let name = Collection::Deliveries.name(*id);
+                caller.audit("EraseDeliveries", &name, &Response::new(()));
             }
             self.storage
                 .truncate_write_ahead_log()
@@ -56,8 +57,8 @@ impl Services {
         match &request.selection {
             Some(Selection::Delivery(name)) => {
                 let not_found = || Error::NotFound(name.clone());
-                let id = DeliveryId(Collection::Deliveries.id(name).ok_or_else(not_found)?);
-                let store = personal_data::find_store(self.storage.reader(), id).await?;
+                let id = DeliveryId(messages::id_in(Collection::Deliveries, name)?);
+                let store = storage::deliveries::find_store(self.storage.reader(), id).await?;
                 Ok((vec![(store.ok_or_else(not_found)?, id)], None))
             }
             Some(Selection::Telephone(number)) => {
@@ -106,8 +107,7 @@ impl Services {
         let now = self.clock.now();
         self.storage
             .write(move |transaction| async move {
-                let points = personal_data::erase(&transaction, store_id, id, now).await?;
-                personal_data::delete_geocodes(&transaction, &points).await?;
+                personal_data::erase(&transaction, store_id, id, now).await?;
                 personal_data::erase_response_bodies(&transaction, store_id, id).await?;
                 Ok::<_, Error>(())
             })

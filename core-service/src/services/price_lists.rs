@@ -9,7 +9,7 @@ use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::ResourceCall,
+    idempotency::begin_or_replay,
     messages,
     planning::{
         definitions::{self, CachePolicy},
@@ -25,39 +25,9 @@ impl proto::price_lists_server::PriceLists for Services {
     ) -> Reply<proto::PriceList> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let call = ResourceCall::new("ApplyPriceList", &request.store, request.idempotency);
-        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
-        let store = messages::find_store(&self.storage, &request.store).await?;
-        let definition = request.definition;
-        let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
-        let list = definitions::parse_price_list(&definition, &zones, Some(store.currency))
-            .await?
-            .map_err(definitions::invalid)?;
-
-        let (store_id, now) = (store.id, self.clock.now());
-        let warnings = list.warnings.clone();
-        let applied = self
-            .idempotency
-            .write(request_key, move |transaction| async move {
-                storage::stores::lock(&transaction, store_id).await?;
-                let version = storage::price_lists::current_version(&transaction, store_id).await?;
-                let stored = StoredPriceList {
-                    store_id,
-                    version: version.unwrap_or(0) + 1,
-                    definition,
-                    created_at: now,
-                };
-                storage::price_lists::insert(&transaction, &stored).await?;
-                Ok(price_list(stored, &warnings))
-            })
-            .await;
-        self.definitions().invalidate();
-        let applied = applied?;
-        caller.audit("ApplyPriceList", &request.store);
+        let store = request.store.clone();
+        let applied = self.insert_price_list(&caller, request).await?;
+        caller.audit("ApplyPriceList", &store, &applied);
         Ok(applied)
     }
 
@@ -94,7 +64,7 @@ impl proto::price_lists_server::PriceLists for Services {
         };
         let stored = found
             .map_err(Error::from)?
-            .ok_or_else(|| no_list(&request.store))?;
+            .ok_or_else(|| Error::NotFound(format!("{}/price_list", request.store)))?;
         let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
         let warnings = definitions::parse_price_list(&stored.definition, &zones, None)
             .await?
@@ -167,12 +137,51 @@ impl proto::price_lists_server::PriceLists for Services {
     }
 }
 
+impl Services {
+    /// Applies a price list, or replays the response to an earlier request.
+    async fn insert_price_list(
+        &self,
+        caller: &Caller,
+        request: proto::ApplyPriceListRequest,
+    ) -> Result<Response<proto::PriceList>, Error> {
+        let request_key = begin_or_replay!(
+            self,
+            caller,
+            "ApplyPriceList",
+            &request.store,
+            request.idempotency
+        );
+        let store = messages::find_store(&self.storage, &request.store).await?;
+        let definition = request.definition;
+        let (_, zones) = self.definitions().zones(CachePolicy::Bypass).await?;
+        let list = definitions::parse_price_list(&definition, &zones, Some(store.currency))
+            .await?
+            .map_err(definitions::invalid)?;
+
+        let (store_id, now) = (store.id, self.clock.now());
+        let warnings = list.warnings.clone();
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                storage::stores::lock(&transaction, store_id).await?;
+                let version = storage::price_lists::current_version(&transaction, store_id).await?;
+                let stored = StoredPriceList {
+                    store_id,
+                    version: version.unwrap_or(0) + 1,
+                    definition,
+                    created_at: now,
+                };
+                storage::price_lists::insert(&transaction, &stored).await?;
+                Ok(price_list(stored, &warnings))
+            })
+            .await;
+        self.definitions().invalidate();
+        applied
+    }
+}
+
 /// Limit of listed versions; older ones can be read by number.
 const MAX_LISTED: u64 = 100;
-
-fn no_list(store: &str) -> Error {
-    Error::NotFound(format!("{store}/price_list"))
-}
 
 fn price_list(stored: StoredPriceList, warnings: &[String]) -> proto::PriceList {
     proto::PriceList {

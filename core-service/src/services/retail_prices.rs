@@ -1,7 +1,7 @@
 //! Retail prices: calculated on request, and decrypted from their own names. A price is stored
 //! only when it is used.
 
-use domain::{api_client::Scope, price_list::RuleOutcome};
+use domain::api_client::Scope;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -37,7 +37,8 @@ impl proto::retail_prices_server::RetailPrices for Services {
         messages::check_external_reference(&self.storage, store.id, reference).await?;
 
         let priced = calculation.price.zip(planned.price_list);
-        let (price, price_list) = priced.ok_or_else(|| not_calculated(&calculation.outcomes))?;
+        let (price, price_list) =
+            priced.ok_or_else(|| Error::price_not_calculated(&calculation.outcomes))?;
         let expires_at = delivery
             .created_at
             .checked_add(price_list.quote_expiry)
@@ -75,14 +76,5 @@ impl proto::retail_prices_server::RetailPrices for Services {
             .ok_or(Error::NotFound(name))?;
 
         Ok(Response::new(retail_price))
-    }
-}
-
-fn not_calculated(outcomes: &[RuleOutcome]) -> Error {
-    Error::PriceNotCalculated {
-        rules: outcomes
-            .iter()
-            .map(|outcome| (outcome.rule.clone(), outcome.reason.clone()))
-            .collect(),
     }
 }

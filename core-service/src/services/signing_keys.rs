@@ -21,9 +21,9 @@ impl proto::signing_keys_server::SigningKeys for Services {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let idempotency = request.idempotency;
-        let request_key = self
-            .idempotency
-            .read_key(&caller, "RotateSigningKey", idempotency)?;
+        let request_key =
+            self.idempotency
+                .read_key(&caller, "RotateSigningKey", "", idempotency)?;
         let now = self.clock.now();
         let key = self.key_ring.generate(now)?;
 
@@ -46,7 +46,7 @@ impl proto::signing_keys_server::SigningKeys for Services {
                 created.ok_or_else(|| Error::Bug("the new key is not among the keys".to_owned()))
             })
             .await?;
-        caller.audit("RotateSigningKey", &created.get_ref().name);
+        caller.audit("RotateSigningKey", &created.get_ref().name, &created);
         self.key_ring.reload().await?;
         Ok(created)
     }
@@ -58,9 +58,10 @@ impl proto::signing_keys_server::SigningKeys for Services {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
         let revoked = revoked(request.keys)?;
+        let idempotency = request.idempotency;
         let request_key =
             self.idempotency
-                .read_key(&caller, "RevokeSigningKeys", request.idempotency)?;
+                .read_key(&caller, "RevokeSigningKeys", "", idempotency)?;
         let revoked_keys = match &revoked {
             None => "all".to_owned(),
             Some(id) => Collection::SigningKeys.name(id),
@@ -73,7 +74,7 @@ impl proto::signing_keys_server::SigningKeys for Services {
                 revoke(&transaction, revoked, new_key, now).await
             })
             .await?;
-        caller.audit("RevokeSigningKeys", &revoked_keys);
+        caller.audit("RevokeSigningKeys", &revoked_keys, &remaining);
         self.key_ring.reload().await?;
         self.authenticator.invalidate();
         Ok(remaining)

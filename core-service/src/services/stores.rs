@@ -19,9 +19,12 @@ use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::ResourceCall,
+    idempotency::begin_or_replay,
     messages,
-    planning::{definitions::CachePolicy, validation},
+    planning::{
+        definitions::CachePolicy, planner::PRICE_NOT_CALCULATED,
+        slot_availability::SLOT_NOT_OFFERED, validation,
+    },
 };
 
 /// Validated changes of a store; absent fields are left unchanged.
@@ -35,9 +38,9 @@ struct Changes {
     /// Whether only the location of the default address changes, if the store has one.
     moves_address: bool,
     service_area: Option<NewServiceArea>,
+    refuses_unpriced: Option<bool>,
 }
 
-/// A change of the service area.
 #[derive(Clone)]
 enum NewServiceArea {
     Unlimited,
@@ -60,6 +63,7 @@ impl Changes {
             NewServiceArea::Limited(area) => Some(area),
         });
         set(&mut store.service_area, service_area);
+        set(&mut store.refuses_unpriced, self.refuses_unpriced);
         if let Some(address) = self.default_address {
             store.default_address = Some(match store.default_address.take() {
                 Some(present) if self.moves_address => Address {
@@ -81,66 +85,32 @@ impl proto::stores_server::Stores for Services {
     ) -> Reply<proto::Store> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let begun = self
-            .idempotency
-            .begin(&caller, "CreateStore", request.idempotency);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
-        let mut store = Store {
-            id: StoreId::new(),
-            display_name: String::new(),
-            time_zone: self.config.platform.timezone.clone(),
-            currency: Currency::EUR,
-            country: self.config.platform.country.clone(),
-            default_address: None,
-            service_area: None,
-            created_at: self.clock.now(),
-        };
-        let changes = proto::UpdateStoreRequest {
-            name: String::new(),
-            display_name: Some(request.display_name),
-            default_address: request.default_address,
-            time_zone: request.time_zone,
-            currency_code: request.currency_code,
-            country_code: request.country_code,
-            service_area: request.service_area,
-            idempotency: None,
-        };
-        self.changes(changes, &store).await?.apply(&mut store);
-
-        let created = self
-            .idempotency
-            .write(request_key, move |transaction| async move {
-                storage::stores::insert(&transaction, &store).await?;
-                Ok(messages::store(&store))
-            })
-            .await?;
-        caller.audit("CreateStore", &created.get_ref().name);
+        let created = self.insert_store(&caller, request).await?;
+        caller.audit("CreateStore", &created.get_ref().name, &created);
         Ok(created)
     }
 
     async fn get_store(&self, request: Request<proto::GetStoreRequest>) -> Reply<proto::Store> {
         let (caller, request) = Caller::of(request)?;
-        let name = request.name;
-
-        let store = if caller.has(Scope::Admin) {
-            messages::find_store(&self.storage, &name).await?
-        } else {
-            caller.require(Scope::Deliveries)?;
-            let own = caller.store()?;
-            if Collection::Stores.id(&name) != Some(own.id.0) {
-                return Err(Error::NotFound(name).into());
-            }
-            own.clone()
-        };
+        let store = self.store_of(&caller, &request.name).await?;
         // The default first.
         let time_slots = storage::time_slots::list(self.storage.reader(), store.id)
             .await
             .map_err(Error::from)?;
 
+        let default_slot = self
+            .definitions()
+            .time_slot(&store, CachePolicy::Recent)
+            .await?;
+        let offered_only = default_slot.is_some_and(|current| current.rules.offered_only());
+        let refusals = [
+            (offered_only, SLOT_NOT_OFFERED),
+            (store.refuses_unpriced, PRICE_NOT_CALCULATED),
+        ];
+        let refused = refusals.into_iter().filter(|(is_refused, _)| *is_refused);
+
         Ok(Response::new(proto::Store {
+            refused_warnings: refused.map(|(_, reason)| reason.to_owned()).collect(),
             time_slots: time_slots
                 .into_iter()
                 .map(|time_slot| Collection::TimeSlots.name(time_slot.id))
@@ -167,15 +137,62 @@ impl proto::stores_server::Stores for Services {
         &self,
         request: Request<proto::UpdateStoreRequest>,
     ) -> Reply<proto::Store> {
-        let (caller, mut request) = Caller::with_scope(request, Scope::Admin)?;
+        let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
+        let updated = self.write_store_changes(&caller, request).await?;
+        caller.audit("UpdateStore", &updated.get_ref().name, &updated);
+        Ok(updated)
+    }
+}
+
+impl Services {
+    /// Creates a store, or replays the response to an earlier request.
+    async fn insert_store(
+        &self,
+        caller: &Caller,
+        request: proto::CreateStoreRequest,
+    ) -> Result<Response<proto::Store>, Error> {
+        let request_key = begin_or_replay!(self, caller, "CreateStore", "", request.idempotency);
+        let mut store = Store {
+            id: StoreId::new(),
+            display_name: String::new(),
+            time_zone: self.config.platform.timezone.clone(),
+            currency: Currency::EUR,
+            country: self.config.platform.country.clone(),
+            default_address: None,
+            service_area: None,
+            refuses_unpriced: false,
+            created_at: self.clock.now(),
+        };
+        let changes = proto::UpdateStoreRequest {
+            name: String::new(),
+            display_name: Some(request.display_name),
+            default_address: request.default_address,
+            time_zone: request.time_zone,
+            currency_code: request.currency_code,
+            country_code: request.country_code,
+            service_area: request.service_area,
+            refuses_unpriced: request.refuses_unpriced,
+            idempotency: None,
+        };
+        self.changes(changes, &store).await?.apply(&mut store);
+
+        self.idempotency
+            .write(request_key, move |transaction| async move {
+                storage::stores::insert(&transaction, &store).await?;
+                Ok(messages::store(&store))
+            })
+            .await
+    }
+
+    /// Changes a store, or replays the response to an earlier request.
+    async fn write_store_changes(
+        &self,
+        caller: &Caller,
+        mut request: proto::UpdateStoreRequest,
+    ) -> Result<Response<proto::Store>, Error> {
         let idempotency = request.idempotency.take();
-        let call = ResourceCall::new("UpdateStore", &request.name, idempotency);
-        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let request_key = begin_or_replay!(self, caller, "UpdateStore", &request.name, idempotency);
         let store = messages::find_store(&self.storage, &request.name).await?;
         let changes = self.changes(request, &store).await?;
 
@@ -183,7 +200,7 @@ impl proto::stores_server::Stores for Services {
         let updated = self
             .idempotency
             .write(request_key, move |transaction| async move {
-                // Read again under the lock: other fields may have changed meanwhile.
+                // Read again under the lock: other fields may have changed.
                 let mut store = storage::stores::find_and_lock(&transaction, store_id)
                     .await?
                     .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
@@ -198,14 +215,22 @@ impl proto::stores_server::Stores for Services {
             .await;
         // Even if it failed: it may be committed.
         self.authenticator.invalidate();
-        let updated = updated?;
-        caller.audit("UpdateStore", &updated.get_ref().name);
-        Ok(updated)
+        updated
     }
-}
 
-impl Services {
-    /// Validates the changes of a store.
+    /// Finds a store: the caller's own, or with scope `admin` any.
+    pub(super) async fn store_of(&self, caller: &Caller, name: &str) -> Result<Store, Error> {
+        if caller.has(Scope::Admin) {
+            return messages::find_store(&self.storage, name).await;
+        }
+        caller.require(Scope::Deliveries)?;
+        let own = caller.store()?;
+        if messages::id_in(Collection::Stores, name)? != own.id.0 {
+            return Err(Error::NotFound(name.to_owned()));
+        }
+        Ok(own.clone())
+    }
+
     async fn changes(
         &self,
         request: proto::UpdateStoreRequest,
@@ -272,6 +297,7 @@ impl Services {
             default_address,
             moves_address,
             service_area,
+            refuses_unpriced: request.refuses_unpriced,
         })
     }
 

@@ -11,7 +11,7 @@ use domain::{
     },
 };
 use jiff::{Zoned, civil::Time};
-use proto::iri::Collection;
+use proto::{iri::Collection, language::negotiate};
 use storage::time_slots::StoredTimeSlot;
 use tonic::{Request, Response};
 
@@ -19,7 +19,7 @@ use super::{Reply, Services};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::ResourceCall,
+    idempotency::begin_or_replay,
     messages,
     planning::{
         definitions::{self, CachePolicy},
@@ -49,12 +49,16 @@ impl proto::time_slots_server::TimeSlots for Services {
                 .await?
                 .ok_or_else(not_found)?;
         if !request.name.is_empty()
-            && Collection::TimeSlots.id(&request.name) != Some(availability.stored.id.0)
+            && messages::id_in(Collection::TimeSlots, &request.name)? != availability.stored.id.0
         {
             return Err(not_found().into());
         }
 
-        let language = Language::negotiate(&request.accept_language, &self.config.platform.locale);
+        let language = Language::with_tag(negotiate(
+            &request.accept_language,
+            &self.config.platform.locale,
+            &Language::tags(),
+        ));
         let choices = availability
             .choices(&now)
             .into_iter()
@@ -76,38 +80,9 @@ impl proto::time_slots_server::TimeSlots for Services {
     ) -> Reply<proto::TimeSlot> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let call = ResourceCall::new("ApplyTimeSlot", &request.store, request.idempotency);
-        let begun = self.idempotency.begin_on(&caller, Collection::Stores, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
-        let store = messages::find_store(&self.storage, &request.store).await?;
-        let (store_id, definition, now) = (store.id, request.definition, self.clock.now());
-        let applied = self
-            .idempotency
-            .write(request_key, move |transaction| async move {
-                // Read again under the lock: its country may have changed meanwhile.
-                let store = storage::stores::find_and_lock(&transaction, store_id)
-                    .await?
-                    .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
-                let time_slot = TimeSlot::parse(&definition, store.country.as_str())
-                    .map_err(definitions::invalid)?;
-                let existing = storage::time_slots::find_default(&transaction, store_id).await?;
-                let stored = StoredTimeSlot {
-                    store_id,
-                    id: existing.map_or_else(TimeSlotId::new, |existing| existing.id),
-                    display_name: time_slot.display_name.clone(),
-                    definition,
-                    updated_at: now,
-                };
-                storage::time_slots::save(&transaction, &stored).await?;
-                Ok(message(stored, &time_slot, &now.to_zoned(store.time_zone)))
-            })
-            .await;
-        self.definitions().invalidate();
-        let applied = applied?;
-        caller.audit("ApplyTimeSlot", &request.store);
+        let store = request.store.clone();
+        let applied = self.save_time_slot(&caller, request).await?;
+        caller.audit("ApplyTimeSlot", &store, &applied);
         Ok(applied)
     }
 
@@ -129,24 +104,12 @@ impl proto::time_slots_server::TimeSlots for Services {
         request: Request<proto::GetDefaultTimeSlotRequest>,
     ) -> Reply<proto::TimeSlot> {
         let (caller, request) = Caller::of(request)?;
-        let name = request.store;
-        let not_found = || Error::NotFound(format!("{name}/time_slot"));
-        let store = if caller.has(Scope::Admin) {
-            messages::find_store(&self.storage, &name).await?
-        } else {
-            caller.require(Scope::Deliveries)?;
-            let store = caller.store()?;
-            if Collection::Stores.id(&name) != Some(store.id.0) {
-                return Err(not_found().into());
-            }
-            store.clone()
-        };
-
+        let store = self.store_of(&caller, &request.store).await?;
         let current = self
             .definitions()
             .time_slot(&store, CachePolicy::Bypass)
             .await?
-            .ok_or_else(not_found)?;
+            .ok_or_else(|| Error::NotFound(format!("{}/time_slot", request.store)))?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         let stored = Arc::unwrap_or_clone(current.stored);
         Ok(Response::new(message(stored, &current.rules, &now)))
@@ -167,6 +130,48 @@ impl proto::time_slots_server::TimeSlots for Services {
         let rules = self.definitions().compile_time_slot(store, &stored)?;
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         Ok(Response::new(message(stored, &rules, &now)))
+    }
+}
+
+impl Services {
+    /// Applies a time slot, or replays the response to an earlier request.
+    async fn save_time_slot(
+        &self,
+        caller: &Caller,
+        request: proto::ApplyTimeSlotRequest,
+    ) -> Result<Response<proto::TimeSlot>, Error> {
+        let request_key = begin_or_replay!(
+            self,
+            caller,
+            "ApplyTimeSlot",
+            &request.store,
+            request.idempotency
+        );
+        let store = messages::find_store(&self.storage, &request.store).await?;
+        let (store_id, definition, now) = (store.id, request.definition, self.clock.now());
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                // Read again under the lock: its country may have changed.
+                let store = storage::stores::find_and_lock(&transaction, store_id)
+                    .await?
+                    .ok_or_else(|| Error::NotFound(Collection::Stores.name(store_id)))?;
+                let time_slot = TimeSlot::parse(&definition, store.country.as_str())
+                    .map_err(definitions::invalid)?;
+                let existing = storage::time_slots::find_default(&transaction, store_id).await?;
+                let stored = StoredTimeSlot {
+                    store_id,
+                    id: existing.map_or_else(TimeSlotId::new, |existing| existing.id),
+                    display_name: time_slot.display_name.clone(),
+                    definition,
+                    updated_at: now,
+                };
+                storage::time_slots::save(&transaction, &stored).await?;
+                Ok(message(stored, &time_slot, &now.to_zoned(store.time_zone)))
+            })
+            .await;
+        self.definitions().invalidate();
+        applied
     }
 }
 
@@ -203,5 +208,16 @@ fn opening_hours(row: &OpeningHoursSpecification) -> proto::OpeningHours {
             .collect(),
         valid_from: closed.map(|dates| dates.start().to_string()),
         valid_through: closed.map(|dates| dates.end().to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The domain does not depend on the contract.
+    #[test]
+    fn labels_are_in_the_languages_of_the_contract() {
+        assert_eq!(Language::tags(), proto::language::LANGUAGES);
     }
 }

@@ -9,7 +9,10 @@ use storage::zones::StoredZones;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
-use crate::{auth::caller::Caller, error::Error, messages, planning::definitions};
+use crate::{
+    auth::caller::Caller, error::Error, idempotency::begin_or_replay, messages,
+    planning::definitions,
+};
 
 #[tonic::async_trait]
 impl proto::zones_server::Zones for Services {
@@ -19,36 +22,8 @@ impl proto::zones_server::Zones for Services {
     ) -> Reply<proto::ZoneSet> {
         let (caller, request) = Caller::with_scope(request, Scope::Admin)?;
 
-        let begun = self
-            .idempotency
-            .begin(&caller, "ApplyZones", request.idempotency);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
-        let zones = parse(&request.definition)?;
-        let now = self.clock.now();
-        let applied = self
-            .idempotency
-            .write(request_key, move |transaction| async move {
-                let current = storage::zones::find_current(&transaction).await?;
-                let (version, zones) = match current {
-                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
-                    None => (1, zones),
-                };
-                zones.check_size().map_err(invalid)?;
-                let stored = StoredZones {
-                    version,
-                    zones,
-                    created_at: now,
-                };
-                storage::zones::insert(&transaction, &stored).await?;
-                Ok(zone_set(&stored))
-            })
-            .await;
-        self.definitions().invalidate();
-        let applied = applied?;
-        caller.audit("ApplyZones", "zones");
+        let applied = self.insert_zones(&caller, request).await?;
+        caller.audit("ApplyZones", "zones", &applied);
         Ok(applied)
     }
 
@@ -88,6 +63,39 @@ impl proto::zones_server::Zones for Services {
         };
 
         Ok(Response::new(zone_set(&found)))
+    }
+}
+
+impl Services {
+    /// Applies zones, or replays the response to an earlier request.
+    async fn insert_zones(
+        &self,
+        caller: &Caller,
+        request: proto::ApplyZonesRequest,
+    ) -> Result<Response<proto::ZoneSet>, Error> {
+        let request_key = begin_or_replay!(self, caller, "ApplyZones", "", request.idempotency);
+        let zones = parse(&request.definition)?;
+        let now = self.clock.now();
+        let applied = self
+            .idempotency
+            .write(request_key, move |transaction| async move {
+                let current = storage::zones::find_current(&transaction).await?;
+                let (version, zones) = match current {
+                    Some(current) => (current.version + 1, current.zones.merged_with(&zones)),
+                    None => (1, zones),
+                };
+                zones.check_size().map_err(invalid)?;
+                let stored = StoredZones {
+                    version,
+                    zones,
+                    created_at: now,
+                };
+                storage::zones::insert(&transaction, &stored).await?;
+                Ok(zone_set(&stored))
+            })
+            .await;
+        self.definitions().invalidate();
+        applied
     }
 }
 

@@ -79,7 +79,6 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Reloads the keys unconditionally.
     pub(crate) async fn reload(&self) -> Result<(), Error> {
         let now = self.clock.now();
         if let Some(keys) = read(&self.storage, &self.secret_box, &self.issuer, now).await? {

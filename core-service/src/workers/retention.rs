@@ -2,9 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use domain::id::{DeliveryId, StoreId};
 use jiff::Timestamp;
 use process::clock::Clock;
-use storage::{Storage, events, idempotency_keys, notifications, personal_data, webhooks};
+use storage::{
+    Storage, events, idempotency_keys, notifications,
+    personal_data::{self, PastRetention},
+    webhooks,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{error::Error, idempotency};
@@ -29,7 +34,7 @@ pub(crate) struct Retention {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
     pub(crate) events: Duration,
-    /// Of finished notifications and their attempts.
+    /// How long finished notifications and their attempts are kept.
     pub(crate) notifications: Duration,
     /// Of the personal data of deliveries. `None`: it is never erased.
     pub(crate) deliveries: Option<Duration>,
@@ -70,6 +75,10 @@ impl Retention {
             ),
             (self.remove_events(now).await, "cannot remove old events"),
             (
+                self.delete_geocodes().await,
+                "cannot delete results of geocoders",
+            ),
+            (
                 self.delete_responses(now).await,
                 "cannot delete expired idempotency keys",
             ),
@@ -105,6 +114,14 @@ impl Retention {
         Ok(u64::try_from(removed.await?) == Ok(BATCH))
     }
 
+    /// Deletes what cores of an earlier release, which may serve during an upgrade, store of geocoders.
+    async fn delete_geocodes(&self) -> Result<bool, Error> {
+        let deleted = self.storage.write(move |transaction| async move {
+            personal_data::delete_geocodes(&transaction, BATCH).await
+        });
+        Ok(deleted.await? == BATCH)
+    }
+
     /// Deletes the stored responses to requests with idempotency keys.
     async fn delete_responses(&self, now: Timestamp) -> Result<bool, Error> {
         let before = idempotency::expired_before(now);
@@ -114,25 +131,50 @@ impl Retention {
         Ok(deleted.await? == RESPONSES)
     }
 
-    /// Erases the personal data of deliveries. Stored responses expire before; the receivers'
-    /// responses and cached geocodes have retentions of their own.
+    /// Erases the personal data of deliveries, once the stored responses with it have expired; the receivers'
+    /// responses have a retention of their own.
     async fn erase_deliveries(&self, now: Timestamp) -> Result<bool, Error> {
         let Some(retention) = self.deliveries else {
             return Ok(false);
         };
-        let (reader, before) = (self.storage.reader(), cutoff(now, retention));
-        let found = personal_data::find_past_retention(reader, before, DELIVERIES).await?;
+        let past = PastRetention {
+            ended: cutoff(now, retention),
+            changed: idempotency::expired_before(now),
+        };
+        let reader = self.storage.reader();
+        let found = personal_data::find_past_retention(reader, past, DELIVERIES).await?;
         let is_full = u64::try_from(found.len()) == Ok(DELIVERIES);
-        if !found.is_empty() {
-            let erased = self.storage.write(move |transaction| async move {
-                for (store_id, id) in found {
-                    personal_data::erase(&transaction, store_id, id, now).await?;
-                }
-                Ok::<_, Error>(())
-            });
-            erased.await?;
+        if found.is_empty() || self.erase(found.clone(), past, now).await.is_ok() {
+            return Ok(is_full);
         }
-        Ok(is_full)
+        // One that fails does not keep the others.
+        let mut is_any_erased = false;
+        for (store_id, id) in found {
+            match self.erase(vec![(store_id, id)], past, now).await {
+                Ok(()) => is_any_erased = true,
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, delivery.id = %id, "cannot erase a delivery past its retention");
+                }
+            }
+        }
+        Ok(is_full && is_any_erased)
+    }
+
+    /// Erases deliveries in one transaction.
+    async fn erase(
+        &self,
+        deliveries: Vec<(StoreId, DeliveryId)>,
+        past: PastRetention,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let erased = self.storage.write(move |transaction| async move {
+            for (store_id, id) in deliveries {
+                personal_data::erase_past_retention(&transaction, store_id, id, past, now).await?;
+            }
+            Ok(())
+        });
+        erased.await
     }
 }
 
@@ -142,7 +184,7 @@ fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::{ApiClientId, StoreId};
+    use domain::id::ApiClientId;
     use jiff::SignedDuration;
     use storage::{fixture, idempotency_keys::Key};
     use uuid::Uuid;
@@ -179,6 +221,35 @@ mod tests {
             let left = events::list_of_all_stores(storage.reader(), 0, 3).await;
             assert_eq!(!left.unwrap().is_empty(), is_left, "{after}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_that_cannot_be_erased_does_not_keep_the_others() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let [mut broken, other] =
+            [(); 2].map(|()| fixture::delivery(StoreId::new(), Timestamp::UNIX_EPOCH));
+        broken.pickup.details.weight = Some(7);
+        for delivery in [&broken, &other] {
+            let new = fixture::new_delivery(delivery.clone());
+            storage.insert_delivery(new).await.unwrap();
+        }
+        fixture::execute(&storage, "UPDATE tasks SET kind = 'swap' WHERE weight = 7").await;
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 10);
+        let retention = Retention {
+            deliveries: Some(RETENTION),
+            ..retention(&storage, now)
+        };
+
+        assert!(!retention.remove_batches().await);
+
+        let past = PastRetention {
+            ended: now,
+            changed: now,
+        };
+        let remaining = personal_data::find_past_retention(storage.reader(), past, 2).await;
+        assert_eq!(remaining.unwrap(), [(broken.store_id, broken.id)]);
+        let found = storage::deliveries::find(storage.reader(), other.store_id, other.id).await;
+        assert!(found.unwrap().unwrap().is_erased);
     }
 
     fn key(number: u8) -> Key {

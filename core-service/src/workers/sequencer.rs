@@ -21,14 +21,12 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Numbers events.
 pub(crate) struct Sequencer {
     pub(crate) storage: Arc<Storage>,
     /// Signalled when events are written that have no number yet.
     pub(crate) events_written: watch::Sender<()>,
     /// Signalled when this core has numbered events.
     pub(crate) events_sequenced: watch::Sender<()>,
-    /// Counts the events that this core has numbered.
     pub(crate) sequenced: Counter,
 }
 

@@ -101,8 +101,13 @@ pub async fn insert_if_absent(
     Ok(())
 }
 
+/// Updates a client, but its scopes: they never change, and those of a newer version must remain.
 pub async fn update(connection: &impl ConnectionTrait, client: &ApiClient) -> Result<(), Error> {
-    rows::update(connection, row(client)).await
+    let row = ActiveModel {
+        scopes: NotSet,
+        ..row(client)
+    };
+    rows::update(connection, row).await
 }
 
 fn row(client: &ApiClient) -> ActiveModel {
@@ -135,8 +140,7 @@ impl TryFrom<Model> for ApiClient {
                 current: secret_hash(row.secret_hash)?,
                 retired,
             },
-            scopes: Scopes::parse(&row.scopes)
-                .map_err(|error| Error::inconsistent("api_clients", error))?,
+            scopes: Scopes::parse_known(&row.scopes),
             default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
             disabled_at: instant::optional(row.disabled_at)?,
@@ -180,6 +184,38 @@ fn secret_hash(bytes: Vec<u8>) -> Result<SecretHash, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
+
+    /// A rollback must neither fail for a scope of the newer version nor lose it.
+    #[tokio::test]
+    async fn a_scope_of_a_newer_version_is_ignored_and_kept() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let mut client = ApiClient {
+                id: ApiClientId::new(),
+                store_id: None,
+                display_name: "Board".to_owned(),
+                api_key: "key".to_owned(),
+                secrets: ApiSecrets::new(SecretHash::of("secret")),
+                scopes: Scopes::parse("dispatch").unwrap(),
+                default_address: None,
+                created_at: Timestamp::UNIX_EPOCH,
+                disabled_at: None,
+            };
+            insert(storage.reader(), &client).await.unwrap();
+            let scopes = async |sql: &str| rows::value::<String>(storage.reader(), sql).await;
+            let newer = "UPDATE api_clients SET scopes = 'dispatch newer' RETURNING scopes";
+            scopes(newer).await.unwrap();
+
+            let listed = list_of_platform(storage.reader()).await.unwrap();
+            client.display_name = "Renamed".to_owned();
+            update(storage.reader(), &client).await.unwrap();
+
+            assert_eq!(listed[0].scopes, client.scopes);
+            let kept = scopes("SELECT scopes FROM api_clients").await;
+            assert_eq!(kept.unwrap(), "dispatch newer");
+        }
+    }
 
     #[test]
     fn packed_secrets_are_unpacked_unchanged() {

@@ -46,8 +46,11 @@ const COUNTS: [(&str, &str); 6] = [
 
 /// Copies a database into an empty file, as it is at one instant. The database may be in use.
 pub async fn copy(database: &Path, target: &Path, description: &Description) -> Result<(), Error> {
+    let file = target
+        .to_str()
+        .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
     let source = open_file(options(database)).await?;
-    let copied = copy_from(&source, target).await;
+    let copied = rows::run(&source, "VACUUM INTO $1", [file.into()]).await;
     source.close().await?;
     copied?;
 
@@ -55,13 +58,6 @@ pub async fn copy(database: &Path, target: &Path, description: &Description) -> 
     let written = write_description(&copy, description).await;
     copy.close().await?;
     written
-}
-
-async fn copy_from(source: &Session, target: &Path) -> Result<(), Error> {
-    let target = target
-        .to_str()
-        .ok_or_else(|| Error::Misconfigured(format!("{} is not valid UTF-8", target.display())))?;
-    rows::run(source, "VACUUM INTO $1", [target.into()]).await
 }
 
 async fn write_description(copy: &Session, description: &Description) -> Result<(), Error> {
@@ -132,7 +128,6 @@ fn options(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(file)
 }
 
-/// Opens a file of `SQLite`.
 pub(super) async fn open_file(options: SqliteConnectOptions) -> Result<Session, Error> {
     let url = format!("sqlite://{}", options.get_filename().display());
     let session = Target::sqlite(options).session().await;

@@ -97,7 +97,12 @@ mod tests {
         };
         changes.update(secret).unwrap();
         let object = Object::Delivery(DeliveryId::new());
-        let event = (StoreId::new(), EventId::new(), "delivery.completed", object);
+        let event = events::NewEvent {
+            store_id: StoreId::new(),
+            id: EventId::new(),
+            name: "delivery.completed",
+            object,
+        };
         changes.insert(events::insertion([event], Timestamp::UNIX_EPOCH).into_query());
         let query = store::Entity::find()
             .select_only()

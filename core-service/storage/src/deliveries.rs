@@ -10,15 +10,17 @@ use domain::{
     id::{DeliveryId, StoreId, TaskId},
     store::Store,
     task::Task,
+    task_event::TaskEvent,
 };
 use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::ExprTrait as _};
 
 use super::{
     Storage,
     changes::Changes,
-    delivery_rows::{assemble, completed_at},
+    delivery_rows::{assemble, changed_columns, delivery_changes},
     entity::{ByPosition as _, delivery, instant, store, task},
     shared_reads::SharedRow,
+    task_events,
 };
 use crate::prelude::*;
 
@@ -44,6 +46,18 @@ pub(super) async fn read(
         .join(JoinType::LeftJoin, task::Entity, is_of_delivery())
         .take();
     assemble_all(connection, &with_tasks).await
+}
+
+/// The store of a delivery.
+pub async fn find_store(
+    connection: &impl ConnectionTrait,
+    id: DeliveryId,
+) -> Result<Option<StoreId>, Error> {
+    // The primary key of deliveries begins with the store.
+    let select = "SELECT store_id FROM deliveries
+        WHERE store_id IN (SELECT id FROM stores) AND id = $1 LIMIT 1";
+    let found = rows::find_value(connection, select, [id.0.into()]).await?;
+    Ok(found.map(StoreId))
 }
 
 /// As [`find`], locked until the transaction ends. `SQLite` has a single writer and needs no lock.
@@ -210,47 +224,30 @@ impl SharedRow for (Store, Task) {
     }
 }
 
-/// The completion of a task, and of its delivery if that is complete now. Lists filter deliveries by their
-/// `completed_at`.
-pub fn completion(delivery: &Delivery, task_id: TaskId, now: Timestamp) -> Result<Changes, Error> {
+/// The updates that turn `before` into `after`: of each task that differs, and of the columns that
+/// lists filter deliveries by. With them, the tasks' new events are inserted.
+pub fn changes(
+    before: &Delivery,
+    after: &Delivery,
+    history: &[TaskEvent],
+) -> Result<Changes, Error> {
     let mut changes = Changes::default();
-    let tasks = [&delivery.pickup, &delivery.dropoff];
-    for task in tasks.into_iter().filter(|task| task.id == task_id) {
-        changes.update(state(delivery.store_id, task))?;
+    if !history.is_empty() {
+        changes.insert(task_events::insertion(after.store_id, history).into_query());
     }
-    if delivery.is_completed() {
-        changes.update(delivery::ActiveModel {
-            store_id: Set(delivery.store_id.0),
-            id: Set(delivery.id.0),
-            completed_at: Set(Some(now.into())),
-            ..Default::default()
-        })?;
+    let tasks = [
+        (&before.pickup, &after.pickup),
+        (&before.dropoff, &after.dropoff),
+    ];
+    for (_, task) in tasks.into_iter().filter(|(before, after)| before != after) {
+        changes.update(changed_columns(after.store_id, task))?;
+    }
+    let filtered = |delivery: &Delivery| {
+        let dropoff = delivery.dropoff.window.before;
+        (delivery.completed_at(), delivery.cancelled_at(), dropoff)
+    };
+    if filtered(before) != filtered(after) || before.booking != after.booking {
+        changes.update(delivery_changes(after))?;
     }
     Ok(changes)
-}
-
-/// The cancellation of a delivery and its tasks.
-pub fn cancellation(delivery: &Delivery) -> Result<Changes, Error> {
-    let mut changes = Changes::default();
-    changes.update(delivery::ActiveModel {
-        store_id: Set(delivery.store_id.0),
-        id: Set(delivery.id.0),
-        cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
-        ..Default::default()
-    })?;
-    for task in [&delivery.pickup, &delivery.dropoff] {
-        changes.update(state(delivery.store_id, task))?;
-    }
-    Ok(changes)
-}
-
-fn state(store_id: StoreId, task: &Task) -> task::ActiveModel {
-    task::ActiveModel {
-        store_id: Set(store_id.0),
-        id: Set(task.id.0),
-        completed_at: Set(completed_at(task.state).map(Into::into)),
-        updated_at: Set(task.updated_at.into()),
-        cancelled_at: Set(task.cancelled_at.map(Into::into)),
-        ..Default::default()
-    }
 }

@@ -23,10 +23,10 @@ use tokio::{
 };
 
 use super::{
-    concurrent_writes::{WRITE_TIMEOUT, spawned, with_retries},
     connections::Connections,
     delivery_rows::{delivery_row, task_row},
     entity::{delivery, task},
+    storage::{WRITE_TIMEOUT, spawned, with_retries},
     time_slots::StoredTimeSlot,
 };
 use crate::prelude::*;
@@ -262,7 +262,7 @@ async fn insert_batch(connections: Connections, batch: Vec<Insertion>) {
         } else {
             together.clone()
         };
-        // The caller may have gone.
+        // The caller may have been cancelled.
         let _ = reply.send(result);
     }
 }

@@ -56,7 +56,7 @@ fn query(store_id: StoreId, filter: &Filter, start: Start) -> Select<delivery::E
     let query = delivery::Entity::find()
         .filter(Column::StoreId.eq(store_id.0))
         .filter(condition(filter));
-    pages::start_at(query, (Column::CreatedAt, Column::Id), start)
+    pages::start_at(query, Column::CreatedAt, Column::Id, start)
 }
 
 /// Uses `IS NULL` and `IS NOT NULL`, as in the conditions of the partial indexes.

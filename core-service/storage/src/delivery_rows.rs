@@ -1,28 +1,22 @@
 //! Rows of deliveries and their tasks, made of domain types and converted to them.
 
 use domain::{
-    delivery::{Booking, Delivery, DistanceSource, Route},
+    delivery::{Booking, Delivery, Route},
     id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     store,
-    task::{Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    task::{Actor, StateName, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
-use jiff::Timestamp;
 use sea_orm::ActiveValue::Set;
 
 use super::{
     Error,
     entity::{
         delivery, instant,
-        json::{AddressJson, MetadataJson, TagsJson},
+        json::{AddressJson, MetadataJson, PackagesJson, TagsJson},
         task,
     },
 };
-
-const PICKUP: &str = "pickup";
-const DROPOFF: &str = "dropoff";
-const STRAIGHT_LINE: &str = "straight_line";
-const OSRM: &str = "osrm";
 
 /// Builds a delivery from its row and those of its tasks.
 pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
@@ -34,6 +28,7 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
             TaskKind::Dropoff => dropoff = Some(task),
         }
     }
+    let inconsistent = |what: String| Error::inconsistent("deliveries", what);
     let incomplete = || Error::inconsistent("deliveries", "a delivery without both tasks");
     Ok(Delivery {
         id: DeliveryId(row.id),
@@ -43,14 +38,14 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
         route: Route {
             distance_meters: non_negative(row.distance_meters)?,
             duration_seconds: non_negative(row.duration_seconds)?,
-            source: distance_source(&row.distance_source)?,
+            source: row.distance_source.parse().map_err(inconsistent)?,
         },
         price: price(row)?,
         retail_price: row.retail_price.clone(),
         booking: booking(row)?,
         created_at: row.created_at.try_into()?,
-        cancelled_at: instant::optional(row.cancelled_at)?,
         external_reference: row.external_reference.clone(),
+        is_erased: row.erased_at.is_some(),
     })
 }
 
@@ -61,10 +56,7 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         id: Set(delivery.id.0),
         distance_meters: Set(delivery.route.distance_meters.into()),
         duration_seconds: Set(delivery.route.duration_seconds.into()),
-        distance_source: Set(match delivery.route.source {
-            DistanceSource::StraightLine => STRAIGHT_LINE.to_owned(),
-            DistanceSource::Osrm => OSRM.to_owned(),
-        }),
+        distance_source: Set(delivery.route.source.as_str().to_owned()),
         price_net: Set(price.map(|price| price.net)),
         price_tax: Set(price.map(|price| price.tax)),
         price_currency: Set(price.map(|price| price.currency.code().to_owned())),
@@ -74,7 +66,7 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         booked_after: Set(booking.map(|booking| booking.window.after.into())),
         booked_before: Set(booking.map(|booking| booking.window.before.into())),
         created_at: Set(delivery.created_at.into()),
-        cancelled_at: Set(delivery.cancelled_at.map(Into::into)),
+        cancelled_at: Set(None),
         external_reference: Set(delivery.external_reference.clone()),
         dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
         completed_at: Set(None),
@@ -82,55 +74,125 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
     }
 }
 
+/// What may change in the row of a delivery after its creation.
+pub(super) fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
+    let booking = delivery.booking;
+    delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
+        booked_after: Set(booking.map(|booking| booking.window.after.into())),
+        booked_before: Set(booking.map(|booking| booking.window.before.into())),
+        cancelled_at: Set(delivery.cancelled_at().map(Into::into)),
+        dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
+        completed_at: Set(delivery.completed_at().map(Into::into)),
+        ..Default::default()
+    }
+}
+
 pub(super) fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
-    let kind = match task.kind {
-        TaskKind::Pickup => PICKUP,
-        TaskKind::Dropoff => DROPOFF,
-    };
     let details = task.details.clone();
     task::ActiveModel {
         store_id: Set(store_id.0),
         id: Set(task.id.0),
         delivery_id: Set(task.delivery_id.0),
-        kind: Set(kind.to_owned()),
+        kind: Set(task.kind.as_str().to_owned()),
         address: Set(AddressJson(task.address.clone())),
         after: Set(task.window.after.into()),
         before: Set(task.window.before.into()),
         time_slot: Set(task.has_time_slot),
         comments: Set(details.comments),
         weight: Set(details.weight),
-        packages: Set(details.packages.into()),
+        packages: Set(PackagesJson(details.packages)),
         tags: Set(TagsJson(details.tags)),
         metadata: Set(MetadataJson(details.metadata)),
         created_at: Set(task.created_at.into()),
         updated_at: Set(task.updated_at.into()),
-        completed_at: Set(completed_at(task.state).map(Into::into)),
-        cancelled_at: Set(task.cancelled_at.map(Into::into)),
+        completed_at: Set(None),
+        cancelled_at: Set(None),
+        state: Set(None),
+        state_since: Set(None),
+        state_set_by: Set(None),
+        failure_reason: Set(None),
     }
 }
 
-pub(super) fn completed_at(state: TaskState) -> Option<Timestamp> {
-    match state {
-        TaskState::Todo => None,
-        TaskState::Done { completed_at } => Some(completed_at),
+/// What may change in a task after its creation.
+pub(super) fn changed_columns(store_id: StoreId, task: &Task) -> task::ActiveModel {
+    let state = match task.state {
+        TaskState::Doing | TaskState::Failed(_) => Some(task.state.name()),
+        TaskState::Todo | TaskState::Done | TaskState::Cancelled => None,
+    };
+    task::ActiveModel {
+        store_id: Set(store_id.0),
+        id: Set(task.id.0),
+        after: Set(task.window.after.into()),
+        before: Set(task.window.before.into()),
+        time_slot: Set(task.has_time_slot),
+        updated_at: Set(task.updated_at.into()),
+        completed_at: Set(task.completed_at().map(Into::into)),
+        cancelled_at: Set(task.cancelled_at().map(Into::into)),
+        state: Set(state.map(|state| state.as_str().to_owned())),
+        state_since: Set(Some(task.state_since.into())),
+        state_set_by: Set(Some(task.state_set_by.as_str().to_owned())),
+        failure_reason: Set(failure_reason(&task.state)),
+        ..Default::default()
     }
+}
+
+pub(super) fn failure_reason(state: &TaskState) -> Option<String> {
+    match state {
+        TaskState::Failed(reason) => Some(reason.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+/// A task's state, since when, and who set it. A core of an earlier version writes only `completed_at` and
+/// `cancelled_at`.
+fn state(row: &task::Model) -> Result<(TaskState, instant::Instant, Actor), Error> {
+    let inconsistent = |what: String| Error::inconsistent("tasks", what);
+    // A core of an earlier version leaves the actor of the state before.
+    let set_by = |since, default| match row.state_set_by.as_deref() {
+        _ if row.state_since != Some(since) => Ok(default),
+        None => Ok(default),
+        Some(name) => name.parse().map_err(inconsistent),
+    };
+    if let Some(since) = row.completed_at {
+        // By a program with `tasks:all`, which acts for dispatch.
+        return Ok((TaskState::Done, since, set_by(since, Actor::Dispatch)?));
+    }
+    if let Some(since) = row.cancelled_at {
+        return Ok((TaskState::Cancelled, since, set_by(since, Actor::Shop)?));
+    }
+    let name = row.state.as_deref().map(str::parse);
+    let state = match name.transpose().map_err(inconsistent)? {
+        None => TaskState::Todo,
+        Some(StateName::Doing) => TaskState::Doing,
+        Some(StateName::Failed) => {
+            let reason = row.failure_reason.as_deref().unwrap_or_default().parse();
+            TaskState::Failed(reason.map_err(inconsistent)?)
+        }
+        Some(other) => return Err(inconsistent(format!("state {other:?}"))),
+    };
+    let since = row.state_since.unwrap_or(row.created_at);
+    Ok((state, since, set_by(since, Actor::Shop)?))
 }
 
 impl TryFrom<task::Model> for Task {
     type Error = Error;
 
     fn try_from(row: task::Model) -> Result<Self, Self::Error> {
+        let (state, state_since, state_set_by) = state(&row)?;
         Ok(Self {
             id: TaskId(row.id),
             delivery_id: DeliveryId(row.delivery_id),
-            kind: match row.kind.as_str() {
-                PICKUP => TaskKind::Pickup,
-                DROPOFF => TaskKind::Dropoff,
-                other => return Err(Error::inconsistent("tasks", format!("kind {other:?}"))),
-            },
-            state: instant::optional(row.completed_at)?.map_or(TaskState::Todo, |completed_at| {
-                TaskState::Done { completed_at }
-            }),
+            kind: row
+                .kind
+                .parse()
+                .map_err(|error: String| Error::inconsistent("tasks", error))?,
+            state,
+            state_since: state_since.try_into()?,
+            state_set_by,
             address: row.address.0,
             window: TimeWindow {
                 after: row.after.try_into()?,
@@ -140,25 +202,13 @@ impl TryFrom<task::Model> for Task {
             details: TaskDetails {
                 comments: row.comments,
                 weight: row.weight,
-                packages: row.packages.into(),
+                packages: row.packages.0,
                 tags: row.tags.0,
                 metadata: row.metadata.0,
             },
             created_at: row.created_at.try_into()?,
             updated_at: row.updated_at.try_into()?,
-            cancelled_at: instant::optional(row.cancelled_at)?,
         })
-    }
-}
-
-fn distance_source(text: &str) -> Result<DistanceSource, Error> {
-    match text {
-        STRAIGHT_LINE => Ok(DistanceSource::StraightLine),
-        OSRM => Ok(DistanceSource::Osrm),
-        other => {
-            let reason = format!("distance source {other:?}");
-            Err(Error::inconsistent("deliveries", reason))
-        }
     }
 }
 

@@ -17,10 +17,11 @@ use domain::{
     address::{Address, LatLng},
     delivery::{Delivery, DistanceSource, Route},
     event::EventName,
-    id::{AddressId, ApiClientId, DeliveryId, StoreId, TaskId, WebhookId},
+    id::{AddressId, ApiClientId, DeliveryId, NotificationId, StoreId, TaskId, WebhookId},
+    scheduling::ReceiverHealth,
     store::Store,
-    task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
-    webhook::Webhook,
+    task::{Actor, Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    webhook::{Webhook, WebhookKey},
     webhook_secrets::Secrets,
 };
 use iso_currency::Currency;
@@ -32,7 +33,7 @@ use uuid::Uuid;
 use super::{
     Changes, DEFAULT_DATABASE_CONNECTIONS, Error, Storage,
     delivery_insertion::{DefinitionVersions, NewDelivery},
-    notifications::{self, DeliveryChange, Lease},
+    notifications::{self, ClaimedNotification, DeliveryChange, Lease},
     rows, webhooks,
 };
 
@@ -46,10 +47,11 @@ pub async fn sqlite() -> (TempDir, Arc<Storage>) {
 /// Like [`sqlite`], with another timeout for writes.
 pub async fn sqlite_with_write_timeout(write_timeout: Duration) -> (TempDir, Arc<Storage>) {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Storage::connect_with(
+    let storage = Storage::start(
         &url(&directory),
         DEFAULT_DATABASE_CONNECTIONS,
         write_timeout,
+        false,
     )
     .await;
     (directory, Arc::new(storage.unwrap()))
@@ -98,8 +100,16 @@ pub fn store(name: &str) -> Store {
         country: "FR".parse().unwrap(),
         default_address: None,
         service_area: None,
+        refuses_unpriced: false,
         created_at: Timestamp::UNIX_EPOCH,
     }
+}
+
+/// Executes a statement, such as one that makes rows as no version of this program does.
+pub async fn execute(storage: &Storage, sql: &'static str) {
+    let write =
+        storage.write(move |transaction| async move { rows::run(&transaction, sql, []).await });
+    write.await.unwrap();
 }
 
 /// A delivery that was planned without definitions.
@@ -118,6 +128,8 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         delivery_id: id,
         kind,
         state: TaskState::Todo,
+        state_since: created_at,
+        state_set_by: Actor::Shop,
         address: Address {
             id: AddressId::new(),
             street_address: "24 Rue de la Paix, 75002 Paris".to_owned(),
@@ -147,7 +159,6 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         },
         created_at,
         updated_at: created_at,
-        cancelled_at: None,
     };
     Delivery {
         id,
@@ -163,8 +174,8 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         retail_price: None,
         booking: None,
         created_at,
-        cancelled_at: None,
         external_reference: None,
+        is_erased: false,
     }
 }
 
@@ -175,7 +186,7 @@ pub fn webhook(created_at: Timestamp) -> Webhook {
         id,
         store_id: StoreId::new(),
         api_client_id: ApiClientId::new(),
-        event: EventName::DeliveryCompleted,
+        event: EventName::DeliveryCompleted.as_str().to_owned(),
         url: format!("https://{id}.example/hook"),
         host: format!("{id}.example:443"),
         created_at,
@@ -207,15 +218,14 @@ pub async fn leased_notifications(
         let now = webhook.created_at;
         let secrets = Secrets::new(b"encrypted".to_vec());
         webhooks::insert(&transaction, &webhook, &secrets).await?;
-        let events = [webhook.event];
+        let events = [webhook.event.parse().unwrap()];
         let mut leases = Vec::new();
         for _ in 0..count {
             let change = delivery_events(webhook.store_id, &events);
             let mut new = notifications::record_events(&transaction, change, now).await?;
-            let token = Uuid::now_v7();
             for new in &mut new {
-                new.lease_token = Some(token);
-                leases.push(Lease { id: new.id, token });
+                new.is_pre_leased = true;
+                leases.push(new.leased.lease);
             }
             notifications::insert(&transaction, &new, lease, now).await?;
         }
@@ -249,4 +259,28 @@ pub async fn wait_for_locks(storage: &Storage, count: i64) {
     };
     let waiting = tokio::time::timeout(Duration::from_mins(1), waiting).await;
     waiting.expect("statements should wait for locks within a minute");
+}
+
+/// A notification for tests that only pass it on.
+pub fn claimed(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> ClaimedNotification {
+    ClaimedNotification {
+        lease: Lease {
+            id: NotificationId::new(),
+            token: Uuid::now_v7(),
+        },
+        event: "delivery.completed".to_owned(),
+        delivery_id: DeliveryId::new(),
+        attempts: 0,
+        receiver_health,
+        traceparent: None,
+        target: webhooks::Target {
+            key: WebhookKey {
+                store_id: StoreId::new(),
+                webhook_id,
+            },
+            url: "https://shop.example/hook".to_owned(),
+            host: "shop.example:443".to_owned(),
+            secrets: Secrets::new(Vec::new()),
+        },
+    }
 }

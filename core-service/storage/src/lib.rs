@@ -11,7 +11,6 @@ pub mod delivery_pages;
 mod delivery_rows;
 mod entity;
 pub mod events;
-pub mod geocodes;
 pub mod idempotency_keys;
 pub mod notifications;
 pub mod pages;
@@ -23,13 +22,14 @@ pub mod retail_prices;
 pub mod signing_keys;
 pub mod slot_bookings;
 pub mod stores;
+pub mod task_events;
+pub mod task_lists;
 pub mod time_slots;
 pub mod webhook_notifications;
 pub mod webhooks;
 pub mod zones;
 
 mod changes;
-mod concurrent_writes;
 mod connect;
 mod connections;
 mod error;
@@ -68,7 +68,7 @@ pub use self::{
 mod prelude {
     pub(crate) use jiff::Timestamp;
     pub(crate) use sea_orm::{
-        ActiveValue::Set,
+        ActiveValue::{NotSet, Set},
         ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder,
         QuerySelect, QueryTrait, Select,
         sea_query::{

@@ -25,7 +25,8 @@ pub enum Start {
 /// columns are the instant of creation and the id.
 pub(super) fn start_at<E: EntityTrait>(
     query: Select<E>,
-    (created, id): (E::Column, E::Column),
+    created: E::Column,
+    id: E::Column,
     start: Start,
 ) -> Select<E> {
     let (query, order) = match start {
@@ -36,13 +37,13 @@ pub(super) fn start_at<E: EntityTrait>(
             let query = query.filter(created.lte(created_at).and(is_after_cursor));
             (query, Order::Desc)
         }
-        Start::NewerThan(cursor) => (query.filter(is_newer((created, id), cursor)), Order::Asc),
+        Start::NewerThan(cursor) => (query.filter(is_newer(created, id, cursor)), Order::Asc),
     };
     query.order_by(created, order.clone()).order_by(id, order)
 }
 
 /// Whether a row is newer than a cursor. The columns are the instant of creation and the id.
-pub(super) fn is_newer<C: ColumnTrait>((created, id): (C, C), cursor: Cursor) -> SimpleExpr {
+pub(super) fn is_newer<C: ColumnTrait>(created: C, id: C, cursor: Cursor) -> SimpleExpr {
     let created_at = Instant::from(cursor.created_at);
     let is_after_cursor = created.gt(created_at).or(id.gt(cursor.id));
     created.gte(created_at).and(is_after_cursor)

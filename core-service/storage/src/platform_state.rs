@@ -38,12 +38,11 @@ pub struct TaskCount {
     pub kind: String,
     /// `todo`, `completed` or `cancelled`.
     pub delivery_state: String,
-    /// `todo`, `done` or `cancelled`.
+    /// `todo`, `doing`, `done`, `failed` or `cancelled`.
     pub task_state: String,
     pub count: i64,
 }
 
-/// Reads the state of the platform.
 pub async fn read(reader: &Connections, now: Timestamp) -> Result<PlatformState, Error> {
     let mut state = PlatformState::default();
     for row in rows::query(reader, &deliveries(now), []).await? {
@@ -78,7 +77,8 @@ fn deliveries(now: Timestamp) -> String {
              CASE WHEN current.cancelled_at IS NOT NULL THEN 'cancelled' \
                  WHEN current.completed_at IS NOT NULL THEN 'completed' ELSE 'todo' END AS delivery, \
              CASE WHEN tasks.cancelled_at IS NOT NULL THEN 'cancelled' \
-                 WHEN tasks.completed_at IS NOT NULL THEN 'done' ELSE 'todo' END AS task, \
+                 WHEN tasks.completed_at IS NOT NULL THEN 'done' \
+                 ELSE COALESCE(tasks.state, 'todo') END AS task, \
              COUNT(*), \
              COUNT(CASE WHEN tasks.kind = 'dropoff' AND current.dropoff_before < {now} \
                  AND current.cancelled_at IS NULL AND current.completed_at IS NULL THEN 1 END) \
@@ -141,6 +141,7 @@ mod tests {
     use std::{sync::Arc, time::Duration};
 
     use super::*;
+    use crate::prelude::ConnectionTrait as _;
     use crate::{Storage, fixture, notifications, stores};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -148,7 +149,7 @@ mod tests {
 
     /// Enqueues the notification of a further event of the webhook's store.
     async fn enqueue(storage: &Storage, webhook: &domain::webhook::Webhook, now: Timestamp) {
-        let (store_id, event) = (webhook.store_id, webhook.event);
+        let (store_id, event) = (webhook.store_id, webhook.event.parse().unwrap());
         let enqueued = storage.write(move |transaction| async move {
             let change = fixture::delivery_events(store_id, &[event]);
             let new = notifications::record_events(&transaction, change, now).await?;
@@ -171,14 +172,21 @@ mod tests {
         for due_at in [NOW + minute, NOW + minute * 2] {
             enqueue(&storage, &webhook, due_at).await;
         }
-        let tasks = |kind: &str| TaskCount {
+        let fail = "UPDATE tasks SET state = 'failed' WHERE kind = 'pickup' AND CAST(id AS text)
+            = (SELECT MIN(CAST(id AS text)) FROM tasks WHERE kind = 'pickup')";
+        storage.reader().execute_unprepared(fail).await.unwrap();
+        let tasks = |kind: &str, state: &str, count| TaskCount {
             kind: kind.to_owned(),
             delivery_state: "todo".to_owned(),
-            task_state: "todo".to_owned(),
-            count: 2,
+            task_state: state.to_owned(),
+            count,
         };
         let expected = PlatformState {
-            tasks: vec![tasks("dropoff"), tasks("pickup")],
+            tasks: vec![
+                tasks("dropoff", "todo", 2),
+                tasks("pickup", "failed", 1),
+                tasks("pickup", "todo", 1),
+            ],
             late_deliveries: 0,
             due_notifications: 2,
             leased_notifications: 3,
@@ -192,7 +200,8 @@ mod tests {
         for (now, late_deliveries) in [(end, 0), (end + SignedDuration::from_micros(1), 2)] {
             let mut state = read(storage.reader(), now).await.unwrap();
 
-            state.tasks.sort_by(|one, other| one.kind.cmp(&other.kind));
+            let key = |count: &TaskCount| (count.kind.clone(), count.task_state.clone());
+            state.tasks.sort_by_key(key);
             let expected = PlatformState {
                 late_deliveries,
                 ..expected.clone()

@@ -85,13 +85,8 @@ impl Connection {
         &mut self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, DbErr> {
-        let measured = Metrics::measure(&statement.sql);
-        let row = on!(&mut self.driver, connection => {
-            let row = query(statement, self.keeps_statements).fetch_optional(connection).await;
-            row.map(|row| row.map(QueryResult::from))
-        });
-        self.metrics.executed(&measured, &row);
-        row.map_err(query_error)
+        let rows = self.query_all_raw(statement).await?;
+        Ok(rows.into_iter().next())
     }
 
     pub(super) async fn query_all_raw(

@@ -9,18 +9,19 @@ mod tests;
 use std::{
     collections::BTreeMap,
     fmt::Debug,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use process::traces::TraceSpan;
 use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Value};
 use tokio::{runtime::Handle, sync::oneshot, task::yield_now, time::timeout};
 
 use super::{Error, connections::Connections, rows};
 
-/// A shared statement that takes longer is given up: its connection may be lost.
+/// A shared statement that takes longer is abandoned: its connection may be lost.
 const MAX_DURATION: Duration = Duration::from_secs(1);
 
 /// How many keys a statement reads.
@@ -87,7 +88,7 @@ impl<T: SharedRow> SharedReads<T> {
     pub(super) async fn find(&self, key: T::Key) -> Result<Option<T>, Error> {
         let (reply, result) = oneshot::channel();
         let is_first = {
-            let mut waiting = self.waiting();
+            let mut waiting = self.0.waiting.lock();
             let key = key.clone();
             waiting.push(Read { key, reply });
             waiting.len() == 1
@@ -168,15 +169,8 @@ impl<T: SharedRow> SharedReads<T> {
         join_all(reads).await;
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Read<T>>> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take_waiting(&self) -> Vec<Read<T>> {
-        std::mem::take(&mut *self.waiting())
+        std::mem::take(&mut *self.0.waiting.lock())
     }
 }
 
@@ -188,7 +182,7 @@ impl<T: SharedRow> Clone for SharedReads<T> {
 
 fn reply_all<T: Clone>(replies: Option<Vec<oneshot::Sender<T>>>, reply: T) {
     for sender in replies.into_iter().flatten() {
-        // The caller may have gone.
+        // The caller may have been cancelled.
         let _ = sender.send(reply.clone());
     }
 }

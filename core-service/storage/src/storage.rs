@@ -3,22 +3,26 @@
 use std::time::Duration;
 
 use domain::{api_client::ApiClient, store::Store, task::Task};
-use process::metrics::Registry;
+use futures_util::FutureExt as _;
+use process::{metrics::Registry, traces::Origin};
 use sea_orm::DbBackend;
 
 use super::{
     Error, HealthCheck, WriteError,
-    concurrent_writes::{self, WRITE_TIMEOUT},
     connect::{self, SQLITE_READERS, Target},
     connections::Connections,
     delivery_insertion::{self, NewDelivery, SharedInsertions},
+    error,
     group_commit::GroupCommit,
     schema,
     session::Work,
     shared_reads::SharedReads,
 };
 
-/// The database.
+/// The timeout of a write, over either database: longer than any takes while the database responds, and less than the
+/// gateway's 30 s, so that the caller receives the error.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 pub struct Storage {
     reader: Connections,
@@ -43,7 +47,7 @@ impl Storage {
     /// Opens the database and migrates its schema to this version; creates it if there is none.
     /// With `PostgreSQL`, opens at most `connections` connections.
     pub async fn connect(url: &str, connections: u32) -> Result<Self, Error> {
-        Self::connect_with(url, connections, WRITE_TIMEOUT).await
+        Self::start(url, connections, WRITE_TIMEOUT, false).await
     }
 
     /// Like [`Storage::connect`], but fails if there is no schema, and never creates a file.
@@ -54,16 +58,9 @@ impl Storage {
         Self::start(url, connections, WRITE_TIMEOUT, true).await
     }
 
-    /// Like [`Storage::connect`], with another timeout for writes on `SQLite`.
-    pub(super) async fn connect_with(
-        url: &str,
-        connections: u32,
-        write_timeout: Duration,
-    ) -> Result<Self, Error> {
-        Self::start(url, connections, write_timeout, false).await
-    }
-
-    async fn start(
+    /// Opens the database, with a timeout for writes on `SQLite`. With `must_exist`, fails if there is no
+    /// schema.
+    pub(super) async fn start(
         url: &str,
         connections: u32,
         write_timeout: Duration,
@@ -138,7 +135,7 @@ impl Storage {
         match &self.writer {
             Writer::GroupCommit(group_commit) => group_commit.write(work).await,
             Writer::Concurrent(connections, _) => {
-                concurrent_writes::write(connections.clone(), work).await
+                write_concurrently(connections.clone(), work).await
             }
         }
     }
@@ -178,4 +175,53 @@ impl Storage {
 pub(super) async fn open(url: &str) -> Result<Target, Error> {
     let opened = Box::pin(connect::open(url)).await;
     opened.map_err(|error| error.explained(url))
+}
+
+/// Runs work in a transaction of `PostgreSQL`: several run at the same time, and again after a
+/// serialization failure.
+async fn write_concurrently<T, E>(
+    connections: Connections,
+    work: impl Work<Result<T, E>>,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: WriteError,
+{
+    let write = async move { with_retries(|| write_once(&connections, work.clone())).await };
+    spawned(write).await
+}
+
+/// Runs a write on a task of its own, so that a cancelled caller does not interrupt it.
+pub(super) fn spawned<T, E>(
+    write: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> impl Future<Output = Result<T, E>> + Send
+where
+    T: Send + 'static,
+    E: WriteError,
+{
+    // Not in an async function: its future, and those of its callers, would have room for the write.
+    let task = tokio::spawn(Origin::current().run(write));
+    task.map(|ended| ended.unwrap_or_else(|error| Err(Error::Panicked(error.to_string()).into())))
+}
+
+/// Repeats a write after serialization failures, until the timeout.
+pub(super) async fn with_retries<T, E, W>(write: impl Fn() -> W) -> Result<T, E>
+where
+    W: Future<Output = Result<T, E>>,
+    E: WriteError,
+{
+    let conflicts = |error: &E| matches!(error.as_storage(), Some(Error::SerializationFailure(_)));
+    let result = error::with_retries(WRITE_TIMEOUT, write, conflicts).await;
+    result.unwrap_or_else(|| Err(Error::Timeout.into()))
+}
+
+async fn write_once<T, E>(connections: &Connections, work: impl Work<Result<T, E>>) -> Result<T, E>
+where
+    E: WriteError,
+{
+    let (session, checkout) = connections.begin().await.map_err(Error::from)?;
+    let result = work(session.clone()).await;
+    let ended = checkout.end(session, result.is_ok()).await;
+    ended.map_err(Error::from)?;
+    result
 }

@@ -6,7 +6,7 @@ use domain::{
 };
 
 use super::entity::{
-    json::AddressJson,
+    json::{AddressJson, ServiceAreaJson},
     store::{ActiveModel, Column, Entity, Model},
 };
 use crate::prelude::*;
@@ -50,7 +50,8 @@ fn row(store: &Store) -> ActiveModel {
         country: Set(store.country.as_str().to_owned()),
         default_address: Set(store.default_address.clone().map(AddressJson)),
         created_at: Set(store.created_at.into()),
-        service_area: Set(store.service_area.clone().map(Into::into)),
+        service_area: Set(store.service_area.clone().map(ServiceAreaJson)),
+        refuses_unpriced: Set(store.refuses_unpriced),
     }
 }
 
@@ -67,7 +68,8 @@ impl TryFrom<Model> for Store {
             country: row.country.parse().map_err(|e| inconsistent(&e))?,
             default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
-            service_area: row.service_area.map(TryInto::try_into).transpose()?,
+            service_area: row.service_area.map(|area| area.0),
+            refuses_unpriced: row.refuses_unpriced,
         })
     }
 }

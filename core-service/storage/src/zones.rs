@@ -57,9 +57,7 @@ mod tests {
     use super::*;
     use crate::{Storage, fixture};
 
-    const ZONE: &str = r#"{"type": "FeatureCollection", "features": [{"type": "Feature",
-        "properties": {"name": "Centre"}, "geometry": {"type": "Polygon",
-        "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.8]]]}}]}"#;
+    const ZONE: &str = r#"{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"name": "Centre"}, "geometry": {"type": "Polygon", "coordinates": [[[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.8]]]}}]}"#;
 
     async fn add(storage: &Storage, version: i64) -> Result<(), Error> {
         let added = storage.write(move |transaction| async move {

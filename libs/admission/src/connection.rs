@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, OnceLock, Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -69,10 +69,12 @@ struct State {
 pub(crate) struct Exchange {
     pub(crate) connection: Arc<Connection>,
     id: u64,
+    pub(crate) client: IpAddr,
     /// Cancelled when the exchange must end; over HTTP/1, this ends its connection.
     pub(crate) ended: CancellationToken,
     pub(crate) pace: Mutex<Pace>,
-    pub(crate) permit: OnceLock<Permit<IpAddr>>,
+    /// None if the client may not have more.
+    pub(crate) permit: Option<Permit<IpAddr>>,
 }
 
 /// What a connection must do now.
@@ -142,21 +144,38 @@ impl Connection {
         }
     }
 
-    pub(crate) fn begin(self: &Arc<Self>, is_http2: bool) -> Arc<Exchange> {
-        self.permit.set_usage(Usage::Busy);
-        let mut state = self.state.lock();
+    /// Begins a request of a client, which takes `bytes`. Without a permit, it is to be refused; over HTTP/2 it
+    /// has ended.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        client: IpAddr,
+        is_http2: bool,
+        bytes: usize,
+    ) -> Arc<Exchange> {
         let ended = if is_http2 {
-            state.begun.insert(CancellationToken::new()).clone()
+            CancellationToken::new()
         } else {
-            self.unwritten.fetch_add(1, Ordering::Relaxed);
             self.ended.clone()
         };
+        let permit = self.memory.take(client, bytes, Usage::Busy, ended.clone());
+        if is_http2 && permit.is_none() {
+            ended.cancel();
+        }
+        let mut state = self.state.lock();
+        // Under the lock, as the end of the last exchange sets it.
+        self.permit.set_usage(Usage::Busy);
+        if is_http2 {
+            state.begun = Some(ended.clone());
+        } else {
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
+        }
         let exchange = Arc::new(Exchange {
             connection: Arc::clone(self),
             id: state.next_id,
+            client,
             ended,
             pace: Mutex::new(Pace::new(self.timeouts.unread)),
-            permit: OnceLock::new(),
+            permit,
         });
         state.next_id += 1;
         state
@@ -179,7 +198,6 @@ impl Connection {
 
     /// Ends the exchanges whose responses are not read, and says what to do with the connection.
     pub(crate) fn check(&self, now: Instant) -> Check {
-        let again = now + self.interval();
         let exchanges: Vec<_> = {
             let state = self.state.lock();
             state.exchanges.values().filter_map(Weak::upgrade).collect()
@@ -194,7 +212,7 @@ impl Connection {
             }
         }
         if !exchanges.is_empty() {
-            return Check::Again(again);
+            return Check::Again(now + self.timeouts.unread / 4);
         }
         let state = self.state.lock();
         let head_end = state.head_since.map(|since| since + self.timeouts.head);
@@ -209,15 +227,27 @@ impl Connection {
                 [head_end, idle_end]
                     .into_iter()
                     .flatten()
-                    .fold(again, Instant::min),
+                    .fold(now + self.timeouts.head, Instant::min),
             ),
         }
     }
+}
 
-    /// Short enough for each timeout to be noticed soon.
-    fn interval(&self) -> Duration {
-        let Timeouts { head, idle, unread } = self.timeouts;
-        head.min(unread).min(idle.unwrap_or(head)) / 4
+/// The memory of a request.
+#[derive(Clone)]
+pub struct RequestMemory(pub(crate) Arc<Exchange>);
+
+impl RequestMemory {
+    /// The client that it counts against.
+    pub fn client(&self) -> IpAddr {
+        self.0.client
+    }
+
+    /// Counts bytes against the client until the last byte of the response is written; false if it may not
+    /// have as many.
+    pub fn grow(&self, bytes: usize) -> bool {
+        let permit = self.0.permit.as_ref();
+        permit.is_some_and(|permit| permit.grow(bytes))
     }
 }
 
@@ -241,6 +271,7 @@ mod tests {
 
     use super::*;
 
+    const REQUEST: usize = 10;
     const SECOND: Duration = Duration::from_secs(1);
     const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(10),
@@ -249,10 +280,10 @@ mod tests {
     };
 
     fn connection() -> Arc<Connection> {
-        let pool = || Pool::new(100, 100, Counters::new("reason", &[]), "");
+        let pool = || Pool::new(10 * REQUEST, 10 * REQUEST, Counters::new("reason", &[]), "");
         let peer = Ipv4Addr::LOCALHOST.into();
         let permit = pool()
-            .take(peer, 1, Usage::New, CancellationToken::new())
+            .take(peer, 1, Usage::Idle, CancellationToken::new())
             .unwrap();
         Connection::new(peer, permit, CancellationToken::new(), pool(), TIMEOUTS)
     }
@@ -270,7 +301,7 @@ mod tests {
     async fn an_idle_connection_is_closed_after_the_idle_timeout_and_aborted_after_it_again() {
         for is_http2 in [false, true] {
             let connection = connection();
-            drop(connection.begin(is_http2));
+            drop(connection.begin(connection.peer, is_http2, REQUEST));
 
             assert_eq!(due(&connection, 60).await, Check::Close);
             connection.set_closing();
@@ -278,10 +309,30 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_request_beyond_the_share_of_its_client_gets_no_permit_and_the_others_go_on() {
+        for is_http2 in [false, true] {
+            let connection = connection();
+            let request = || connection.begin(connection.peer, is_http2, REQUEST);
+            let begun: Vec<_> = (0..10).map(|_| request()).collect();
+
+            let refused = request();
+
+            assert!(refused.permit.is_none());
+            assert_eq!(refused.ended.is_cancelled(), is_http2);
+            let is_ended = |exchange: &Arc<Exchange>| {
+                exchange.permit.is_none() || exchange.ended.is_cancelled()
+            };
+            assert!(!begun.iter().any(is_ended) && !connection.ended.is_cancelled());
+            drop((begun, refused));
+            assert!(request().permit.is_some());
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_connection_with_a_request_in_flight_is_not_idle() {
         let connection = connection();
-        let exchange = connection.begin(false);
+        let exchange = connection.begin(connection.peer, false, REQUEST);
         advance(600 * SECOND).await;
         let check = connection.check(Instant::now());
         assert!(matches!(check, Check::Again(_)), "{check:?}");
@@ -297,7 +348,7 @@ mod tests {
 
         let http1 = connection();
         http1.receive(b"GET / HTTP/1.1");
-        drop(http1.begin(false));
+        drop(http1.begin(http1.peer, false, REQUEST));
         advance(30 * SECOND).await;
         http1.receive(b"G");
         http1.receive(b"E");

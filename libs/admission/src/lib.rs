@@ -1,7 +1,7 @@
 //! Admits connections, requests and bytes within limits, and serves them over HTTP.
 //!
 //! A connection has a [`Permit`] of a [`Pool`] from its accept to its end, a request one from its
-//! response to the last byte that is written. All that the process holds for a peer is counted, and a
+//! head to the last byte that is written. All that the process holds for a peer is counted, and a
 //! full pool takes from the peer that holds most. `concurrency` counts what a caller has in flight. `serve`
 //! accepts, `connection` has the timeouts of a connection, `response` counts what is unsent.
 
@@ -13,8 +13,7 @@ mod response;
 mod serve;
 
 pub use concurrency::{Concurrency, Entered};
-pub use connection::Timeouts;
+pub use connection::{RequestMemory, Timeouts};
 pub use pool::{Permit, Pool, Usage};
 pub use queue::Queue;
-pub use response::Held;
-pub use serve::{Http, Peer, Server};
+pub use serve::{Http, Http1, Peer, Server};

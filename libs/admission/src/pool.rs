@@ -1,15 +1,12 @@
 //! A limited resource that holders share: connections, calls or bytes. When it is exhausted, the holder
-//! with most gives way to one that would hold less, or as much if the permit is idle. It loses its idlest
-//! permit.
+//! with most gives way to one that would hold less, or as much if the permit is idle. It loses the permit
+//! that has been idle for longest.
 
 use std::{
     cmp::Reverse,
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -20,20 +17,11 @@ use tokio_util::sync::CancellationToken;
 /// first that have had it for longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
-    /// Nothing yet.
-    New,
     Idle,
     /// Evicted only for another holder.
     Busy,
     /// Never evicted.
     Kept,
-}
-
-/// The bits of a rank below those of the usage: when it began.
-const USAGE_SHIFT: u32 = 60;
-
-const fn first_rank(usage: Usage) -> u64 {
-    (usage as u64) << USAGE_SHIFT
 }
 
 /// A limited resource, shared by holders such as peers.
@@ -44,33 +32,53 @@ pub struct Pool<H> {
     /// Counts what was refused and evicted, for this reason.
     shed: Counters,
     reason: &'static str,
-    changes: AtomicU64,
     state: Mutex<State<H>>,
 }
 
 struct State<H> {
-    next_id: u64,
-    entries: HashMap<u64, Entry<H>>,
-    held: HashMap<H, usize>,
+    /// The id of the next permit, and the instant of the next change of a usage.
+    next: u64,
+    permits: HashMap<u64, Entry<H>>,
+    holders: HashMap<H, Holder>,
+    /// Of each holder that holds something.
+    ranks: BTreeSet<Rank>,
     total: usize,
 }
 
 struct Entry<H> {
     holder: H,
     amount: usize,
-    slot: Arc<Slot>,
+    age: Age,
+    evicted: CancellationToken,
 }
 
-struct Slot {
-    rank: AtomicU64,
-    evicted: CancellationToken,
+/// Orders permits: the first is evicted first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Age {
+    usage: Usage,
+    /// When the usage began.
+    since: u64,
+    id: u64,
+}
+
+/// Orders holders: the last has most, and among its equals the permit that is evicted first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    held: usize,
+    first: Reverse<Age>,
+}
+
+#[derive(Default)]
+struct Holder {
+    held: usize,
+    /// Of its permits of more than nothing.
+    ages: BTreeSet<Age>,
 }
 
 /// A part of a pool; given back when dropped.
 pub struct Permit<H: Eq + Hash + Clone> {
     pool: Arc<Pool<H>>,
     id: u64,
-    slot: Arc<Slot>,
 }
 
 impl<H: Eq + Hash + Clone> Pool<H> {
@@ -80,11 +88,11 @@ impl<H: Eq + Hash + Clone> Pool<H> {
             share,
             shed,
             reason,
-            changes: AtomicU64::default(),
             state: Mutex::new(State {
-                next_id: 0,
-                entries: HashMap::new(),
-                held: HashMap::new(),
+                next: 0,
+                permits: HashMap::new(),
+                holders: HashMap::new(),
+                ranks: BTreeSet::new(),
                 total: 0,
             }),
         })
@@ -99,27 +107,27 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         usage: Usage,
         evicted: CancellationToken,
     ) -> Option<Permit<H>> {
-        let rank = AtomicU64::new(self.next_rank(usage));
-        let slot = Arc::new(Slot { rank, evicted });
         let mut state = self.state.lock();
-        let id = state.next_id;
-        state.next_id += 1;
+        let id = state.next();
+        let age = Age {
+            usage,
+            since: id,
+            id,
+        };
         let entry = Entry {
             holder,
             amount: 0,
-            slot: Arc::clone(&slot),
+            age,
+            evicted,
         };
-        state.entries.insert(id, entry);
+        state.permits.insert(id, entry);
         if !self.grow(&mut state, id, amount) {
             state.remove(id);
             return None;
         }
         drop(state);
-        Some(Permit {
-            pool: Arc::clone(self),
-            id,
-            slot,
-        })
+        let pool = Arc::clone(self);
+        Some(Permit { pool, id })
     }
 
     /// The sum of all permits.
@@ -128,58 +136,35 @@ impl<H: Eq + Hash + Clone> Pool<H> {
     }
 
     fn grow(&self, state: &mut State<H>, id: u64, more: usize) -> bool {
-        let has_grown = self.try_grow(state, id, more);
-        if !has_grown {
-            self.shed.inc(self.reason);
-        }
-        has_grown
-    }
-
-    fn try_grow(&self, state: &mut State<H>, id: u64, more: usize) -> bool {
-        let Some(entry) = state.entries.get(&id) else {
+        let Some(holder) = state.permits.get(&id).map(|entry| entry.holder.clone()) else {
             return false;
         };
-        let holder = entry.holder.clone();
         loop {
             let held = state.held_by(&holder) + more;
             let is_above_share = held > self.share;
             if !is_above_share && state.total + more <= self.limit {
                 break;
             }
-            let candidate = state.candidate(|candidate, entry, of_other| {
-                let rank = entry.slot.rank();
-                let is_idle = rank < first_rank(Usage::Busy);
-                if entry.holder == holder {
-                    candidate != id && is_idle
-                } else if is_idle {
-                    !is_above_share && of_other >= held
-                } else {
-                    !is_above_share && rank < first_rank(Usage::Kept) && of_other > held
-                }
-            });
-            let Some(evicted) = candidate.and_then(|candidate| state.remove(candidate)) else {
-                return false;
-            };
-            evicted.slot.evicted.cancel();
             self.shed.inc(self.reason);
+            let of_others = (!is_above_share).then(|| state.candidate_of_others(&holder, held));
+            let candidate = of_others.flatten().max(state.candidate_of(&holder, id));
+            let evicted = candidate.and_then(|candidate| state.remove(candidate.first.0.id));
+            let Some(evicted) = evicted else { return false };
+            evicted.evicted.cancel();
         }
-        state.total += more;
-        *state.held.entry(holder).or_default() += more;
-        if let Some(entry) = state.entries.get_mut(&id) {
-            entry.amount += more;
-        }
+        state.change(id, |entry| entry.amount += more);
         true
-    }
-
-    fn next_rank(&self, usage: Usage) -> u64 {
-        first_rank(usage) + self.changes.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 impl<H: Eq + Hash + Clone> Permit<H> {
     pub fn set_usage(&self, usage: Usage) {
-        let rank = self.pool.next_rank(usage);
-        self.slot.rank.store(rank, Ordering::Relaxed);
+        let mut state = self.pool.state.lock();
+        let since = state.next();
+        state.change(self.id, |entry| {
+            entry.age.usage = usage;
+            entry.age.since = since;
+        });
     }
 
     /// Adds to the permit; false if its holder may not have as much, or if it was evicted.
@@ -189,41 +174,81 @@ impl<H: Eq + Hash + Clone> Permit<H> {
     }
 }
 
-impl<H: Eq + Hash + Clone> State<H> {
-    fn held_by(&self, holder: &H) -> usize {
-        self.held.get(holder).copied().unwrap_or_default()
-    }
-
-    /// Of the permits that may be evicted, the idlest of the holder with most.
-    fn candidate(&self, may_be_evicted: impl Fn(u64, &Entry<H>, usize) -> bool) -> Option<u64> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.amount > 0)
-            .filter_map(|(id, entry)| {
-                let held = self.held_by(&entry.holder);
-                let idlest = Reverse(entry.slot.rank());
-                may_be_evicted(*id, entry, held).then_some((held, idlest, *id))
-            })
-            .max()
-            .map(|(_, _, id)| id)
-    }
-
-    fn remove(&mut self, id: u64) -> Option<Entry<H>> {
-        let entry = self.entries.remove(&id)?;
-        self.total -= entry.amount;
-        let held = self.held_by(&entry.holder) - entry.amount;
-        if held == 0 {
-            self.held.remove(&entry.holder);
-        } else {
-            self.held.insert(entry.holder.clone(), held);
-        }
-        Some(entry)
+impl Holder {
+    fn rank(&self) -> Option<Rank> {
+        let first = self.ages.first()?;
+        Some(Rank {
+            held: self.held,
+            first: Reverse(*first),
+        })
     }
 }
 
-impl Slot {
-    fn rank(&self) -> u64 {
-        self.rank.load(Ordering::Relaxed)
+impl<H: Eq + Hash + Clone> State<H> {
+    fn next(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn held_by(&self, holder: &H) -> usize {
+        self.holders.get(holder).map_or(0, |holder| holder.held)
+    }
+
+    /// A holder's permit to evict for another of its own: the first except this one, if it is idle.
+    fn candidate_of(&self, holder: &H, except: u64) -> Option<Rank> {
+        let holder = self.holders.get(holder)?;
+        let first = holder.ages.iter().find(|age| age.id != except)?;
+        (first.usage < Usage::Busy).then_some(Rank {
+            held: holder.held,
+            first: Reverse(*first),
+        })
+    }
+
+    /// The permit to evict for a holder that will have this much: of the other holder with most.
+    fn candidate_of_others(&self, holder: &H, held: usize) -> Option<Rank> {
+        let larger = self.ranks.iter().rev().take_while(|rank| rank.held >= held);
+        let mut evictable = larger.filter(|rank| {
+            let Age { usage, id, .. } = rank.first.0;
+            let is_other = || self.permits.get(&id).is_some_and(|of| of.holder != *holder);
+            (usage < Usage::Busy || usage == Usage::Busy && rank.held > held) && is_other()
+        });
+        evictable.next().copied()
+    }
+
+    /// Changes a permit, unless it was evicted.
+    fn change(&mut self, id: u64, change: impl FnOnce(&mut Entry<H>)) {
+        let Some(entry) = self.permits.get_mut(&id) else {
+            return;
+        };
+        let (amount, age) = (entry.amount, entry.age);
+        change(entry);
+        if amount == 0 && entry.amount == 0 {
+            return;
+        }
+        let holder = self.holders.entry(entry.holder.clone()).or_default();
+        let rank = holder.rank();
+        // What is new is inserted first: so a set of one element keeps its memory.
+        if entry.amount > 0 {
+            holder.ages.insert(entry.age);
+        }
+        if entry.amount == 0 || entry.age != age {
+            holder.ages.remove(&age);
+        }
+        holder.held = holder.held - amount + entry.amount;
+        self.total = self.total - amount + entry.amount;
+        let new_rank = holder.rank();
+        self.ranks.extend(new_rank);
+        if let Some(rank) = rank.filter(|_| rank != new_rank) {
+            self.ranks.remove(&rank);
+        }
+        if new_rank.is_none() {
+            self.holders.remove(&entry.holder);
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Entry<H>> {
+        self.change(id, |entry| entry.amount = 0);
+        self.permits.remove(&id)
     }
 }
 
@@ -301,32 +326,45 @@ mod tests {
     }
 
     #[test]
-    fn the_idlest_is_evicted_first() {
+    fn the_permit_that_is_idle_for_longest_is_evicted_first() {
         let pool = pool();
-        let take = |usage| take(&pool, 1, 100, usage).unwrap();
-        let [busy, early, late] = [Usage::Busy, Usage::Idle, Usage::Busy].map(take);
+        let take = |usage| take(&pool, 1, 125, usage).unwrap();
+        let [busy, late, early] = [Usage::Busy, Usage::Idle, Usage::Idle].map(take);
+        late.0.set_usage(Usage::Busy);
         late.0.set_usage(Usage::Idle);
-        let new = take(Usage::New);
         let _kept = take(Usage::Kept);
 
         let evicted = || {
-            let tokens = [&busy.1, &early.1, &late.1, &new.1];
+            let tokens = [&busy.1, &early.1, &late.1];
             tokens.map(CancellationToken::is_cancelled)
         };
         let mut more = Vec::new();
-        for expected in [
-            [false, false, false, true],
-            [false, true, false, true],
-            [false, true, true, true],
-        ] {
+        for expected in [[false, true, false], [false, true, true]] {
             more.push(take(Usage::Kept));
             assert_eq!(evicted(), expected);
         }
         let token = CancellationToken::new();
         assert!(
-            pool.take(1, 100, Usage::New, token).is_none(),
+            pool.take(1, 125, Usage::Idle, token).is_none(),
             "all are busy"
         );
+    }
+
+    #[test]
+    fn among_holders_of_as_much_the_one_that_is_idle_for_longest_gives_way() {
+        let pool = pool();
+        let tokens: Vec<_> = [2, 9, 1, 8]
+            .map(|holder| take(&pool, holder, 250, Usage::Idle).unwrap())
+            .into();
+        tokens[0].0.set_usage(Usage::Idle);
+
+        let _next = take(&pool, 5, 250, Usage::Idle).unwrap();
+
+        let evicted: Vec<_> = tokens
+            .iter()
+            .map(|(_, token)| token.is_cancelled())
+            .collect();
+        assert_eq!(evicted, [false, true, false, false]);
     }
 
     #[test]
@@ -335,7 +373,7 @@ mod tests {
         let (_busy, busy_evicted) = take(&pool, 1, 500, Usage::Busy).unwrap();
         let (_idle, idle_evicted) = take(&pool, 2, 500, Usage::Idle).unwrap();
 
-        assert!(take(&pool, 3, 500, Usage::New).is_some());
+        assert!(take(&pool, 3, 500, Usage::Idle).is_some());
 
         assert!(idle_evicted.is_cancelled() && !busy_evicted.is_cancelled());
     }
@@ -351,7 +389,7 @@ mod tests {
 
         let state = pool.state.lock();
         assert_eq!(
-            (state.total, state.held.len(), state.entries.len()),
+            (state.total, state.holders.len(), state.permits.len()),
             (0, 0, 0)
         );
     }

@@ -10,26 +10,25 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header::RETRY_AFTER};
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{
+        CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
+        LOCATION, RETRY_AFTER,
+    },
+    response::Parts,
+};
 use hyper::body::{Body, Frame, SizeHint};
-use rate_limits::peer_key;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::{connection::Exchange, pool::Usage, serve::Peer};
+use crate::{connection::Exchange, pool::Usage};
 
 /// The most that the HTTP library gets at a time.
 const SLICE: usize = 16 * 1024;
 
-/// What a response takes besides its body, in bytes: its head, its task and its stream.
-const RESPONSE_OVERHEAD: usize = 4 * 1024;
-
 /// The lowest rate at which a response is read, in bytes per second.
 const MIN_RATE: u32 = 16 * 1024;
-
-/// The bytes that a response holds, in its extensions, if its body does not say so.
-#[derive(Clone, Copy, Debug)]
-pub struct Held(pub usize);
 
 /// Whether a response is read fast enough. Only the time in which something is unsent counts.
 #[derive(Debug)]
@@ -89,7 +88,7 @@ impl Drop for Slice {
     fn drop(&mut self) {
         let mut pace = self.exchange.pace.lock();
         pace.write(self.bytes.len(), Instant::now());
-        if let Some(permit) = self.exchange.permit.get() {
+        if let Some(permit) = &self.exchange.permit {
             permit.set_usage(Usage::Busy);
         }
     }
@@ -105,33 +104,53 @@ pub(crate) struct Sliced<B> {
 }
 
 impl<B: Body> Sliced<B> {
-    /// Counts a response against its peer's share of the memory; 503 without a body if it exceeds that.
+    /// Counts a response against its client's share of the memory; 503 without a body if it exceeds that.
     pub(crate) fn respond(exchange: Arc<Exchange>, response: Response<B>) -> Response<Self> {
         let (mut parts, body) = response.into_parts();
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let held = parts.extensions.get().map_or(length, |Held(bytes)| *bytes);
-        let peer = parts
-            .extensions
-            .get()
-            .map_or_else(|| peer_key(exchange.connection.peer), |Peer(peer)| *peer);
-        let bytes = RESPONSE_OVERHEAD.saturating_add(held);
-        let memory = &exchange.connection.memory;
-        let permit = memory.take(peer, bytes, Usage::Busy, exchange.ended.clone());
-        let is_permitted = permit.is_some_and(|permit| exchange.permit.set(permit).is_ok());
+        let permit = exchange.permit.as_ref();
+        let is_permitted = length == 0 || permit.is_some_and(|permit| permit.grow(length));
         if !is_permitted {
-            parts = Response::new(()).into_parts().0;
-            parts.status = StatusCode::SERVICE_UNAVAILABLE;
-            parts
-                .headers
-                .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            refuse(&mut parts);
         }
         let body = Self {
             body: is_permitted.then_some(body),
             rest: Bytes::new(),
-            permitted: held,
+            permitted: length,
             exchange,
         };
         Response::from_parts(parts, body)
+    }
+
+    /// The response to a request without a permit.
+    pub(crate) fn refused(exchange: Arc<Exchange>) -> Response<Self> {
+        let (mut parts, ()) = Response::new(()).into_parts();
+        refuse(&mut parts);
+        let body = Self {
+            body: None,
+            rest: Bytes::new(),
+            permitted: 0,
+            exchange,
+        };
+        Response::from_parts(parts, body)
+    }
+}
+
+/// Makes a response one that says that there is no memory, without its body.
+fn refuse(parts: &mut Parts) {
+    parts.status = StatusCode::SERVICE_UNAVAILABLE;
+    for other in [
+        CONTENT_ENCODING,
+        CONTENT_LANGUAGE,
+        CONTENT_LENGTH,
+        CONTENT_TYPE,
+        ETAG,
+        LOCATION,
+    ] {
+        parts.headers.remove(other);
+    }
+    for (name, value) in [(CACHE_CONTROL, "no-store"), (RETRY_AFTER, "1")] {
+        parts.headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
@@ -162,7 +181,7 @@ where
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
             let more = this.rest.len().saturating_sub(this.permitted);
-            let permit = this.exchange.permit.get();
+            let permit = this.exchange.permit.as_ref();
             if more > 0 && !permit.is_some_and(|permit| permit.grow(more)) {
                 return Poll::Ready(Some(Err("no memory for the response".into())));
             }
@@ -190,6 +209,7 @@ where
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
+    use http::{HeaderMap, HeaderName};
     use http_body_util::{BodyExt as _, Full};
     use process::metrics::Counters;
     use tokio::time::advance;
@@ -202,13 +222,14 @@ mod tests {
     };
 
     const UNREAD: Duration = Duration::from_secs(30);
+    const REQUEST: usize = 4 << 10;
     const MEMORY: usize = 1 << 20;
 
     fn connection() -> (Arc<Connection>, Arc<Pool<IpAddr>>) {
         let pool = |limit| Pool::new(limit, limit, Counters::new("reason", &[]), "");
         let (peer, memory) = (Ipv4Addr::LOCALHOST.into(), pool(MEMORY));
         let permit = pool(1)
-            .take(peer, 1, Usage::New, CancellationToken::new())
+            .take(peer, 1, Usage::Idle, CancellationToken::new())
             .unwrap();
         let timeouts = Timeouts {
             head: UNREAD,
@@ -232,7 +253,10 @@ mod tests {
     #[tokio::test]
     async fn a_response_counts_until_its_last_byte_is_written() {
         let (connection, memory) = connection();
-        let response = Sliced::respond(connection.begin(false), response(40_000));
+        let response = Sliced::respond(
+            connection.begin(connection.peer, false, REQUEST),
+            response(40_000),
+        );
         let mut body = response.into_body();
         assert_eq!(body.size_hint().exact(), Some(40_000));
 
@@ -247,7 +271,7 @@ mod tests {
         assert_eq!(lengths, [SLICE, SLICE, 40_000 - 2 * SLICE]);
         let last = slices.pop();
         drop(slices);
-        assert_eq!(memory.total(), 40_000 + RESPONSE_OVERHEAD);
+        assert_eq!(memory.total(), 40_000 + REQUEST);
         drop(last);
         assert_eq!(memory.total(), 0);
     }
@@ -255,22 +279,27 @@ mod tests {
     #[tokio::test]
     async fn a_response_for_which_there_is_no_memory_is_503() {
         let (connection, memory) = connection();
-        let refused = Sliced::respond(connection.begin(false), response(MEMORY));
+        let mut response = response(MEMORY);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+        headers.insert("x-request-id", HeaderValue::from_static("7"));
+        let refused = Sliced::respond(connection.begin(connection.peer, false, REQUEST), response);
 
         assert_eq!(refused.status(), 503);
-        assert_eq!(refused.headers()["retry-after"], "1");
+        let headers = [(CACHE_CONTROL, "no-store"), (RETRY_AFTER, "1")];
+        let id = (HeaderName::from_static("x-request-id"), "7");
+        let expected = headers.into_iter().chain([id]);
+        let expected = expected.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        assert_eq!(*refused.headers(), expected.collect::<HeaderMap>());
         assert_eq!(next(&mut refused.into_body()).await, None);
-        let mut held = response(10);
-        held.extensions_mut().insert(Held(MEMORY));
-        let refused = Sliced::respond(connection.begin(false), held);
-        assert_eq!(refused.status(), 503);
         assert_eq!(memory.total(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_response_that_is_not_read_ends_and_then_its_connection() {
         let (connection, _) = connection();
-        let exchange = connection.begin(true);
+        let exchange = connection.begin(connection.peer, true, REQUEST);
         let ended = exchange.ended.clone();
         let mut body = Sliced::respond(exchange, response(100_000)).into_body();
         advance(10 * UNREAD).await;

@@ -29,7 +29,7 @@ use tokio_util::{
 use tower::BoxError;
 
 use crate::{
-    connection::{Check, Connection, Timeouts},
+    connection::{Check, Connection, RequestMemory, Timeouts},
     pool::{Pool, Usage},
     response::Sliced,
 };
@@ -40,31 +40,42 @@ const SEND_BUFFER: usize = 64 * 1024;
 /// For a TLS handshake once connections close.
 const CLOSING_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The address of the peer of a request, in its extensions. In the extensions of a response, the key of
-/// the peer that it counts against.
+/// The address of the peer of a request, in its extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
 /// The limits of HTTP.
 #[derive(Clone, Copy, Debug)]
 pub struct Http {
-    /// Of HTTP/1: the number of headers and the bytes of a head. None if only HTTP/2 is served.
-    pub http1: Option<(usize, usize)>,
+    /// None if only HTTP/2 is served.
+    pub http1: Option<Http1>,
     /// In bytes, above which HTTP/2 requests are answered without a body.
     pub max_header_list: u32,
     /// On an HTTP/2 connection.
     pub max_streams: u32,
     /// Of HTTP/2 pings; a peer has half of it to answer.
     pub ping_interval: Duration,
+    /// What a request and its response take besides their bodies, in bytes: heads, task and stream.
+    pub request: usize,
+}
+
+/// The limits of HTTP/1.
+#[derive(Clone, Copy, Debug)]
+pub struct Http1 {
+    pub max_headers: usize,
+    /// In bytes, of all headers of a request.
+    pub max_head: usize,
 }
 
 /// Serves connections with a function.
-pub struct Server<S> {
+pub struct Server<S, C> {
     pub http: Http,
     pub timeouts: Timeouts,
     /// For unsent responses, and for what the service takes of it.
     pub memory: Arc<Pool<IpAddr>>,
     pub service: S,
+    /// The client of a request of a peer: the holder of what it takes. A proxy's requests are those of its clients.
+    pub client: C,
     /// Once cancelled, connections close after the responses in flight.
     pub closing: CancellationToken,
     /// Once cancelled, connections end.
@@ -72,9 +83,10 @@ pub struct Server<S> {
     pub tasks: TaskTracker,
 }
 
-impl<S, R, B> Server<S>
+impl<S, C, R, B> Server<S, C>
 where
-    S: Fn(Request<Incoming>) -> R + Send + Sync + 'static,
+    C: Fn(&Request<Incoming>, IpAddr) -> IpAddr + Send + Sync + 'static,
+    S: Fn(Request<Incoming>, RequestMemory) -> R + Send + Sync + 'static,
     R: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
@@ -120,7 +132,7 @@ where
         let Ok(peer) = stream.peer_addr() else { return };
         let peer = peer.ip();
         let ended = self.ended.child_token();
-        let Some(permit) = connections.take(peer_key(peer), 1, Usage::New, ended.clone()) else {
+        let Some(permit) = connections.take(peer_key(peer), 1, Usage::Idle, ended.clone()) else {
             return;
         };
         // Otherwise Nagle's algorithm delays small responses by 40 ms when a client delays ACKs.
@@ -172,14 +184,23 @@ where
         let stream = InspectWriter::new(stream, move |_| of_writer.write());
         let server = Arc::clone(&self);
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let exchange = of_service.begin(request.version() == Version::HTTP_2);
             request.extensions_mut().insert(Peer(of_service.peer));
+            let client = (server.client)(&request, of_service.peer);
+            let is_http2 = request.version() == Version::HTTP_2;
+            let exchange = of_service.begin(client, is_http2, server.http.request);
             // Boxed, so that an idle connection does not keep space for it.
-            let response = Box::pin((server.service)(request));
+            let serve = || {
+                let memory = RequestMemory(Arc::clone(&exchange));
+                Box::pin((server.service)(request, memory))
+            };
+            let response = exchange.permit.is_some().then(serve);
             let connection = Arc::clone(&of_service);
             async move {
                 connection.wait_for_write().await;
-                Ok::<_, Infallible>(Sliced::respond(exchange, response.await))
+                Ok::<_, Infallible>(match response {
+                    Some(response) => Sliced::respond(exchange, response.await),
+                    None => Sliced::refused(exchange),
+                })
             }
         });
         let mut running = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -210,14 +231,14 @@ where
 
 fn builder(http: &Http, executor: StreamExecutor) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(executor);
-    if let Some((max_headers, max_head)) = http.http1 {
+    if let Some(http1) = http.http1 {
         // The timeout of heads is the connection's: hyper's would end idle connections too.
         builder
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(None)
-            .max_headers(max_headers)
-            .max_buf_size(max_head);
+            .max_headers(http1.max_headers)
+            .max_buf_size(http1.max_head);
     } else {
         builder = builder.http2_only();
     }
@@ -232,13 +253,17 @@ fn builder(http: &Http, executor: StreamExecutor) -> auto::Builder<StreamExecuto
     builder
 }
 
-/// Runs the streams of an HTTP/2 connection, each until its exchange must end.
+/// Runs the streams of an HTTP/2 connection, each until its exchange must end. hyper calls the service of
+/// a request and then spawns its stream, before it accepts the next: so the exchange that began last is
+/// that of the stream.
 #[derive(Clone)]
 struct StreamExecutor(Arc<Connection>);
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, stream: F) {
         match self.0.take_begun() {
+            // Reset without a task: a peer may begin any number of them.
+            Some(ended) if ended.is_cancelled() => drop(stream),
             Some(ended) => drop(tokio::spawn(async move {
                 ended.run_until_cancelled_owned(stream).await;
             })),
@@ -248,117 +273,4 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-
-    use http_body_util::{BodyExt as _, Empty, Full};
-    use hyper::client::conn::http2;
-    use hyper_util::rt::TokioExecutor;
-    use process::metrics::Counters;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-
-    const BODY: usize = 4 << 20;
-    const STREAMS: usize = 10;
-    const UNREAD: Duration = Duration::from_millis(200);
-    /// Far longer than a response takes.
-    const LONG: Duration = Duration::from_secs(30);
-
-    /// A server of large responses: its address, and the bytes that are unsent.
-    fn server() -> (SocketAddr, Arc<Pool<IpAddr>>, DropGuard) {
-        let pool = || Pool::new(1 << 30, 1 << 30, Counters::new("reason", &[]), "");
-        let listener = process::listen::listen(([127, 0, 0, 1], 0).into(), "").unwrap();
-        let addr = listener.local_addr().unwrap();
-        let (memory, stop) = (pool(), CancellationToken::new());
-        let server = Arc::new(Server {
-            http: Http {
-                http1: Some((100, 64 * 1024)),
-                max_header_list: 16 * 1024,
-                max_streams: 100,
-                ping_interval: LONG,
-            },
-            timeouts: Timeouts {
-                head: LONG,
-                idle: Some(LONG),
-                unread: UNREAD,
-            },
-            memory: Arc::clone(&memory),
-            service: async |_: Request<Incoming>| Response::new(Full::from(vec![7; BODY])),
-            closing: CancellationToken::new(),
-            ended: stop.clone(),
-            tasks: TaskTracker::new(),
-        });
-        let until = stop.clone().cancelled_owned();
-        tokio::spawn(async move { server.accept(listener, None, pool(), until).await });
-        (addr, memory, stop.drop_guard())
-    }
-
-    async fn all_is_given_back(memory: &Pool<IpAddr>) {
-        let given_back = async {
-            while memory.total() > 0 {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let given_back = timeout(LONG, given_back).await;
-        assert!(given_back.is_ok(), "{} bytes are unsent", memory.total());
-    }
-
-    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-
-    #[tokio::test]
-    async fn an_unread_response_over_http_1_ends_with_its_connection() {
-        let (addr, memory, _stop) = server();
-        let mut client = TcpStream::connect(addr).await.unwrap();
-        client.write_all(REQUEST).await.unwrap();
-
-        // Once its head has arrived, the response has been counted.
-        let head = client.read_u8().await.unwrap();
-        all_is_given_back(&memory).await;
-
-        let mut received = vec![head];
-        let _ = client.read_to_end(&mut received).await;
-        assert!(received.len() < BODY, "{}", received.len());
-    }
-
-    #[tokio::test]
-    async fn unread_responses_over_http_2_end_without_their_connection() {
-        let (addr, memory, _stop) = server();
-        let stream = TcpStream::connect(addr).await.unwrap();
-        let (mut client, connection) = http2::Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(0)
-            .handshake(TokioIo::new(stream))
-            .await
-            .unwrap();
-        let connection = tokio::spawn(connection);
-        let mut responses = Vec::new();
-        for _ in 0..STREAMS {
-            let request = Request::get("http://x/").body(Empty::<Bytes>::new());
-            responses.push(client.send_request(request.unwrap()).await.unwrap());
-        }
-
-        all_is_given_back(&memory).await;
-
-        for response in responses {
-            assert!(response.into_body().collect().await.is_err());
-        }
-        assert!(!connection.is_finished());
-    }
-
-    #[tokio::test]
-    async fn a_response_that_is_read_is_complete() {
-        let (addr, memory, _stop) = server();
-        let mut client = TcpStream::connect(addr).await.unwrap();
-        client.write_all(REQUEST).await.unwrap();
-
-        let mut received = Vec::new();
-        let head_end = |received: &[u8]| received.windows(4).position(|four| four == b"\r\n\r\n");
-        while head_end(&received).is_none_or(|end| received.len() < end + 4 + BODY) {
-            client.read_buf(&mut received).await.unwrap();
-        }
-
-        let body = &received[received.len() - BODY..];
-        assert!(body.iter().all(|byte| *byte == 7));
-        all_is_given_back(&memory).await;
-    }
-}
+mod tests;

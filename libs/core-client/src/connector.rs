@@ -1,16 +1,13 @@
 //! Connects to one address of a core, over TLS if its URL is `https`.
 
-use std::{io, pin::Pin, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use hyper_util::rt::TokioIo;
 use process::reloading::Reloading;
 use rustls::{ClientConfig, pki_types::ServerName};
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
-};
-use tokio_rustls::TlsConnector;
+use tokio::{io::AsyncBufReadExt as _, net::TcpStream, time::timeout};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_util::either::Either;
 
 use crate::{
     core_url::CoreAddr,
@@ -24,8 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// certificate.
 const FIRST_BYTES_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Why a core cannot be called: a connection could not be opened, so that no request was sent, or its
-/// server speaks another protocol.
+/// Why a connection to a core could not be opened; so no request was sent.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConnectError(pub(crate) String);
@@ -45,11 +41,7 @@ pub(crate) struct Connector {
     pub(crate) tls: Option<Arc<Reloading<ClientConfig>>>,
 }
 
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
-
-pub(crate) type Connection = TokioIo<Pin<Box<dyn Io>>>;
+pub(crate) type Connection = TokioIo<Either<TcpStream, TlsStream<TcpStream>>>;
 
 impl Connector {
     pub(crate) async fn connect(self) -> Result<Connection, ConnectError> {
@@ -70,7 +62,7 @@ impl Connector {
         let stream = TcpStream::connect(self.core.addr).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls else {
-            return Ok(TokioIo::new(Box::pin(stream)));
+            return Ok(TokioIo::new(Either::Left(stream)));
         };
         let name = ServerName::try_from(self.core.url.host())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -84,6 +76,6 @@ impl Connector {
         {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(TokioIo::new(Box::pin(stream)))
+        Ok(TokioIo::new(Either::Right(stream)))
     }
 }

@@ -7,9 +7,9 @@ use std::{
     sync::Arc,
 };
 
+use http::Uri;
 use url::{Host, Url};
 
-/// The port in a URL without one.
 const DEFAULT_PORT: u16 = 50051;
 
 /// `http://HOST:PORT` of one core, or of several behind one host name; `https` for TLS.
@@ -20,7 +20,6 @@ pub struct CoreUrl {
     is_tls: bool,
 }
 
-/// A text that is not the URL of a core.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a core url: write it as http://HOST:PORT, or https://HOST:PORT for TLS")]
 pub struct InvalidCoreUrl(String);
@@ -81,13 +80,8 @@ impl FromStr for CoreUrl {
         if !is_origin {
             return Err(invalid());
         }
-        // `Url` drops an explicit port 80 or 443; the text shows whether there is one.
-        let authority = text.split("://").nth(1).unwrap_or_default();
-        let has_port = authority
-            .trim_end_matches('/')
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
-        let port = url.port_or_known_default().filter(|_| has_port);
+        // `Url` drops an explicit port 80 or 443.
+        let port = text.parse::<Uri>().map_err(|_| invalid())?.port_u16();
         Ok(Self {
             host: url.host().ok_or_else(invalid)?.to_owned(),
             port: port.unwrap_or(DEFAULT_PORT),

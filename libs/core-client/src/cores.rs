@@ -6,10 +6,7 @@ use anyhow::{Context as _, ensure};
 use http::Uri;
 use process::{local_calls::LocalChannel, reloading::Reloading};
 use rustls::ClientConfig;
-use tonic::{
-    Status,
-    transport::{self, Endpoint},
-};
+use tonic::transport::{self, Endpoint};
 use tower::{Service, service_fn, util::Either};
 
 use crate::{
@@ -17,8 +14,6 @@ use crate::{
     connector::{ConnectError, Connection, Connector},
     core_url::{CoreAddr, CoreUrl},
     discovery::{self, Discovery},
-    error_chain::is_from_core,
-    probe,
     tls::open,
 };
 
@@ -118,15 +113,6 @@ impl Cores {
             )));
         }
         Ok(addresses)
-    }
-
-    /// After an error that is not a core's own: whether the URL names a server of another protocol
-    /// by mistake.
-    pub async fn wrong_protocol(&self, core: &CoreAddr, status: &Status) -> Option<ConnectError> {
-        if is_from_core(status) {
-            return None;
-        }
-        probe::wrong_protocol(core).await
     }
 
     fn connector(

@@ -35,7 +35,7 @@ pub fn is_from_core(status: &Status) -> bool {
 }
 
 /// How to fix a failed TLS handshake; `None` for any other error.
-pub fn tls_advice(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn tls_advice(error: &(dyn Error + 'static)) -> Option<String> {
     let error = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>())?;
     let advice = match error {
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {

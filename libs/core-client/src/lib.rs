@@ -6,7 +6,6 @@ mod core_url;
 mod cores;
 mod discovery;
 mod error_chain;
-mod probe;
 mod tls;
 
 pub use config::CoreConfig;
@@ -14,4 +13,4 @@ pub use connector::ConnectError;
 pub use core_url::{CoreAddr, CoreUrl, InvalidCoreUrl};
 pub use cores::{Channel, Cores};
 pub use discovery::Discovery;
-pub use error_chain::{causes, is_caused_by, is_from_core, tls_advice};
+pub use error_chain::{causes, is_caused_by, is_from_core};

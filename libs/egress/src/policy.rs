@@ -24,22 +24,14 @@ pub struct Policy {
 
     /// Allow webhooks in a network that is not on the public internet, e.g. `10.1.0.0/16`;
     /// repeatable. Default: none. Example: `10.1.0.0/16`.
-    #[arg(
-        long = "allow-network",
-        env = "DELIVERY_WEBHOOK_ALLOW_NETWORK",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
+    #[arg(long = "allow-network", env = "DELIVERY_WEBHOOK_ALLOW_NETWORK")]
+    #[arg(value_name = "CIDR", value_delimiter = ',')]
     pub allowed_networks: Vec<Network>,
 
     /// Deny webhooks in a network that is on the public internet, e.g. hosts of your own; repeatable.
     /// Prevails over `--allow-network`. Default: none. Example: `192.0.2.0/24`.
-    #[arg(
-        long = "deny-network",
-        env = "DELIVERY_WEBHOOK_DENY_NETWORK",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
+    #[arg(long = "deny-network", env = "DELIVERY_WEBHOOK_DENY_NETWORK")]
+    #[arg(value_name = "CIDR", value_delimiter = ',')]
     pub denied_networks: Vec<Network>,
 
     /// Allow webhooks on a port other than 80 and 443; repeatable. On loopback, once allowed, every
@@ -47,10 +39,9 @@ pub struct Policy {
     #[arg(
         long = "allow-port",
         env = "DELIVERY_WEBHOOK_ALLOW_PORT",
-        value_name = "PORT",
-        value_delimiter = ',',
-        value_parser = number::within((1_u16, u16::MAX), 8443)
+        value_name = "PORT"
     )]
+    #[arg(value_delimiter = ',', value_parser = number::within(1_u16, u16::MAX, 8443))]
     pub allowed_ports: Vec<u16>,
 }
 

@@ -17,7 +17,6 @@ enum Source {
 }
 
 impl Clock {
-    /// The system clock.
     pub fn system() -> Self {
         Self(Source::System)
     }
@@ -44,7 +43,6 @@ impl Clock {
         }
     }
 
-    /// Advances a manual clock.
     pub fn advance(&self, by: SignedDuration) {
         if let Ok(later) = self.now().checked_add(by) {
             self.set(later);

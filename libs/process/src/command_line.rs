@@ -115,7 +115,11 @@ pub struct SecretFlag {
 
 pub const DATABASE_URL: SecretFlag = SecretFlag {
     argument: "database_url",
-    contains_secret: has_password,
+    contains_secret: |url| {
+        Url::parse(url).is_ok_and(|url| {
+            url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password")
+        })
+    },
     secret_kind: "a password",
     remedy: "leave it out and set PGPASSWORD or PGPASSFILE, or put the whole URL into a file for --database-url-file",
 };
@@ -134,20 +138,10 @@ pub fn reject_secrets(
         remedy,
         ..
     } = flag;
-    let name = long_name(command, flag.argument);
-    Err(command.error(
-        ErrorKind::ValueValidation,
-        format!("{secret_kind} in --{name} is visible in the process list: {remedy}"),
-    ))
-}
-
-/// The long name of a flag of the program or of one of its subcommands.
-fn long_name(command: &Command, argument: &str) -> String {
-    arguments_of(command)
-        .find(|other| other.get_id() == argument)
-        .and_then(|found| found.get_long())
-        .unwrap_or(argument)
-        .to_owned()
+    let found = arguments_of(command).find(|argument| argument.get_id() == flag.argument);
+    let name = found.and_then(Arg::get_long).unwrap_or(flag.argument);
+    let message = format!("{secret_kind} in --{name} is visible in the process list: {remedy}");
+    Err(command.error(ErrorKind::ValueValidation, message))
 }
 
 /// Whether the command line of the program or of a subcommand contains a secret in a flag.
@@ -165,12 +159,6 @@ fn contains_secret(matches: &ArgMatches, flag: &SecretFlag) -> bool {
         || matches
             .subcommand()
             .is_some_and(|(_, matches)| contains_secret(matches, flag))
-}
-
-fn has_password(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| {
-        url.password().is_some() || url.query_pairs().any(|(name, _)| name == "password")
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Serves `/healthz`, `/readyz` and optionally `/metrics` on a listener of its own, apart from the APIs.
+//! Serves `/healthz`, `/readyz` and `/metrics` on a listener of its own, apart from the APIs.
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +36,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 256;
 
 /// A younger connection is not replaced, so that a burst of connections does not disconnect a probe
-/// before it is answered. Further connections wait in the listener's queue meanwhile. Silent peers
+/// before it is answered. Further connections wait in the listener's queue. Silent peers
 /// that open more than 5,120 a second fill the queue.
 const MIN_LIFETIME: Duration = Duration::from_millis(50);
 
@@ -53,7 +53,6 @@ pub trait Readiness: Send + Sync + 'static {
 pub struct HealthListener {
     listener: TcpListener,
     addr: SocketAddr,
-    metrics: Option<Arc<Exposition>>,
     connection_timeout: Duration,
     min_lifetime: Duration,
 }
@@ -103,17 +102,9 @@ impl HealthListener {
         Ok(Some(Self {
             addr: bound.map_err(|source| ListenError { addr, flag, source })?,
             listener,
-            metrics: None,
             connection_timeout: CONNECTION_TIMEOUT,
             min_lifetime: MIN_LIFETIME,
         }))
-    }
-
-    /// Serves `/metrics` too.
-    #[must_use]
-    pub fn with_metrics(mut self, metrics: Exposition) -> Self {
-        self.metrics = Some(Arc::new(metrics));
-        self
     }
 
     /// The bound address.
@@ -123,13 +114,14 @@ impl HealthListener {
 
     /// Serves requests until the future is dropped; also during a shutdown, when the program is
     /// alive but not ready.
-    pub async fn run(self, readiness: Arc<impl Readiness>) {
+    pub async fn run(self, readiness: Arc<impl Readiness>, metrics: Exposition) {
+        let metrics = Arc::new(metrics);
         tracing::info!(addr = %self.addr, "serving /healthz and /readyz");
         let mut connections = Connections::default();
         loop {
             let stream = accept(&self.listener).await;
             let readiness = Arc::clone(&readiness);
-            let metrics = self.metrics.clone();
+            let metrics = Arc::clone(&metrics);
             let limit = self.connection_timeout;
             connections.spawn(async move {
                 let served = serve(stream, readiness, metrics);
@@ -142,19 +134,13 @@ impl HealthListener {
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    readiness: Arc<impl Readiness>,
-    metrics: Option<Arc<Exposition>>,
-) {
+async fn serve(stream: TcpStream, readiness: Arc<impl Readiness>, metrics: Arc<Exposition>) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let readiness = Arc::clone(&readiness);
-        let metrics = metrics.clone();
+        let metrics = Arc::clone(&metrics);
         async move {
-            let (parts, _) = request.into_parts();
-            let (method, path) = (&parts.method, parts.uri.path());
-            let metrics = metrics.as_deref();
-            Ok::<_, Infallible>(respond(method, path, &*readiness, metrics, CHECK_TIMEOUT).await)
+            let (method, path) = (request.method(), request.uri().path());
+            Ok::<_, Infallible>(respond(method, path, &*readiness, &metrics, CHECK_TIMEOUT).await)
         }
     });
     let served = http1::Builder::new()
@@ -171,15 +157,11 @@ async fn respond(
     method: &Method,
     path: &str,
     readiness: &impl Readiness,
-    metrics: Option<&Exposition>,
+    metrics: &Exposition,
     check_timeout: Duration,
 ) -> Response<Full<Bytes>> {
-    let not_found = match (path, metrics) {
-        ("/healthz" | "/readyz", _) | ("/metrics", Some(_)) => None,
-        (_, Some(_)) => Some("not found: use /healthz, /readyz or /metrics"),
-        (_, None) => Some("not found: use /healthz or /readyz"),
-    };
-    if let Some(message) = not_found {
+    if !["/healthz", "/readyz", "/metrics"].contains(&path) {
+        let message = "not found: use /healthz, /readyz or /metrics";
         return text(StatusCode::NOT_FOUND, message);
     }
     if !matches!(*method, Method::GET | Method::HEAD) {
@@ -192,7 +174,7 @@ async fn respond(
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
-    if let ("/metrics", Some(metrics)) = (path, metrics) {
+    if path == "/metrics" {
         return response(StatusCode::OK, OPEN_METRICS, metrics.render().await);
     }
     if path == "/healthz" {

@@ -1,18 +1,16 @@
 //! Code that all programs of the platform share: clock, command line, logs, metrics, listeners,
 //! health checks, graceful shutdown, the service manager, random numbers; durations, numbers and
 //! secrets in settings, TLS files, the version, traces, files that are read again when they change,
-//! middleware, and calls within a process.
+//! and calls within a process.
 
 pub mod clock;
 pub mod command_line;
 pub mod duration;
-pub mod file_descriptors;
 pub mod health;
 pub mod listen;
 pub mod local_calls;
 pub mod logs;
 pub mod metrics;
-pub mod middleware;
 pub mod number;
 pub mod random;
 pub mod redacted;

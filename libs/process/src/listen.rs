@@ -1,13 +1,14 @@
-//! Binds the addresses that flags name, and accepts connections.
+//! Binds the addresses that flags name, and accepts connections, as many as the system permits.
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Connections that wait to be accepted, if the system permits so many (`net.core.somaxconn`). With the
 /// 128 of [`TcpListener::bind`], a burst of clients would exceed it: the system of a client that is
 /// not answered tries again after a second.
-const QUEUE_LENGTH: u32 = 1024;
+const QUEUE_LENGTH: u32 = 4096;
 
 /// What the system buffers of a response that is not read, in bytes. Otherwise this grows to megabytes.
 const SEND_BUFFER: u32 = 128 * 1024;
@@ -53,5 +54,36 @@ pub async fn accept(listener: &TcpListener) -> TcpStream {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
+    }
+}
+
+/// Raises the soft limit to the hard limit. Each client's connection is an open file, and the soft
+/// limit of many systems is 1024.
+pub fn raise_file_limit() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_is_raised_to_the_hard_limit() {
+        let initial = getrlimit(Resource::Nofile);
+
+        raise_file_limit();
+
+        let raised = getrlimit(Resource::Nofile);
+        assert_eq!(
+            (raised.current, raised.maximum),
+            (initial.maximum, initial.maximum)
+        );
     }
 }

@@ -5,7 +5,6 @@ use std::{fmt::Write as _, io::IsTerminal as _, process::ExitCode, time::Duratio
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-/// Settings of the logs.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogConfig {
     /// Format of the logs on stderr: `text`, `json` (one object per line), or `auto`, which is text on
@@ -15,7 +14,6 @@ pub struct LogConfig {
     pub log_format: LogFormat,
 }
 
-/// The format of the logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     #[default]
@@ -92,27 +90,19 @@ pub fn error_message(error: &anyhow::Error) -> String {
 pub fn printable(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        match char {
-            '\n' | '\t' => escaped.push(char),
-            // Bidirectional controls, see UAX #9 §2.
-            '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                escape(char, &mut escaped);
-            }
-            _ if char.is_control() => escape(char, &mut escaped),
-            _ => escaped.push(char),
+        // Bidirectional controls, see UAX #9 §2. All of these are in the Basic Multilingual Plane.
+        let is_bidirectional = matches!(
+            char,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        );
+        if is_bidirectional || char.is_control() && !matches!(char, '\n' | '\t') {
+            let code = u32::from(char);
+            write!(escaped, "\\u{code:04x}").expect("writing to a string does not fail");
+        } else {
+            escaped.push(char);
         }
     }
     escaped
-}
-
-/// All these characters are in the Basic Multilingual Plane.
-fn escape(char: char, text: &mut String) {
-    let code = u32::from(char);
-    write!(text, "\\u{code:04x}").expect("writing to a string does not fail");
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ where
 
 /// A parser of numbers of a range; its error has an example.
 pub fn within<T>(
-    (minimum, maximum): (T, T),
+    minimum: T,
+    maximum: T,
     example: T,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
@@ -47,7 +48,7 @@ mod tests {
     #[test]
     fn a_number_is_within_its_range() {
         let at_least_one = at_least(1_u32, 32);
-        let port = within((1_u16, 65_535), 25);
+        let port = within(1_u16, 65_535, 25);
 
         assert_eq!((at_least_one("7"), port("65535")), (Ok(7), Ok(65_535)));
         for wrong in ["", "much", "0", "-1", "1.5", "1e3", "70000000000"] {

@@ -1,5 +1,6 @@
 //! Values that contain secrets, such as a database URL with a password.
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::{fmt, str::FromStr};
 
 /// A value that `Debug` does not show.
@@ -29,5 +30,25 @@ impl<T: FromStr> FromStr for Redacted<T> {
 impl<T> fmt::Debug for Redacted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
+    }
+}
+
+/// Keeps the secrets in this process's memory out of core dumps, and from other processes of its user.
+pub fn forbid_memory_dumps() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "cannot forbid dumps of the memory");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_is_not_dumped() {
+        forbid_memory_dumps();
+
+        let dumpable = rustix::process::dumpable_behavior().unwrap();
+        assert_eq!(dumpable, DumpableBehavior::NotDumpable);
     }
 }

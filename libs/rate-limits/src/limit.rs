@@ -10,7 +10,7 @@ pub enum RateLimit {
     Off,
     PerWindow {
         requests: NonZeroU32,
-        /// In whole seconds, up to a day.
+        /// The length of the window in whole seconds, up to a day.
         window: Duration,
     },
 }

@@ -37,7 +37,7 @@ pub struct Status {
     /// The name of the limit.
     pub policy: &'static str,
     pub quota: u32,
-    /// In seconds.
+    /// The length of the window, in seconds.
     pub window: u64,
     pub remaining: u32,
     /// Seconds until a request is allowed again, if this one is not; otherwise until the quota is

@@ -1,10 +1,6 @@
 //! One core of the pool: its health, and its channel, which passes the current trace on.
 
-use std::{
-    mem,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use core_client::{Channel, ConnectError, CoreAddr, Cores, causes};
 use process::traces::{self, KeyValue, TraceSpan};
@@ -33,7 +29,6 @@ pub(super) type Members = Vec<Arc<Member>>;
 
 /// A core at one address.
 pub(super) struct Member {
-    cores: Cores,
     pub(super) addr: CoreAddr,
     channel: Channel,
     state: watch::Sender<State>,
@@ -41,6 +36,8 @@ pub(super) struct Member {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// Not checked yet. Called as if it were up.
+    Unknown,
     Up,
     /// Reports that it is not ready, or shuts down. Calls to it may still succeed.
     NotReady,
@@ -48,9 +45,10 @@ pub(super) enum State {
 }
 
 impl State {
-    /// In metrics.
+    /// The name of the state in metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Unknown => "unknown",
             Self::Up => "up",
             Self::NotReady => "not_ready",
             Self::Down => "down",
@@ -59,15 +57,21 @@ impl State {
 }
 
 impl Member {
-    /// Starts as up, and checks the health periodically until the member is dropped.
+    /// Checks the health at once, and periodically until the member is dropped.
     pub(super) fn new(cores: &Cores, addr: &CoreAddr) -> Arc<Self> {
         let member = Arc::new(Self {
-            cores: cores.clone(),
             addr: addr.clone(),
             channel: cores.channel(addr),
-            state: watch::Sender::new(State::Up),
+            state: watch::Sender::new(State::Unknown),
         });
-        tokio::spawn(check_periodically(Arc::downgrade(&member)));
+        let weak = Arc::downgrade(&member);
+        tokio::spawn(async move {
+            while let Some(member) = weak.upgrade() {
+                member.check().await;
+                drop(member);
+                sleep(CHECK_INTERVAL).await;
+            }
+        });
         member
     }
 
@@ -80,7 +84,7 @@ impl Member {
     }
 
     pub(super) fn is_up(&self) -> bool {
-        self.state() == State::Up
+        matches!(self.state(), State::Unknown | State::Up)
     }
 
     /// Makes the member the last choice until a health check succeeds.
@@ -117,26 +121,18 @@ impl Member {
             Ok(Err(status)) if TransportFailure::of(status).is_none() => State::Up,
             Ok(Err(_)) | Err(_) => State::Down,
         };
-        let failed = response.ok().and_then(Result::err);
-        let changed = self.set_state(state, failed.as_ref());
-        if let Some(status) = failed
-            && changed
-            && state == State::Down
-            && let Some(error) = self.cores.wrong_protocol(&self.addr, &status).await
-        {
-            tracing::error!(core = %self.addr, %error, "core cannot be called");
-        }
+        self.set_state(state, response.ok().and_then(Result::err).as_ref());
     }
 
-    /// Returns whether the state has changed. `failed` is the error of the call from which the state
-    /// follows; none if the call succeeded or timed out.
-    fn set_state(&self, state: State, failed: Option<&Status>) -> bool {
-        let changed = self
-            .state
-            .send_if_modified(|current| mem::replace(current, state) != state);
+    /// `failed` is the error of the call from which the state follows; none if the call succeeded or
+    /// timed out.
+    fn set_state(&self, state: State, failed: Option<&Status>) {
+        let before = self.state.send_replace(state);
         let core = &self.addr;
         match state {
-            _ if !changed => {}
+            _ if before == state => {}
+            State::Up if before == State::Unknown => {}
+            State::Unknown => {}
             State::Up => tracing::info!(%core, "core is up"),
             State::NotReady => tracing::warn!(%core, "core is not ready or is shutting down"),
             State::Down => {
@@ -145,7 +141,6 @@ impl Member {
                 tracing::warn!(%core, reason, "core unreachable, retrying");
             }
         }
-        changed
     }
 }
 
@@ -155,14 +150,6 @@ fn reason(status: &Status) -> String {
         .find(|cause| cause.is::<ConnectError>())
         .or_else(|| causes(status).last())
         .map_or_else(|| status.to_string(), ToString::to_string)
-}
-
-async fn check_periodically(member: Weak<Member>) {
-    while let Some(member) = member.upgrade() {
-        member.check().await;
-        drop(member);
-        sleep(CHECK_INTERVAL).await;
-    }
 }
 
 /// A channel to a core that passes the current trace on.
@@ -219,7 +206,10 @@ mod tests {
 
     #[test]
     fn each_state_has_a_name_of_its_own_in_metrics() {
-        let names = [State::Up, State::NotReady, State::Down].map(State::name);
-        assert_eq!(names, ["up", "not_ready", "down"]);
+        let states = [State::Unknown, State::Up, State::NotReady, State::Down];
+        assert_eq!(
+            states.map(State::name),
+            ["unknown", "up", "not_ready", "down"]
+        );
     }
 }

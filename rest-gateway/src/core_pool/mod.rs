@@ -3,9 +3,12 @@
 mod member;
 mod transport_failure;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use core_client::{CoreAddr, Cores, Discovery};
@@ -41,6 +44,8 @@ pub(crate) use rpc;
 #[derive(Clone)]
 pub(crate) struct CallOptions {
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
+    /// The address of the client that core counts the call against, if it has no token.
+    pub(crate) forwarded_for: Option<IpAddr>,
     pub(crate) request_id: Option<MetadataValue<Ascii>>,
     pub(crate) deadline: Instant,
     /// Whether two executions have the same effect as one: the call may be retried on another core
@@ -59,6 +64,10 @@ impl CallOptions {
             let mut authorization = authorization.clone();
             authorization.set_sensitive(true);
             metadata.insert("authorization", authorization);
+        }
+        let forwarded_for = self.forwarded_for.map(|address| address.to_string());
+        if let Some(Ok(address)) = forwarded_for.map(MetadataValue::try_from) {
+            metadata.insert(proto::FORWARDED_FOR, address);
         }
         if let Some(request_id) = &self.request_id {
             metadata.insert("x-request-id", request_id.clone());
@@ -100,7 +109,7 @@ impl CorePool {
     /// How many cores have each state.
     pub(crate) fn states(&self) -> Vec<Sample> {
         let members = self.members.borrow();
-        [State::Up, State::NotReady, State::Down]
+        [State::Unknown, State::Up, State::NotReady, State::Down]
             .map(|state| {
                 let count = members.iter().filter(|member| member.state() == state);
                 Sample::count(&[("state", state.name())], count.count())
@@ -108,9 +117,10 @@ impl CorePool {
             .into()
     }
 
-    /// Whether a core is reachable and says that it is ready.
+    /// Whether a core says that it is ready.
     pub(crate) fn is_any_up(&self) -> bool {
-        self.members.borrow().iter().any(|member| member.is_up())
+        let members = self.members.borrow();
+        members.iter().any(|member| member.state() == State::Up)
     }
 
     /// Calls an rpc on one core, and retries on the others if it is unreachable.

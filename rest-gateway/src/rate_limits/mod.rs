@@ -3,14 +3,8 @@
 
 pub(crate) mod client_address;
 
-use std::{
-    fmt::Write as _,
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt::Write as _, net::IpAddr, sync::Arc, time::Duration};
 
-use admission::Peer;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use egress::Network;
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION, request::Parts};
@@ -42,7 +36,7 @@ const TIME_TO_LIVE: Duration = Duration::from_hours(1);
 pub(crate) struct RateLimits {
     clients: Limiter<QuotaKey>,
     token_addresses: Limiter<IpAddr>,
-    /// By hash of the key and secret.
+    /// Limits token requests by the hash of their key and secret.
     token_credentials: Limiter<[u8; 32]>,
     /// The clients of the tokens that core has accepted.
     pub(crate) token_clients: TokenClients,
@@ -78,7 +72,10 @@ impl RateLimits {
             return self.enforce(self.token_addresses.check(&address), request);
         }
         if path == "/api" || path.starts_with("/api/") {
-            let key = self.quota_key(request, address);
+            let authorization = request.headers.get(AUTHORIZATION);
+            let key = authorization
+                .and_then(|value| self.token_clients.find(value.as_bytes()))
+                .map_or(QuotaKey::Address(address), QuotaKey::Client);
             if let QuotaKey::Client(client) = &key {
                 tracing::Span::current().record("client.key", &**client);
             }
@@ -98,21 +95,14 @@ impl RateLimits {
         self.enforce(self.token_credentials.check(&key), request)
     }
 
-    fn quota_key(&self, request: &Parts, address: IpAddr) -> QuotaKey {
-        request
-            .headers
-            .get(AUTHORIZATION)
-            .and_then(|value| self.token_clients.find(value.as_bytes()))
-            .map_or(QuotaKey::Address(address), QuotaKey::Client)
-    }
-
     /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
     /// of IPv6 only the network.
-    pub(crate) fn client_address<B>(&self, request: &http::Request<B>) -> IpAddr {
-        let connected = request.extensions().get();
-        let peer = connected.map_or(Ipv6Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
-        let address = client_address::resolve(peer, request.headers(), &self.trusted_proxies);
-        peer_key(address)
+    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        peer_key(client_address::resolve(
+            peer,
+            headers,
+            &self.trusted_proxies,
+        ))
     }
 
     /// Records a limit's status for the response headers; fails if the quota is exhausted.
@@ -132,6 +122,10 @@ impl RateLimits {
         Err(Error::new(&codes::TOO_MANY_REQUESTS, message).with(Details::RetryAfter(status.reset)))
     }
 }
+
+/// The address by which the client of a request is counted, in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClientKey(pub(crate) IpAddr);
 
 /// The statuses of all limits that count a request, for the response headers `RateLimit-Policy` and
 /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers, version 09 and later). Clones share them.
@@ -212,7 +206,7 @@ impl TokenClients {
     }
 }
 
-/// The token in an `Authorization` header, as core reads it: whatever the case of the scheme and the spaces,
+/// The token in an `Authorization` header, as core reads it: the scheme in any case, any number of spaces,
 /// it is the same.
 fn token(authorization: &[u8]) -> Option<&str> {
     let (_, token) = str::from_utf8(authorization).ok()?.split_once(' ')?;

@@ -68,7 +68,7 @@ pub(crate) struct Pagination {
     pub(crate) parameter: &'static str,
     /// The query of the request without its cursor, such as `itemsPerPage=10`.
     pub(crate) query: String,
-    /// Empty on the first page.
+    /// Cursor of this page; empty on the first.
     pub(crate) cursor: String,
     /// Cursor of the previous page; empty if there is none.
     pub(crate) previous: String,
@@ -104,7 +104,7 @@ impl<T> Collection<T> {
                 previous: neighbour(&pagination.previous),
                 next: neighbour(&pagination.next),
             },
-            search: Some(Search::new(&iri, pagination.operation)),
+            search: Search::new(&iri, pagination.operation),
             node: Node::with_iri("hydra:Collection", iri),
             members,
             total: None,
@@ -117,7 +117,8 @@ fn view_node(iri: String) -> Node {
 }
 
 impl Search {
-    fn new(iri: &str, operation: &Operation) -> Self {
+    /// None of a list without filters.
+    fn new(iri: &str, operation: &Operation) -> Option<Self> {
         let mut names = Vec::new();
         let mut mapping = Vec::new();
         for filter in operation.filters() {
@@ -129,11 +130,11 @@ impl Search {
                 required: false,
             });
         }
-        Self {
+        (!names.is_empty()).then(|| Self {
             template: format!("{iri}{{?{}}}", names.join(",")),
             representation: "BasicRepresentation",
             mapping,
-        }
+        })
     }
 }
 
@@ -154,12 +155,7 @@ pub(crate) fn read_page_size(request: &mut Request) -> Option<u32> {
         let description = "must be 1: the other pages are links in hydra:view";
         request.violations.add(PAGE, "OUT_OF_RANGE", description);
     }
-    let order = read_single(request, "order", ORDER);
-    if order.is_some_and(|order| !["ASC", "DESC"].contains(&order.as_str())) {
-        request
-            .violations
-            .add("order", "UNKNOWN_VALUE", "must be ASC or DESC");
-    }
+    read_choice(request, "order", ORDER, &[("ASC", ()), ("DESC", ())]);
     let requirement = "must be a whole number from 1 to 100";
     read_parsed(request, "page_size", "itemsPerPage", requirement, |text| {
         text.parse().ok()
@@ -180,6 +176,23 @@ pub(crate) fn read_parsed<T>(
         request.violations.add(field, "WRONG_TYPE", requirement);
     }
     parsed
+}
+
+/// Reads a query parameter that may occur once, and that has a closed set of values.
+pub(crate) fn read_choice<T: Copy>(
+    request: &mut Request,
+    field: &str,
+    parameter: &'static str,
+    choices: &[(&str, T)],
+) -> Option<T> {
+    let text = read_single(request, field, parameter)?;
+    let chosen = choices.iter().find(|(choice, _)| *choice == text);
+    if chosen.is_none() {
+        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+        let description = format!("must be {}, not {text:?}", names.join(" or "));
+        request.violations.add(field, "UNKNOWN_VALUE", description);
+    }
+    chosen.map(|(_, value)| *value)
 }
 
 /// Reads a query parameter that may occur once, as the value of a field.

@@ -6,9 +6,12 @@ use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, VARY},
 };
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
-use crate::{error::Error, representation::error_codes as codes};
+use crate::{
+    error::Error,
+    representation::{compression::FixedBody, error_codes as codes},
+};
 
 /// Length of the truncated digest: enough to make collisions negligible.
 const TAG_BYTES: usize = 16;
@@ -37,7 +40,7 @@ pub(crate) fn apply(request_headers: &HeaderMap, mut response: Response<Bytes>) 
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache"));
     if is_known {
-        // As in the 200 response. The compression layer adds it only to responses with a body.
+        // As in the 200 response, to which `compression` adds it.
         headers.append(VARY, HeaderValue::from_static("accept-encoding"));
         headers.remove(CONTENT_TYPE);
         headers.remove(CONTENT_LANGUAGE);
@@ -63,9 +66,8 @@ pub(crate) fn check_if_match(headers: &HeaderMap) -> Result<(), Error> {
 
 /// Whether the response must not be stored.
 pub(crate) fn is_no_store(headers: &HeaderMap) -> bool {
-    headers
-        .get(CACHE_CONTROL)
-        .is_some_and(|value| value.as_bytes() == b"no-store")
+    let value = headers.get(CACHE_CONTROL);
+    value.is_some_and(|value| value.as_bytes().ends_with(b"no-store"))
 }
 
 /// In quotes. Used as a weak tag: it is the same for the compressed body.
@@ -76,7 +78,7 @@ fn tag_of(response: &Response<Bytes>) -> String {
         digest.update(media_type.as_bytes());
     }
     digest.update([0]);
-    digest.update(response.body());
+    digest.update(FixedBody::digest_of(response));
     let tag = URL_SAFE_NO_PAD.encode(&digest.finalize()[..TAG_BYTES]);
     format!("\"{tag}\"")
 }

@@ -1,38 +1,35 @@
 //! Parses JSON of which only known members are read: the others are ignored, with any value.
-//!
-//! The syntax of the whole text is checked first. Only then are the known values read, each by
-//! itself: a string that is not Unicode is a fault of its member, not of the text.
 
 use std::{fmt, str::Utf8Error};
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Map, Value, value::RawValue};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use crate::api_description::Shape;
 
-/// Limits the faults, and the unknown members, that are stored: a client finds the cause with fewer.
-const MAX_FAULTS: usize = 20;
-/// Of arrays and objects, the outermost included.
-const MAX_DEPTH: usize = 128;
+/// Limits the repeated, and the unknown members, that are stored: a client finds the cause with fewer.
+const MAX_PATHS: usize = 20;
 
 /// A JSON document, reduced to its known members.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(PartialEq))]
 pub(crate) struct Document {
     pub(crate) value: Value,
-    /// The paths, such as `dropoff.packages[0].type`, of known members with a fault.
-    pub(crate) faults: Vec<(String, Fault)>,
+    /// The paths, such as `dropoff.packages[0].type`, of known members that occur more than once. The
+    /// last value is read; parsers differ in which one they use.
+    pub(crate) repeated: Vec<String>,
     /// The paths of members that the class at their path does not have, neither in requests nor in
     /// responses. Without those of JSON-LD, which begin with `@`.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown: Vec<UnknownMember>,
 }
 
-/// What is wrong with a known member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The last value is read. Parsers differ in which one they use.
-    Repeated,
-    /// A string with half of a surrogate pair (RFC 8259 §8.2). Read as null.
-    NotUnicode,
+/// A member that its class does not have.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq))]
+pub(crate) struct UnknownMember {
+    pub(crate) path: String,
+    /// The member of the class that it most likely means.
+    pub(crate) similar: Option<&'static str>,
 }
 
 /// Why a text cannot be read at all.
@@ -40,165 +37,171 @@ pub(crate) enum Fault {
 pub(crate) enum ParseError {
     #[error("is not UTF-8: byte {} is malformed", .0.valid_up_to() + 1)]
     NotUtf8(#[from] Utf8Error),
-    #[error("is not JSON: {0}")]
-    NotJson(#[from] serde_json::Error),
-    #[error("is nested more than {MAX_DEPTH} levels deep")]
-    TooDeep,
+    #[error("is not JSON: {error}{}", within(.path))]
+    NotJson {
+        #[source]
+        error: serde_json::Error,
+        /// Of the member that was read; empty outside of all.
+        path: String,
+    },
 }
 
-/// Parses a whole text as JSON. Numbers beyond the range of an `f64` become its largest or smallest
-/// value.
+/// Parses a whole text as JSON.
 pub(crate) fn parse(text: &[u8], shape: Shape) -> Result<Document, ParseError> {
-    let text = std::str::from_utf8(text)?;
-    let raw: &RawValue = serde_json::from_str(text)?;
-    if is_too_deep(raw.get()) {
-        return Err(ParseError::TooDeep);
-    }
+    let mut json = serde_json::Deserializer::from_str(std::str::from_utf8(text)?);
     let mut reader = Reader::default();
-    let value = reader.read(raw, shape)?;
+    let value = reader.value(shape).deserialize(&mut json);
+    let value = value.and_then(|value| json.end().map(|()| value));
+    let value = value.map_err(|error| ParseError::NotJson {
+        error,
+        path: std::mem::take(&mut reader.path),
+    })?;
     Ok(Document {
         value,
-        faults: reader.faults,
+        repeated: reader.repeated,
         unknown: reader.unknown,
     })
 }
 
-/// Whether valid JSON is nested too deeply.
-fn is_too_deep(json: &str) -> bool {
-    let mut depth = 0_usize;
-    let mut is_in_string = false;
-    let mut bytes = json.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => is_in_string = !is_in_string,
-            b'\\' => {
-                bytes.next();
-            }
-            b'[' | b'{' if !is_in_string => depth += 1,
-            b']' | b'}' if !is_in_string => depth -= 1,
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return true;
-        }
+fn within(path: &str) -> String {
+    if path.is_empty() {
+        String::new()
+    } else {
+        // Keys may have control characters, and a message is one line.
+        format!(", in {}", path.replace(char::is_control, "\u{fffd}"))
     }
-    false
 }
 
-/// The position of the reader, and the faults found so far.
+/// The position of the reader, and what it has found so far.
 #[derive(Default)]
 struct Reader {
     path: String,
-    faults: Vec<(String, Fault)>,
-    unknown: Vec<String>,
+    repeated: Vec<String>,
+    unknown: Vec<UnknownMember>,
 }
 
 impl Reader {
-    fn read(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
-        match raw.get().as_bytes() {
-            [b'{', ..] => self.read_object(raw, shape),
-            [b'[', ..] => self.read_array(raw, shape),
-            [b'"', ..] => Ok(serde_json::from_str(raw.get()).unwrap_or_else(|_| {
-                self.add(Fault::NotUnicode);
-                Value::Null
-            })),
-            [b'-' | b'0'..=b'9', ..] => Ok(read_number(raw.get())),
-            _ => serde_json::from_str(raw.get()),
+    fn value(&mut self, shape: Shape) -> Known<'_> {
+        Known {
+            reader: self,
+            shape,
+            is_element: false,
         }
     }
 
-    fn read_object(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
-        let Members(members) = serde_json::from_str(raw.get())?;
+    fn note_repeated(&mut self) {
+        if self.repeated.len() < MAX_PATHS && !self.repeated.contains(&self.path) {
+            self.repeated.push(self.path.clone());
+        }
+    }
+
+    /// The limit comes first: to find a similar member is slow, and a body may have 100,000 unknown ones.
+    fn note_unknown(&mut self, shape: Shape, name: &str) {
+        let is_noted = |member: &UnknownMember| member.path == self.path;
+        if self.unknown.len() < MAX_PATHS && !self.unknown.iter().any(is_noted) {
+            self.unknown.push(UnknownMember {
+                path: self.path.clone(),
+                similar: shape.similar_member(name),
+            });
+        }
+    }
+}
+
+/// Reads the value at the reader's path.
+struct Known<'r> {
+    reader: &'r mut Reader,
+    shape: Shape,
+    /// Whether it is an element of an array.
+    is_element: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Known<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Known<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        if self.is_element {
+            // Arrays in arrays are never read: only whether they are empty is kept.
+            while elements.next_element::<IgnoredAny>()?.is_some() {
+                read = vec![Value::Null];
+            }
+            return Ok(read.into());
+        }
+        let length = self.reader.path.len();
+        loop {
+            let index = read.len().to_string();
+            self.reader.path.extend(["[", &index, "]"]);
+            let element = Known {
+                is_element: true,
+                ..self.reader.value(self.shape)
+            };
+            let element = elements.next_element_seed(element)?;
+            self.reader.path.truncate(length);
+            match element {
+                Some(element) => read.push(element),
+                None => return Ok(read.into()),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let reader = self.reader;
         let mut known = Map::new();
-        for (name, value) in members {
-            // A name that is not Unicode is no known name.
-            let Ok(name) = serde_json::from_str::<String>(name.get()) else {
-                continue;
-            };
-            let separator = if self.path.is_empty() { "" } else { "." };
-            let Some(member) = shape.of_member(&name) else {
-                let is_unknown = !name.starts_with('@') && !shape.has_member(&name);
-                let path = format!("{}{separator}{name}", self.path);
-                let is_full = self.unknown.len() == MAX_FAULTS;
-                if is_unknown && !is_full && !self.unknown.contains(&path) {
-                    self.unknown.push(path);
-                }
-                continue;
-            };
-            let value = self.within(format_args!("{separator}{name}"), |reader| {
+        let length = reader.path.len();
+        while let Some(name) = members.next_key::<String>()? {
+            let separator = if length == 0 { "" } else { "." };
+            reader.path.extend([separator, &name]);
+            if let Some(shape) = self.shape.of_member(&name) {
                 if known.contains_key(&name) {
-                    reader.add(Fault::Repeated);
+                    reader.note_repeated();
                 }
-                reader.read(value, member)
-            })?;
-            known.insert(name, value);
-        }
-        Ok(Value::Object(known))
-    }
-
-    /// Arrays in arrays are never read: only whether they are empty is kept.
-    fn read_array(&mut self, raw: &RawValue, shape: Shape) -> Result<Value, serde_json::Error> {
-        let elements: Vec<&RawValue> = serde_json::from_str(raw.get())?;
-        let read = elements.into_iter().enumerate().map(|(index, element)| {
-            if element.get().starts_with('[') {
-                let inner: Vec<IgnoredAny> = serde_json::from_str(element.get())?;
-                return Ok(Value::Array(vec![Value::Null; inner.len().min(1)]));
-            }
-            self.within(format_args!("[{index}]"), |reader| {
-                reader.read(element, shape)
-            })
-        });
-        read.collect::<Result<_, _>>().map(Value::Array)
-    }
-
-    /// Runs `work` with the path extended by `step`.
-    fn within<T>(&mut self, step: fmt::Arguments<'_>, work: impl FnOnce(&mut Self) -> T) -> T {
-        let length = self.path.len();
-        // Writing to a `String` cannot fail.
-        let _ = fmt::Write::write_fmt(&mut self.path, step);
-        let result = work(self);
-        self.path.truncate(length);
-        result
-    }
-
-    fn add(&mut self, fault: Fault) {
-        if self.faults.len() < MAX_FAULTS {
-            self.faults.push((self.path.clone(), fault));
-        }
-    }
-}
-
-fn read_number(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| {
-        let is_negative = text.starts_with('-');
-        Value::from(if is_negative { f64::MIN } else { f64::MAX })
-    })
-}
-
-/// The members of an object in their order, repeated ones included.
-struct Members<'j>(Vec<(&'j RawValue, &'j RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
+                let value = members.next_value_seed(reader.value(shape))?;
+                known.insert(name, value);
+            } else {
+                if !name.starts_with('@') && !self.shape.has_member(&name) {
+                    reader.note_unknown(self.shape, &name);
                 }
-                Ok(Members(members))
+                members.next_value::<IgnoredAny>()?;
             }
+            reader.path.truncate(length);
         }
-
-        deserializer.deserialize_map(MembersVisitor)
+        Ok(known.into())
     }
 }
 
@@ -215,22 +218,32 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_names_a_key_with_a_control_character_is_one_line() {
+        for key in ["a\u{7f}", r"a\n"] {
+            let error = parse_delivery(format!(r#"{{"{key}": {{x"#).as_bytes());
+            let message = error.unwrap_err().to_string();
+            assert!(message.ends_with(", in a\u{fffd}"), "{message:?}");
+        }
+    }
+
+    #[test]
     fn only_known_members_are_kept() {
-        let text = br#"{
-            "x": 1e400, "x": [[["\ud800"]]], "\ud800": 0, "distance": 5, "externalReference": "7",
-            "pickup": {
-                "url": {"a": 1, "a": 1}, "tags": ["a", {"b": 1}, [1], []],
-                "address": {"geo": {"latitude": 1e400, "longitude": -1e400, "x": 0}},
-                "packages": [{"type": "XL", "quantity": 2, "x": 0}],
-                "metadata": {"x": "y", "z": {"a": 1}}
-            }
-        }"#;
+        let pickup = [
+            r#""url": {"a": 1, "a": 1}, "tags": ["a", {"b": 1}, [1], []]"#,
+            r#""address": {"geo": {"latitude": 1.5, "longitude": -1e30, "x": 0}}"#,
+            r#""packages": [{"type": "XL", "quantity": 2, "x": 0}]"#,
+            r#""metadata": {"x": "y", "z": {"a": 1}}"#,
+        ];
+        let ignored = r#""x": 1e400, "x": [[["\ud800"]]], "distance": 5"#;
+        let pickup = pickup.join(",");
+        let text = format!(r#"{{{ignored}, "externalReference": "7", "pickup": {{{pickup}}}}}"#);
 
-        let document = parse_delivery(text).unwrap();
+        let document = parse_delivery(text.as_bytes()).unwrap();
 
-        assert_eq!(document.faults, []);
+        assert_eq!(document.repeated, [""; 0]);
+        let unknown: Vec<_> = document.unknown.iter().map(|member| &member.path).collect();
         assert_eq!(
-            document.unknown,
+            unknown,
             [
                 "x",
                 "pickup.url",
@@ -244,7 +257,7 @@ mod tests {
                 "externalReference": "7",
                 "pickup": {
                     "tags": ["a", {}, [null], []],
-                    "address": {"geo": {"latitude": f64::MAX, "longitude": f64::MIN}},
+                    "address": {"geo": {"latitude": 1.5, "longitude": -1e30}},
                     "packages": [{"type": "XL", "quantity": 2}],
                     "metadata": {"x": "y", "z": {}},
                 },
@@ -253,21 +266,45 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_has_the_path_of_its_member() {
-        let text = br#"{"dropoff": 1, "pickup": {"packages": [{"type": 1, "type": 2}]},
-            "dropoff": {"tags": ["\udc00"], "metadata": {"": "", "": ""}}}"#;
+    fn an_unknown_member_has_the_similar_one_of_its_class() {
+        for (name, similar) in [
+            ("timeslot", Some("timeSlot")),
+            ("time_slot", Some("timeSlot")),
+            ("Adress", Some("address")),
+            ("weigth", Some("weight")),
+            ("befor", Some("before")),
+            ("coment", Some("comments")),
+            ("status", None),
+            ("x", None),
+            ("price", None),
+            (&"weight".repeat(100_000), None),
+        ] {
+            let found = Shape::Class(class("Task")).similar_member(name);
+            assert_eq!(found, similar, "{name}");
+        }
+        for (class_name, name, similar) in [
+            ("Delivery", "dropOff", "dropoff"),
+            ("Delivery", "external_reference", "externalReference"),
+            ("Webhook", "events", "event"),
+        ] {
+            let found = Shape::Class(class(class_name)).similar_member(name);
+            assert_eq!(found, Some(similar), "{name}");
+        }
+    }
 
-        let document = parse_delivery(text).unwrap();
+    #[test]
+    fn a_repeated_member_is_noted_once_by_its_path() {
+        let dropoff = r#""dropoff": {"metadata": {"": "", "": "", "": ""}}"#;
+        let pickup = r#""pickup": {"packages": [{"type": 1, "type": 2}]}"#;
+        let text = format!(r#"{{"dropoff": 1, {pickup}, {dropoff}}}"#);
+
+        let document = parse_delivery(text.as_bytes()).unwrap();
 
         assert_eq!(
-            document.faults,
-            [
-                ("pickup.packages[0].type".to_owned(), Fault::Repeated),
-                ("dropoff".to_owned(), Fault::Repeated),
-                ("dropoff.tags[0]".to_owned(), Fault::NotUnicode),
-                ("dropoff.metadata.".to_owned(), Fault::Repeated),
-            ]
+            document.repeated,
+            ["pickup.packages[0].type", "dropoff", "dropoff.metadata."]
         );
+        assert_eq!(document.value["pickup"]["packages"][0]["type"], 2);
     }
 
     #[test]
@@ -283,8 +320,11 @@ mod tests {
             b"\"\xff\"",
             b"\"\n\"",
             b"\"\\ud80\"",
+            br#"{"externalReference": "\ud800"}"#,
+            br#"{"\ud800": 0}"#,
+            br#"{"externalReference": 1e400}"#,
+            br#"{"pickup": {"weight": 1e400}}"#,
             "[".repeat(200_000).as_bytes(),
-            "{\"a\":".repeat(129).as_bytes(),
         ] {
             assert!(
                 parse_delivery(wrong).is_err(),
@@ -295,14 +335,12 @@ mod tests {
     }
 
     #[test]
-    fn values_are_nested_up_to_128_levels() {
-        let nested = |depth| format!("{}\"[{{\\\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+    fn what_is_ignored_may_be_nested_to_any_depth() {
+        let nested = "[".repeat(200_000) + &"]".repeat(200_000);
 
-        assert!(parse_delivery(nested(128).as_bytes()).is_ok());
-        assert!(matches!(
-            parse_delivery(nested(129).as_bytes()),
-            Err(ParseError::TooDeep)
-        ));
+        for text in [format!(r#"{{"x": {nested}}}"#), nested] {
+            assert!(parse_delivery(text.as_bytes()).is_ok());
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -331,7 +369,7 @@ mod tests {
 
             let document = parse_delivery(body.to_string().as_bytes()).unwrap();
 
-            prop_assert_eq!(document, Document { value: body, faults: Vec::new(), unknown: Vec::new() });
+            prop_assert_eq!(document, Document { value: body, repeated: Vec::new(), unknown: Vec::new() });
         }
 
         /// One byte of a valid text is replaced.
@@ -341,6 +379,8 @@ mod tests {
         ) {
             let mut text = value.to_string().into_bytes();
             let index = index.index(text.len());
+            // A number beyond the range of `f64` is rejected, which `IgnoredAny` accepts.
+            prop_assume!(!byte.eq_ignore_ascii_case(&b'e'));
             text[index] = byte;
 
             let expected = serde_json::from_slice::<IgnoredAny>(&text).is_ok()

@@ -26,7 +26,6 @@ pub(crate) fn ok(context: &'static str, resource: &impl Serialize) -> HandlerRes
     document(&WithContext { context, resource })
 }
 
-/// A 200 response with a document.
 pub(crate) fn document(document: &impl Serialize) -> HandlerResult {
     let body = serde_json::to_vec(document).map_err(Error::internal)?;
     Ok(Response::new(Bytes::from(body)))
@@ -45,7 +44,6 @@ pub(crate) fn created(
     Ok(response)
 }
 
-/// A 204 response.
 pub(crate) fn no_content() -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -18,7 +18,6 @@ pub(crate) enum MediaType {
 }
 
 impl MediaType {
-    /// Negotiates the media type of a resource.
     pub(crate) fn of_resource(headers: &HeaderMap) -> Result<Self, Error> {
         best(&ranges(headers), &[Self::JsonLd, Self::Json]).ok_or_else(|| {
             Error::new(
@@ -33,7 +32,6 @@ impl MediaType {
         best(&ranges(headers), &[Self::JsonLd, Self::Json, Self::Problem]).unwrap_or(Self::JsonLd)
     }
 
-    /// The value of `Content-Type`.
     pub(crate) fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::JsonLd => "application/ld+json; charset=utf-8",
@@ -66,17 +64,24 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
         .filter_map(|parameter| parameter.split_once('='))
         .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
         .map(|(_, value)| value.trim().trim_matches('"'));
-    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
     let message = if !is_one_of(essence, &["application/ld+json", "application/json"]) {
         "the body must be application/ld+json or application/json"
     } else if !charsets.all(|charset| is_one_of(charset, &["utf-8", "utf8", "us-ascii"])) {
         "the body must be in UTF-8"
-    } else if !encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        "the body must not be compressed"
+    } else if is_compressed(headers) {
+        COMPRESSED
     } else {
         return Ok(());
     };
     Err(Error::new(&codes::UNSUPPORTED_MEDIA_TYPE, message))
+}
+
+/// The message for a compressed body.
+pub(crate) const COMPRESSED: &str = "the body must not be compressed";
+
+pub(crate) fn is_compressed(headers: &HeaderMap) -> bool {
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
+    !encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 /// Whether `Content-Type` declares a form, or is absent.
@@ -91,12 +96,17 @@ pub(crate) fn may_be_form(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A media range of an `Accept` header.
+/// Whether `Accept` names HTML, as that of browsers does.
+pub(crate) fn names_html(headers: &HeaderMap) -> bool {
+    let is_html = |range: &MediaRange<'_>| (range.main, range.subtype) == ("text", "html");
+    ranges(headers).iter().any(is_html)
+}
+
 struct MediaRange<'h> {
     main: &'h str,
     subtype: &'h str,
-    /// In thousandths.
-    quality: u16,
+    /// The weight of the range, from 0 to 1.
+    quality: f32,
 }
 
 impl MediaRange<'_> {
@@ -141,7 +151,9 @@ fn parse_range(text: &str) -> Option<MediaRange<'_>> {
     let quality = parts
         .filter_map(|parameter| parameter.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-        .map_or(Some(1000), |(_, value)| thousandths(value.trim()))?;
+        .map_or(Ok(1.0), |(_, value)| value.trim().parse())
+        .ok()
+        .filter(|quality| (0.0..=1.0).contains(quality))?;
     Some(MediaRange {
         main,
         subtype,
@@ -156,22 +168,6 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
-/// A quality of 0 to 1 in thousandths; none if it is malformed. Accepts `.5`, which some clients
-/// send.
-fn thousandths(text: &str) -> Option<u16> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let thousandths = format!("{fraction:0<3}").parse().ok()?;
-    match whole {
-        "0" => Some(thousandths),
-        "" if !fraction.is_empty() => Some(thousandths),
-        "1" if thousandths == 0 => Some(1000),
-        _ => None,
-    }
-}
-
 /// The best accepted type: by quality, then by specificity, then in the order offered.
 fn best(ranges: &[MediaRange<'_>], offered: &[MediaType]) -> Option<MediaType> {
     if ranges.is_empty() {
@@ -183,7 +179,8 @@ fn best(ranges: &[MediaRange<'_>], offered: &[MediaType]) -> Option<MediaType> {
             .iter()
             .filter_map(|range| Some((range.specificity(media_type)?, range.quality)))
             .max_by_key(|(specificity, _)| *specificity);
-        let Some((specificity, quality)) = most_specific.filter(|(_, quality)| *quality > 0) else {
+        let Some((specificity, quality)) = most_specific.filter(|(_, quality)| *quality > 0.0)
+        else {
             continue;
         };
         let rank = (quality, specificity);
@@ -318,7 +315,7 @@ mod tests {
             "text/html;q=x",
             "text/html;q=2",
             "text/html;q=1.5",
-            "text/html;q=0.1234",
+            "text/html;q=NaN",
             "text/html;q=-1",
             ", ;q=0,",
         ] {

@@ -1,23 +1,30 @@
 //! Logs every error, and renders it as one JSON body with the members of Hydra, for existing clients, and of
 //! RFC 9457.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{
     HeaderName, HeaderValue, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
-use http_body_util::Full;
 use proto::RuleOutcome;
 use serde::Serialize;
 
 use crate::{
     error::{Details, Error, Violation},
-    representation::{error_codes as codes, media_type::MediaType},
+    representation::{
+        error_codes as codes,
+        language::{self, AcceptLanguage, ENGLISH},
+        media_type::MediaType,
+        messages,
+    },
 };
 
 /// The part of a request that its error response depends on.
 pub(crate) struct RequestContext {
     pub(crate) media_type: MediaType,
+    pub(crate) accept_language: AcceptLanguage,
     pub(crate) request_id: String,
 }
 
@@ -29,11 +36,11 @@ pub(crate) struct Problem<'a> {
     #[serde(rename = "@type")]
     ld_type: &'static str,
     #[serde(rename = "hydra:title")]
-    hydra_title: &'static str,
+    hydra_title: Cow<'static, str>,
     #[serde(rename = "hydra:description")]
     hydra_description: String,
     r#type: String,
-    title: &'static str,
+    title: Cow<'static, str>,
     status: u16,
     detail: String,
     code: &'a str,
@@ -46,19 +53,36 @@ pub(crate) struct Problem<'a> {
     violations: Option<Vec<Violation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calculation: Option<&'a [RuleOutcome]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Violation>,
+    /// Whether all texts are in the client's language; otherwise some are in English.
+    #[serde(skip)]
+    is_translated: bool,
 }
 
 impl<'a> Problem<'a> {
-    pub(crate) fn new(error: &'a Error, request_id: &'a str, public_url: &str) -> Self {
+    /// The messages of violations and warnings are in this language, and with violations the titles.
+    pub(crate) fn new(
+        error: &'a Error,
+        request_id: &'a str,
+        public_url: &str,
+        language: &str,
+    ) -> Self {
         let kind = error.kind;
+        let shown = |violations: &[Violation]| {
+            let mut shown: Vec<_> = violations.iter().map(in_one_line).collect();
+            let are_translated = messages::translate_all(&mut shown, language);
+            (shown, are_translated)
+        };
+        let (warnings, are_warnings_translated) = shown(&error.warnings);
         let mut problem = Self {
             context: "/api/contexts/Error",
             ld_type: "hydra:Error",
-            hydra_title: "An error occurred",
+            hydra_title: "An error occurred".into(),
             hydra_description: String::new(),
             // The URL of an existing page even if a newer core sends an unknown code.
             r#type: format!("{public_url}/errors/{}", kind.code),
-            title: &kind.texts().title,
+            title: kind.texts().title.as_str().into(),
             status: kind.status.as_u16(),
             detail: error.message.clone(),
             code: &error.code,
@@ -67,10 +91,19 @@ impl<'a> Problem<'a> {
             existing: None,
             violations: None,
             calculation: None,
+            warnings,
+            is_translated: false,
         };
         match &error.details {
             Details::Violations(violations) => {
-                let violations: Vec<_> = violations.iter().map(in_one_line).collect();
+                let (violations, are_translated) = shown(violations);
+                problem.is_translated = are_translated && are_warnings_translated;
+                for title in [&mut problem.hydra_title, &mut problem.title] {
+                    match messages::translate_title(title, language) {
+                        Some(translated) => *title = translated.into(),
+                        None => problem.is_translated = false,
+                    }
+                }
                 problem.context = "/api/contexts/ConstraintViolationList";
                 problem.ld_type = "ConstraintViolationList";
                 problem.detail = join_messages(&violations);
@@ -103,16 +136,20 @@ pub(crate) fn log(error: &Error) {
 }
 
 /// The response for an error, in the media type that the request prefers.
-pub(crate) fn render(
-    error: &Error,
-    context: &RequestContext,
-    public_url: &str,
-) -> Response<Full<Bytes>> {
-    let problem = Problem::new(error, &context.request_id, public_url);
+pub(crate) fn render(error: &Error, context: &RequestContext, public_url: &str) -> Response<Bytes> {
+    let has_messages =
+        matches!(error.details, Details::Violations(_)) || !error.warnings.is_empty();
+    let language = has_messages.then(|| context.accept_language.of_messages());
+    let problem = Problem::new(
+        error,
+        &context.request_id,
+        public_url,
+        language.unwrap_or(ENGLISH),
+    );
     // Cannot fail: all members are strings, numbers or booleans under fixed names.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
 
-    let mut response = Response::new(Full::from(body));
+    let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = error.kind.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, context.media_type.content_type());
@@ -120,11 +157,12 @@ pub(crate) fn render(
     if let Some((name, value)) = header(error) {
         headers.insert(name, value);
     }
-    response
+    let language = language.map(|tag| language::of_texts(tag, problem.is_translated));
+    language::declare(response, language.as_deref())
 }
 
-/// The violation with control characters escaped. A path may contain keys of the client's, whose
-/// line breaks would forge further lines of the description.
+/// The violation with control characters escaped, of which templates have none. A path may contain keys of the
+/// client's, whose line breaks would forge further lines of the description.
 fn in_one_line(violation: &Violation) -> Violation {
     let escaped = |text: &str| {
         let mut line = String::with_capacity(text.len());
@@ -199,6 +237,8 @@ pub(crate) fn quotable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE};
+
     use super::*;
 
     #[test]
@@ -222,6 +262,51 @@ mod tests {
             let expected =
                 expected.map(|value| (WWW_AUTHENTICATE, HeaderValue::from_static(value)));
             assert_eq!(header, expected, "{}", code.code);
+        }
+    }
+
+    #[test]
+    fn the_language_is_declared_and_english_too_if_a_text_stays_in_it() {
+        let violation = |message: &str| Violation {
+            path: String::new(),
+            message: message.to_owned(),
+            code: "required".to_owned(),
+        };
+        let invalid = |message| Error::invalid(vec![violation(message)]);
+        let warned = |error| Error {
+            warnings: Box::new([violation("is required by a newer core")]),
+            ..error
+        };
+        for (error, in_german, in_english) in [
+            (invalid("is required"), Some("de"), Some("en")),
+            (
+                invalid("is required by a newer core"),
+                Some("de, en"),
+                Some("en"),
+            ),
+            (warned(invalid("is required")), Some("de, en"), Some("en")),
+            (
+                warned(Error::new(&codes::NOT_FOUND, "no")),
+                Some("de, en"),
+                Some("en"),
+            ),
+            (Error::new(&codes::NOT_FOUND, "no"), None, None),
+        ] {
+            for (accepted, expected) in [("de", in_german), ("en", in_english)] {
+                let mut headers = http::HeaderMap::new();
+                headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(accepted));
+                let context = RequestContext {
+                    media_type: MediaType::Problem,
+                    accept_language: AcceptLanguage::of(&headers),
+                    request_id: String::new(),
+                };
+
+                let response = render(&error, &context, "");
+
+                let language = response.headers().get(CONTENT_LANGUAGE);
+                let expected = expected.map(HeaderValue::from_static);
+                assert_eq!(language, expected.as_ref(), "{error} in {accepted}");
+            }
         }
     }
 

@@ -2,20 +2,23 @@
 //! violation code and each warning code too. `/errors` lists them.
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use serde_json::Value;
 
 use crate::{
     api_description::{error_example, violation_example},
     error::Error,
-    representation::error_codes::{self, CodeTexts, ErrorCode, VIOLATIONS, WARNINGS, find_texts},
+    representation::{
+        error_codes::{self, CodeTexts, ErrorCode, VIOLATIONS, WARNINGS, find_texts},
+        media_type,
+    },
     request::{HandlerResult, Request},
     resources::docs_page,
 };
 
 /// `GET /errors`
 pub(crate) fn list(request: &Request) -> Response<Bytes> {
-    docs_page::page(Bytes::from(index(&request.gateway.platform_name)))
+    docs_page::page(Response::new(index(&request.gateway.platform_name).into()))
 }
 
 /// `GET /errors/{code}`
@@ -29,10 +32,26 @@ pub(crate) fn get(request: &Request) -> HandlerResult {
     } else if let Some(warning) = find_texts(&WARNINGS, code) {
         let kind = "the code of a warning in the response that creates or validates a delivery";
         page(warning, kind, None, violation_example(code), request)
+    } else if media_type::names_html(request.headers()) {
+        let mut response = docs_page::page(Response::new(unknown_code(request).into()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return Ok(response);
     } else {
         return Err(Error::no_such_path());
     };
-    Ok(docs_page::page(Bytes::from(html)))
+    Ok(docs_page::page(Response::new(html.into())))
+}
+
+/// The page for a browser at a code that does not exist.
+fn unknown_code(request: &Request) -> String {
+    let code = escape(&request.parameter);
+    include_str!("error_pages/code.html")
+        .replace("<!-- title -->", "Unknown code")
+        .replace("<!-- platform -->", &escape(&request.gateway.platform_name))
+        .replace(
+            "<!-- kind -->",
+            &format!("There is no code <code>{code}</code>."),
+        )
 }
 
 fn index(platform_name: &str) -> String {
@@ -126,7 +145,7 @@ fn to_html(text: &str) -> String {
     html
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

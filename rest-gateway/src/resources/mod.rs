@@ -4,10 +4,10 @@
 pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
-pub(crate) mod demo;
 pub(crate) mod me;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;
+pub(crate) mod task_events;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;

@@ -1,6 +1,8 @@
 //! The entrypoint, the settings of the platform and the machine-readable descriptions of the API: `/api`,
 //! `/api/settings`, `/api/contexts`, `/api/docs.jsonld` and `/api/docs.json`.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use http::Response;
 use proto::iri::{self, Collection};
@@ -9,9 +11,21 @@ use serde::Serialize;
 use crate::{
     api_description,
     error::Error,
-    representation::json_ld::{self, Node},
+    representation::{
+        compression::FixedBody,
+        json_ld::{self, Node},
+    },
     request::{self, HandlerResult, Request},
 };
+
+/// The large documents, each made at its first request: that takes milliseconds and megabytes, which an
+/// idle gateway does not need.
+#[derive(Default)]
+pub(crate) struct Documents {
+    hydra: OnceLock<FixedBody>,
+    openapi: OnceLock<FixedBody>,
+    pub(super) page: OnceLock<FixedBody>,
+}
 
 /// The collections that can be listed.
 #[derive(Debug, Serialize)]
@@ -71,20 +85,22 @@ pub(crate) fn get_context(request: &Request) -> HandlerResult {
 }
 
 /// `GET /api/docs.jsonld`
-pub(crate) fn get_hydra(request: &Request) -> HandlerResult {
-    json_ld::document(&api_description::api_documentation(
-        &request.gateway.platform_name,
-        &request.gateway.public_url,
-    ))
+pub(crate) fn get_hydra(request: &Request) -> Response<Bytes> {
+    let gateway = &request.gateway;
+    let document = gateway.documents.hydra.get_or_init(|| {
+        let description =
+            api_description::api_documentation(&gateway.platform_name, &gateway.public_url);
+        FixedBody::new(description.to_string())
+    });
+    document.response()
 }
 
 /// `GET /api/docs.json`
 pub(crate) fn get_openapi(request: &Request) -> Response<Bytes> {
-    let state = &request.gateway;
-    let document = state.openapi.get_or_init(|| {
-        api_description::openapi(&state.platform_name, &state.public_url)
-            .to_string()
-            .into()
+    let gateway = &request.gateway;
+    let document = gateway.documents.openapi.get_or_init(|| {
+        let description = api_description::openapi(&gateway.platform_name, &gateway.public_url);
+        FixedBody::new(description.to_string())
     });
-    request::response("application/json", document.clone())
+    request::with_content_type("application/json", document.response())
 }

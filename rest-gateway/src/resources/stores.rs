@@ -27,6 +27,8 @@ struct Store {
     /// The default time slot.
     time_slot: Option<String>,
     time_slots: Vec<String>,
+    /// The codes of the warnings that are errors in this store.
+    refused_warnings: Vec<String>,
 }
 
 /// `GET /api/stores/{id}`
@@ -51,6 +53,11 @@ impl TryFrom<proto::Store> for Store {
             address: store.default_address.map(TryInto::try_into).transpose()?,
             time_slot: time_slots.first().cloned(),
             time_slots,
+            refused_warnings: store
+                .refused_warnings
+                .iter()
+                .map(|reason| reason.to_ascii_lowercase())
+                .collect(),
         })
     }
 }

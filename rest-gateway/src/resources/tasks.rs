@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
+    idempotency,
     representation::json_ld::{self, Node, StoreTimeZone},
     request::{HandlerResult, Request},
 };
@@ -82,12 +83,16 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 /// `PUT /api/tasks/{id}/done`
 pub(crate) async fn complete(request: Request) -> HandlerResult {
     let name = Collection::Tasks.name(&request.parameter);
-    let message = CompleteTaskRequest { name };
-    let task = request
-        .call(message, rpc!(TasksClient.complete_task))
-        .await?;
-
-    json_ld::ok(CONTEXT, &Task::try_from(task)?)
+    let message = CompleteTaskRequest {
+        name,
+        idempotency: request.idempotency.clone(),
+        ..CompleteTaskRequest::default()
+    };
+    // Without a key, too, it can be repeated.
+    let complete = request.send(message, true, rpc!(TasksClient.complete_task));
+    idempotency::respond(complete.await?, |task| {
+        json_ld::ok(CONTEXT, &Task::try_from(task)?)
+    })
 }
 
 impl TryFrom<proto::Task> for Task {

@@ -1,9 +1,5 @@
 //! `/api/time_slots`
 
-use http::{
-    HeaderValue,
-    header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, VARY},
-};
 use proto::{
     GetTimeSlotRequest, ListTimeSlotChoicesRequest,
     iri::{self, Collection},
@@ -16,7 +12,10 @@ use crate::{
     api_description::DAYS,
     core_pool::rpc,
     error::Error,
-    representation::json_ld::{self, Node},
+    representation::{
+        json_ld::{self, Node},
+        language::{self, AcceptLanguage},
+    },
     request::{HandlerResult, Request},
 };
 
@@ -84,7 +83,7 @@ pub(crate) async fn list_choices(request: Request) -> HandlerResult {
 async fn list(request: Request, iri: String, name: String) -> HandlerResult {
     let message = ListTimeSlotChoicesRequest {
         name,
-        accept_language: accept_language(&request),
+        accept_language: AcceptLanguage::of(request.headers()).joined(),
     };
     let listed = request
         .call(message, rpc!(TimeSlotsClient.list_time_slot_choices))
@@ -95,22 +94,8 @@ async fn list(request: Request, iri: String, name: String) -> HandlerResult {
         node: Node::with_iri("TimeSlotChoices", iri),
         choices: shown.collect::<Result<_, _>>()?,
     };
-    let mut response = json_ld::ok("/api/contexts/TimeSlotChoices", &choices)?;
-    let headers = response.headers_mut();
-    headers.append(VARY, HeaderValue::from_static("accept-language"));
-    if let Ok(language) = HeaderValue::from_str(&listed.language)
-        && !language.is_empty()
-    {
-        headers.insert(CONTENT_LANGUAGE, language);
-    }
-    Ok(response)
-}
-
-/// Joins all lines of the header (RFC 9110 §5.3).
-fn accept_language(request: &Request) -> String {
-    let lines = request.headers().get_all(ACCEPT_LANGUAGE).iter();
-    let texts: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
-    texts.join(", ")
+    let response = json_ld::ok("/api/contexts/TimeSlotChoices", &choices)?;
+    Ok(language::declare(response, Some(&listed.language)))
 }
 
 impl TryFrom<proto::TimeSlotChoice> for TimeSlotChoice {

@@ -102,13 +102,12 @@ async fn a_repeated_key_is_reported_under_the_clients_property_path() {
 #[tokio::test]
 async fn an_unknown_member_is_ignored_with_any_value() {
     let platform = Platform::start().await;
-    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     for unknown in [
         r#""x": 1e400"#,
         r#""x": -1e400, "x": [1e400, {"y": 1, "y": 2}]"#,
         r#""x": 1, "x": 2"#,
         r#""x": "\ud800""#,
-        r#""\ud800": 1"#,
         &format!(r#""x": {deep}"#),
     ] {
         for body in [
@@ -132,18 +131,13 @@ async fn an_unknown_member_is_ignored_with_any_value() {
 }
 
 #[tokio::test]
-async fn a_value_that_no_type_can_hold_is_a_violation_of_its_member() {
-    for (value, reason) in [
-        ("1e400", "OUT_OF_RANGE"),
-        ("-1e400", "OUT_OF_RANGE"),
-        (r#""\ud800""#, "NOT_UNICODE"),
-        (r#""\udc00\ud800""#, "NOT_UNICODE"),
-    ] {
+async fn a_value_that_no_type_can_hold_is_no_json() {
+    for value in ["1e400", "-1e400", r#""\ud800""#, r#""\udc00\ud800""#] {
         let body = format!(r#"{{"dropoff": {{"weight": {value}}}}}"#);
 
-        let found = violations(body, &[("dropoff.weight", reason)]).await;
+        let found = violations(body, &[("", "INVALID_JSON")]).await;
 
-        assert_eq!(found[0]["propertyPath"], "dropoff.weight");
+        assert_eq!(found[0]["propertyPath"], "");
     }
 }
 
@@ -161,29 +155,20 @@ async fn a_byte_order_mark_is_skipped() {
 }
 
 #[tokio::test]
-async fn malformed_utf_8_malformed_json_and_deep_nesting_have_messages_of_their_own() {
-    let nested = |depth: usize| format!(r#"{{"x": {}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+async fn malformed_utf_8_and_malformed_json_have_messages_of_their_own() {
     let platform = Platform::start().await;
-    for (body, code, message) in [
+    for (body, message) in [
         (
             b"{\"a\": \"\xff\"}".to_vec(),
-            "invalid_json",
             "the body is not UTF-8: byte 8 is malformed",
         ),
         (
             b"{\"a\": 01}".to_vec(),
-            "invalid_json",
-            "the body is not JSON: invalid number at line 1 column 8",
+            "the body is not JSON: invalid number at line 1 column 8, in a",
         ),
         (
-            nested(1000).into_bytes(),
-            "too_deep",
-            "the body is nested more than 128 levels deep",
-        ),
-        (
-            nested(200_000).into_bytes(),
-            "too_deep",
-            "the body is nested more than 128 levels deep",
+            br#"{"dropoff": {"comments": "caf\ud83d"}}"#.to_vec(),
+            "the body is not JSON: unexpected end of hex escape at line 1 column 36, in dropoff.comments",
         ),
     ] {
         platform.core.will_return_violations();
@@ -192,7 +177,7 @@ async fn malformed_utf_8_malformed_json_and_deep_nesting_have_messages_of_their_
 
         assert_eq!(
             reply.json()["violations"],
-            json!([{"propertyPath": "", "message": message, "code": code}])
+            json!([{"propertyPath": "", "message": message, "code": "invalid_json"}])
         );
     }
 }

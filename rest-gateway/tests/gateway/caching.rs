@@ -41,7 +41,7 @@ async fn a_conditional_get_is_304_until_the_resource_changes() {
     let changed = poll(&platform, &[("if-none-match", tag)], done).await;
 
     assert!(tag.starts_with("W/\""), "{tag}");
-    assert_eq!(first.header("cache-control"), Some("no-cache"));
+    assert_eq!(first.header("cache-control"), Some("private, no-cache"));
     assert_eq!(same.status, 304);
     assert!(same.body.is_empty());
     assert_eq!(same.header("content-type"), None);
@@ -106,7 +106,7 @@ async fn a_large_response_is_compressed_if_the_client_accepts_gzip() {
     };
 
     let plain = get("identity").await;
-    for accepted in ["gzip", "br, gzip;q=0.5", "*"] {
+    for accepted in ["gzip", "br, gzip;q=0.5"] {
         let reply = get(accepted).await;
 
         assert_eq!(reply.header("content-encoding"), Some("gzip"), "{accepted}");
@@ -115,7 +115,7 @@ async fn a_large_response_is_compressed_if_the_client_accepts_gzip() {
         assert!(reply.body.len() * 4 < plain.body.len());
         assert_eq!(reply.header("etag"), plain.header("etag"));
     }
-    for not_accepted in ["br", "gzip;q=0", "identity;q=0", "*;q=0"] {
+    for not_accepted in ["br", "gzip;q=0", "identity;q=0", "*"] {
         let reply = get(not_accepted).await;
 
         assert_eq!(reply.status, 200, "{not_accepted}");
@@ -178,11 +178,7 @@ async fn head_has_the_headers_of_get_without_its_body() {
             }
             assert_eq!(vary(&head), vary(&get));
             let length = get.body.len().to_string();
-            match encoding {
-                "identity" => assert_eq!(head.header("content-length"), Some(length.as_str())),
-                // Unknown before compression.
-                _ => assert_eq!(head.header("content-length"), None),
-            }
+            assert_eq!(head.header("content-length"), Some(length.as_str()));
         }
     }
 }

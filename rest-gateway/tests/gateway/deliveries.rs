@@ -146,17 +146,18 @@ async fn cancelling_a_delivery_is_204_and_409_if_a_task_is_done() {
         platform.core.received::<CancelDeliveryRequest>(),
         CancelDeliveryRequest {
             name: format!("deliveries/{ID}"),
+            ..CancelDeliveryRequest::default()
         }
     );
 
     platform.core.will_fail(core_status(
         Code::FailedPrecondition,
-        "TASK_DONE",
+        "TASK_STATE",
         "a task of the delivery is done",
     ));
     let reply = platform.client.method(Method::DELETE, &path).await;
     assert_eq!(reply.status, 409);
-    assert_eq!(reply.json()["code"], "task_done");
+    assert_eq!(reply.json()["code"], "task_state");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The pages at the `type` of errors.
 
+use http::Method;
 use tonic::Code;
 
 use crate::{
@@ -34,6 +35,21 @@ async fn every_error_has_a_page_at_its_type() {
     ] {
         assert!(page.text().contains(part), "{part}");
     }
+    let browser = platform.client.request(Method::GET, "/errors/%3Cnope%3E");
+    let browser = browser.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let shown = platform.client.send(browser, "").await;
+    assert_eq!(shown.status, 404);
+    assert_eq!(shown.header("content-type"), page.header("content-type"));
+    assert!(
+        shown
+            .text()
+            .contains("There is no code <code>&lt;nope&gt;</code>.")
+    );
+    assert!(
+        shown
+            .text()
+            .contains("<a href=\"../errors\">All errors</a>")
+    );
     assert_eq!(missing.status, 404);
     assert_eq!(
         without_title_and_retryable(&missing),

@@ -1,5 +1,4 @@
-//! The error responses to each status of core, to unknown paths and methods, and to malformed
-//! `Authorization` headers.
+//! The error responses to each status of core, and to malformed `Authorization` headers.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -76,9 +75,9 @@ async fn each_status_of_core_has_one_response() {
         (Code::NotFound, "NOT_FOUND", 404, "not_found", "why"),
         (
             Code::FailedPrecondition,
-            "DELIVERY_CANCELLED",
+            "TASK_STATE",
             409,
-            "delivery_cancelled",
+            "task_state",
             "why",
         ),
         (Code::FailedPrecondition, "", 409, "conflict", "why"),
@@ -294,66 +293,6 @@ async fn a_retryable_error_has_a_retry_after() {
         let reply = reply_to(core_status_with(code, reason, "why", details)).await;
 
         assert_eq!(reply.header("retry-after"), Some(seconds), "{reason}");
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_path_is_404() {
-    let platform = Platform::start().await;
-    for path in [
-        "/",
-        "/api/",
-        "/api/nothing",
-        "/api/tasks",
-        "/api/tasks/",
-        "/api/tasks/a/b",
-        "/api/tasks/%",
-        "/api/tasks/%zz",
-        "/api/tasks/%ff",
-        "//api",
-    ] {
-        let reply = platform.client.get(path).await;
-
-        assert_eq!(reply.status, 404, "{path}");
-        assert_eq!(
-            without_title_and_retryable(&reply),
-            error_json(404, "not_found", "there is no such path; see /api/docs")
-        );
-    }
-    assert!(!platform.core.has_unread_call());
-}
-
-#[tokio::test]
-async fn another_method_of_a_known_path_is_405() {
-    let platform = Platform::start().await;
-    for (method, path, allow) in [
-        (Method::GET, "/oauth2/token", "POST, OPTIONS"),
-        (Method::GET, "/api/retail_prices/calculate", "POST, OPTIONS"),
-        (Method::HEAD, "/api/deliveries/assert", "POST, OPTIONS"),
-        (Method::PATCH, "/api/deliveries", "GET, HEAD, POST, OPTIONS"),
-        (Method::POST, "/api/tasks/1", "GET, HEAD, OPTIONS"),
-        (
-            Method::PATCH,
-            "/api/webhooks/1",
-            "GET, HEAD, DELETE, OPTIONS",
-        ),
-        (
-            Method::from_bytes(b"BREW").unwrap(),
-            "/api",
-            "GET, HEAD, OPTIONS",
-        ),
-    ] {
-        let reply = platform.client.method(method.clone(), path).await;
-
-        assert_eq!(reply.status, 405, "{method} {path}");
-        assert_eq!(reply.header("allow"), Some(allow));
-        if method != Method::HEAD {
-            let detail = format!("the method must be one of {allow}");
-            assert_eq!(
-                without_title_and_retryable(&reply),
-                error_json(405, "method_not_allowed", &detail)
-            );
-        }
     }
 }
 

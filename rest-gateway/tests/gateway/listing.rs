@@ -236,27 +236,42 @@ async fn filters_are_sent_to_core_and_kept_in_links_to_other_pages() {
 #[tokio::test]
 async fn unknown_and_malformed_filters_are_violations_with_the_names_of_query_parameters() {
     let platform = Platform::start().await;
-    for (query, field, path) in [
-        ("my_own=1", "my_own", "my_own"),
-        ("page=2", "page", "page"),
-        ("createdAt=today", "createdAt", "createdAt"),
-        ("status%5B%5D=TODO", "status[]", "status[]"),
-        ("status=todo", "status", "status"),
-        ("status=TODO&status=DONE", "status", "status"),
+    for (query, field, path, reason) in [
+        ("my_own=1", "my_own", "my_own", "UNKNOWN_PARAMETER"),
+        ("page=2", "page", "page", "OUT_OF_RANGE"),
+        (
+            "createdAt=today",
+            "createdAt",
+            "createdAt",
+            "UNKNOWN_PARAMETER",
+        ),
+        (
+            "status%5B%5D=TODO",
+            "status[]",
+            "status[]",
+            "UNKNOWN_PARAMETER",
+        ),
+        ("status=todo", "status", "status", "UNKNOWN_VALUE"),
+        ("status=TODO&status=DONE", "status", "status", "REPEATED"),
+        ("order%5Bid%5D=up", "order", "order[id]", "UNKNOWN_VALUE"),
+        ("itemsPerPage=x", "page_size", "itemsPerPage", "WRONG_TYPE"),
         (
             "exists%5BcancelledAt%5D=",
             "cancelled",
             "exists[cancelledAt]",
+            "UNKNOWN_VALUE",
         ),
         (
             "externalReference=",
             "external_reference",
             "externalReference",
+            "REQUIRED",
         ),
         (
             "createdAt[after]=a&createdAt[after]=b",
             "created_from",
             "createdAt[after]",
+            "REPEATED",
         ),
     ] {
         let mut details = ErrorDetails::new();
@@ -280,8 +295,10 @@ async fn unknown_and_malformed_filters_are_violations_with_the_names_of_query_pa
             "{query}"
         );
         let request = platform.core.received::<ListDeliveriesRequest>();
-        let fields: Vec<_> = request.violations.iter().map(|v| &v.field).collect();
-        assert_eq!(fields, [field], "{query}");
+        let [found] = &request.violations[..] else {
+            panic!("{query}: {:?}", request.violations);
+        };
+        assert_eq!((&*found.field, &*found.reason), (field, reason), "{query}");
     }
 }
 

@@ -169,10 +169,10 @@ async fn an_address_comes_from_a_trusted_proxy_or_else_from_the_connection() {
         ("x-forwarded-for", "192.0.2.1"),
         ("x-forwarded-for", "192.0.2.2, 192.0.2.1"),
         ("x-forwarded-for", "192.0.2.3"),
+        ("x-forwarded-for", "[2001:db8::1]:80"),
+        ("x-forwarded-for", "2001:db8::2"),
+        ("x-forwarded-for", "2001:db8:0:1::2"),
         ("forwarded", "for=192.0.2.1"),
-        ("forwarded", "for=\"[2001:db8::1]:80\""),
-        ("forwarded", "for=\"[2001:db8::2]\""),
-        ("forwarded", "for=\"[2001:db8:0:1::2]\""),
     ];
 
     let (mut ignored, mut trusted) = (Vec::new(), Vec::new());
@@ -182,7 +182,8 @@ async fn an_address_comes_from_a_trusted_proxy_or_else_from_the_connection() {
     }
 
     assert_eq!(ignored, [99, 98, 97, 96, 95, 94, 93]);
-    assert_eq!(trusted, [99, 98, 99, 97, 99, 98, 99]);
+    // `Forwarded` is not read: the last request is of the proxy.
+    assert_eq!(trusted, [99, 98, 99, 99, 98, 99, 99]);
 }
 
 #[tokio::test]

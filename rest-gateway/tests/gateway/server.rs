@@ -165,7 +165,7 @@ async fn a_peer_that_never_reads_its_responses_loses_its_connection() {
 }
 
 #[tokio::test]
-async fn a_peer_that_has_all_connections_loses_its_idlest_to_another() {
+async fn a_peer_with_all_connections_loses_the_one_idle_for_longest_to_another() {
     let platform = Platform::start_with(|config| config.max_connections = 3).await;
     let addr = platform.gateway.addr;
     let connect = async |source: [u8; 4]| {
@@ -210,10 +210,10 @@ async fn an_idle_connection_outlives_the_timeout_of_heads() {
         config.idle_timeout = Duration::from_millis(500);
     })
     .await;
+    let begun = Instant::now();
     let mut stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
     let request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    let begun = Instant::now();
 
     let mut received = Vec::new();
     stream.read_to_end(&mut received).await.unwrap();
@@ -304,10 +304,8 @@ async fn a_remote_core_requires_tls_unless_plaintext_is_allowed() {
     let Err(error) = RestGateway::bind(config(false)) else {
         panic!("secrets would be sent in plaintext");
     };
-    assert!(
-        error.to_string().contains("--allow-plaintext-core"),
-        "{error}"
-    );
+    let message = error.to_string();
+    assert!(message.contains("--allow-plaintext-core"), "{message}");
     assert!(RestGateway::bind(config(true)).is_ok());
 }
 
@@ -395,8 +393,6 @@ async fn the_default_public_url_is_the_bound_address() {
 
     let reply = Client::new(addr).get("/nowhere").await;
 
-    assert_eq!(
-        reply.error()["type"],
-        format!("http://{addr}/errors/not_found")
-    );
+    let expected = format!("http://{addr}/errors/not_found");
+    assert_eq!(reply.error()["type"], expected);
 }

@@ -1,8 +1,11 @@
-//! `GET /api/tasks/{id}` (specification, "Task") and `PUT /api/tasks/{id}/done`.
+//! `GET /api/tasks/{id}` (specification, "Task"), its history, and `PUT /api/tasks/{id}/done`.
 
 use http::Method;
-use proto::{CompleteTaskRequest, GetTaskRequest, Task, task};
-use serde_json::json;
+use proto::{
+    CompleteTaskRequest, GetTaskRequest, ListTaskEventsRequest, ListTaskEventsResponse, Task,
+    TaskEvent, task,
+};
+use serde_json::{Value, json};
 
 use crate::harness::{
     Platform,
@@ -23,6 +26,89 @@ async fn a_task_has_all_its_members() {
     assert_eq!(
         platform.core.received::<GetTaskRequest>().name,
         format!("tasks/{ID}")
+    );
+}
+
+/// Also of an event that this gateway does not know, of a newer core.
+#[tokio::test]
+async fn a_page_of_the_history_of_a_task_has_what_is_known_of_each_event() {
+    let platform = Platform::start().await;
+    let event = |event: &str| TaskEvent {
+        event: event.to_owned(),
+        create_time: instant(NOON),
+        occurred_time: instant(NOON - 60),
+        notes: "for dispatch".to_owned(),
+        ..TaskEvent::default()
+    };
+    platform.core.will_respond(ListTaskEventsResponse {
+        events: vec![
+            TaskEvent {
+                failure_reason: "REFUSED".to_owned(),
+                ..event("task:failed")
+            },
+            TaskEvent {
+                after: instant(NOON),
+                before: instant(NOON + 900),
+                previous_after: instant(NOON - 900),
+                previous_before: instant(NOON),
+                ..event("task:rescheduled")
+            },
+            TaskEvent {
+                contact_name: "Zoé".to_owned(),
+                ..event("task:teleported")
+            },
+        ],
+        next_page_token: "second".to_owned(),
+        time_zone: "Europe/Paris".to_owned(),
+    });
+    let path = format!("/api/tasks/{ID}/events");
+
+    let page = format!("{path}?itemsPerPage=3");
+    let reply = platform.client.get(&format!("{page}&cursor=first")).await;
+
+    let event = |name: &str, data: Value| {
+        json!({
+            "@type": "TaskEvent",
+            "name": name,
+            "data": data,
+            "createdAt": "2020-04-02T12:00:00+02:00",
+            "occurredAt": "2020-04-02T11:59:00+02:00",
+        })
+    };
+    let windows = json!({
+        "after": "2020-04-02T12:00:00+02:00",
+        "before": "2020-04-02T12:15:00+02:00",
+        "previousAfter": "2020-04-02T11:45:00+02:00",
+        "previousBefore": "2020-04-02T12:00:00+02:00",
+    });
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "@context": "/api/contexts/TaskEvent",
+            "@id": path,
+            "@type": "hydra:Collection",
+            "hydra:member": [
+                event("task:failed", json!({"reason": "REFUSED"})),
+                event("task:rescheduled", windows),
+                event("task:teleported", json!({"contactName": "Zoé"})),
+            ],
+            "hydra:view": {
+                "@id": format!("{page}&cursor=first"),
+                "@type": "hydra:PartialCollectionView",
+                "hydra:first": page,
+                "hydra:next": format!("{page}&cursor=second"),
+            },
+        })
+    );
+    assert_eq!(
+        platform.core.received::<ListTaskEventsRequest>(),
+        ListTaskEventsRequest {
+            task: format!("tasks/{ID}"),
+            page_size: Some(3),
+            page_token: "first".to_owned(),
+            violations: Vec::new(),
+        }
     );
 }
 

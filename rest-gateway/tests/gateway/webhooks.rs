@@ -58,6 +58,11 @@ async fn a_created_webhook_shows_its_secret() {
             "enabled": true,
             "disabledAt": null,
             "disabledReason": null,
+            "warnings": [{
+                "propertyPath": "x",
+                "message": "is ignored: there is no such member",
+                "code": "unknown_member",
+            }],
         })
     );
     assert_eq!(

@@ -69,8 +69,23 @@ const NOT_RUN: &[NotRun] = &[
     ),
     not_run(
         "docs/guides/internal-service.md",
-        "CORE=",
+        "grpcurl",
         "it needs grpcurl; tests/e2e calls the same method",
+    ),
+    not_run(
+        "docs/guides/internal-service.md",
+        "python3 -m pip",
+        "it needs grpcio-tools: tests/documentation runs it",
+    ),
+    not_run(
+        "docs/guides/internal-service.md",
+        "go install",
+        "it needs Go and its modules",
+    ),
+    not_run(
+        "docs/guides/internal-service.md",
+        "cargo new",
+        "it compiles for minutes; tests/documentation runs the program as an example of this repository",
     ),
     not_run(
         "docs/guides/shop.md",
@@ -134,6 +149,11 @@ const NOT_RUN: &[NotRun] = &[
         "it takes minutes; `.ci/run` runs it with less time",
     ),
     not_run("docs/testing.md", "for test in", "it takes an hour"),
+    not_run(
+        "docs/testing.md",
+        "DELIVERY_ATTACK_SECONDS",
+        "it takes 40 minutes; `cargo test` runs it with less time",
+    ),
 ];
 
 /// The pages whose blocks the tests run.

@@ -97,13 +97,11 @@ impl State {
         }
     }
 
-    /// Executes a command, or returns the status and the code of its rejection.
-    fn execute(&mut self, command: Command) -> Result<(), (u16, &'static str)> {
+    /// Executes a command, or returns the task state that its rejection names.
+    fn execute(&mut self, command: Command) -> Result<(), &'static str> {
         match command {
             Command::ReadDelivery | Command::ReadTask(_) => {}
-            Command::Complete(_) if self.cancelled_at.is_some() => {
-                return Err((409, "delivery_cancelled"));
-            }
+            Command::Complete(_) if self.cancelled_at.is_some() => return Err("CANCELLED"),
             Command::Complete(task) => {
                 let task = &mut self.tasks[task as usize];
                 if !task.is_done {
@@ -112,9 +110,7 @@ impl State {
                 }
             }
             Command::Cancel if self.cancelled_at.is_some() => {}
-            Command::Cancel if self.tasks.iter().any(|task| task.is_done) => {
-                return Err((409, "task_done"));
-            }
+            Command::Cancel if self.tasks.iter().any(|task| task.is_done) => return Err("DONE"),
             Command::Cancel => {
                 self.cancelled_at = Some(None);
                 for task in &mut self.tasks {
@@ -183,8 +179,9 @@ impl Model for Delivery {
         let agrees = match (executed, response) {
             (_, None) => true,
             (Ok(()), Some(response)) => next.agrees_with(*command, response),
-            (Err((status, code)), Some(Response::Rejected(rejection))) => {
-                rejection.is(status, code)
+            (Err(state), Some(Response::Rejected(rejection))) => {
+                let detail = rejection.json()["detail"].to_string();
+                rejection.is(409, "task_state") && detail.contains(&format!(" is {state} since "))
             }
             (Err(_), Some(_)) => false,
         };
@@ -196,7 +193,7 @@ impl Workload for Delivery {
     const NAME: &'static str = "delivery";
 
     async fn next(platform: &Platform) -> Option<Self> {
-        let draft = draft(("before", &platform.next_dropoff_time()), "");
+        let draft = draft("before", &platform.next_dropoff_time(), "");
         let created = platform::until_success(|| platform.create(&draft, None)).await;
         Some(Self {
             iri: iri(&created).to_owned(),

@@ -157,7 +157,7 @@ impl Workload for IdempotencyKey {
     async fn send(&self, platform: &Platform, command: &Command) -> Result<Value, Failure> {
         match *command {
             Command::Create(body) => {
-                let draft = draft(("before", &self.dropoff), body.comments());
+                let draft = draft("before", &self.dropoff, body.comments());
                 platform.create(&draft, Some(&self.key)).await
             }
             Command::List => platform.list(&self.dropoff, &[]).await,

@@ -125,7 +125,7 @@ where
 }
 
 /// A delivery with a dropoff in a time window: `before` or `timeSlot`.
-pub(super) fn draft((window, value): (&str, &str), comments: &str) -> Value {
+pub(super) fn draft(window: &str, value: &str, comments: &str) -> Value {
     json!({
         "pickup": {
             "address": { "streetAddress": "44 Rue de Rivoli", "latLng": [48.8566, 2.3530] },

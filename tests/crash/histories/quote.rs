@@ -112,7 +112,7 @@ impl Workload for Quote {
 
     async fn next(platform: &Platform) -> Option<Self> {
         let dropoff = platform.next_dropoff_time();
-        let draft = draft(("before", &dropoff), "");
+        let draft = draft("before", &dropoff, "");
         let quoted = platform::until_success(|| platform.calculate_price(&draft)).await;
         let price = json!({
             "amount": quoted["amount"],
@@ -160,7 +160,7 @@ impl Workload for Quote {
     }
 
     async fn send(&self, platform: &Platform, command: &Command) -> Result<Value, Failure> {
-        let mut draft = draft(("before", &self.dropoff), "");
+        let mut draft = draft("before", &self.dropoff, "");
         draft["retailPrice"] = self.iri.as_str().into();
         match command {
             Command::Create => platform.create(&draft, None).await,

@@ -168,7 +168,7 @@ impl Workload for Slot {
     }
 
     async fn send(&self, platform: &Platform, command: &Command) -> Result<Value, Failure> {
-        let draft = draft(("timeSlot", &self.0), "");
+        let draft = draft("timeSlot", &self.0, "");
         match command {
             Command::Create => platform.create(&draft, None).await,
             Command::Assert => platform.assert(&draft).await,

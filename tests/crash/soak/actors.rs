@@ -127,7 +127,13 @@ impl Creator {
         let board = self.board.caller(journal).await;
         for attempt in 0.. {
             let name = proto::iri::name(task).to_owned();
-            let request = with_token(board.token(), CompleteTaskRequest { name });
+            let request = with_token(
+                board.token(),
+                CompleteTaskRequest {
+                    name,
+                    ..Default::default()
+                },
+            );
             let core = (self.steps + attempt) % self.task_clients.len();
             let done = self.task_clients[core].complete_task(request).await;
             if journal

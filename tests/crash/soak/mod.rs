@@ -41,12 +41,13 @@ const TABLES_WITH_RETENTION: [&str; 4] =
     ["notifications", "attempts", "events", "idempotency_keys"];
 
 /// Tables of few rows that are updated often, and tables that keep all rows.
-const OTHER_TABLES: [&str; 5] = [
+const OTHER_TABLES: [&str; 6] = [
     "webhooks",
     "event_counters",
     "event_sequencers",
     "deliveries",
     "tasks",
+    "task_events",
 ];
 
 /// Longer than the 5 min until a second retry: a notification may be refused once, and be sent

@@ -349,7 +349,8 @@ async fn a_telephone_is_normalized_to_e164_or_is_a_violation() {
         let description = response.json["hydra:description"]
             .as_str()
             .unwrap_or_default();
-        let message = "The string supplied did not seem to be a phone number.";
+        let message = "The string supplied did not seem to be a phone number. Write a number of FR \
+                       as 06 12 34 56 78, one of any country as +33 6 12 34 56 78";
         let has_message = description.ends_with(message) || !is_string;
         mismatches.check(case, has_message, description);
     }

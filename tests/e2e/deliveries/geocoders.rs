@@ -90,20 +90,20 @@ async fn a_geocoded_address_in_another_town_than_the_requested_one_is_a_violatio
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_geocoding_result_is_cached_for_all_cores() {
+async fn a_geocoding_result_is_cached_by_each_core() {
     let (nominatim, spec) = nominatim(Some(RESPONSE)).await;
     let Some(platforms) = Platform::start_two_with(with_geocoder(&spec)).await else {
         return;
     };
 
-    for platform in &platforms {
+    for platform in platforms.iter().flat_map(|platform| [platform; 2]) {
         let client = platform.client().await;
         let draft = draft_with("dropoff.address", json!(ADDRESS));
         let created = client.create_delivery(draft).await;
         assert_eq!(created["dropoff"]["address"]["geo"]["longitude"], 2.39);
     }
 
-    assert_eq!(nominatim.requests().len(), 1);
+    assert_eq!(nominatim.requests().len(), 2);
     Platform::stop_both(platforms).await;
 }
 

@@ -17,6 +17,7 @@ on_both_databases! {
             "a\u{7f}b",
             "a\r\nb",
             "\u{202e}txt.exe\u{202c}",
+            "\u{202a}a\u{202b}b\u{202c} \u{2068}c\u{2069}",
             "\u{feff}a\u{fffe}\u{ffff}\u{10ffff}",
             "Z\u{351}\u{36b}\u{343}\u{36a}",
             "'; DROP TABLE deliveries; --",

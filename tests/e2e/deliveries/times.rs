@@ -289,8 +289,8 @@ async fn a_violation_of_a_time_says_what_would_be_right() {
         (
             "dropoff.timeSlot",
             "/api/time_slots/x",
-            "\"/api/time_slots/x\" is not a time slot: write 2026-11-25 10:00-11:00, \
-             or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z",
+            "\"/api/time_slots/x\" is not a time slot: send the value of one of the choices \
+             of GET /api/time_slots/choices",
         ),
         (
             "dropoff.after",

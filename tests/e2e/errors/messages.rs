@@ -60,7 +60,8 @@ on_both_databases! {
             mismatches.check_eq(bearer, challenge, "Bearer realm=\"delivery\"");
         }
         let not_found = |message| ("not_found", "Not found", message);
-        let not_allowed = "the method must be one of GET, HEAD, DELETE, OPTIONS";
+        let not_allowed = "the method must be one of GET, HEAD, DELETE, OPTIONS; \
+                           a delivery is not changed: cancel it by DELETE, and create another";
         let unknown = format!("deliveries/{UNKNOWN_ID} does not exist");
         for (method, path, expected) in [
             (Method::GET, "/api/delivery", not_found("there is no such path; see /api/docs")),
@@ -75,6 +76,7 @@ on_both_databases! {
         }
         for (path, expected) in [
             ("/api/webhooks?limit=5", ("limit", "unknown_parameter", "is unknown; the parameters are itemsPerPage, page, order[id]")),
+            ("/api/deliveries?status=todo", ("status", "unknown_value", "must be TODO or DONE, not \"todo\"")),
             ("/api/deliveries?cursor=2", ("cursor", "invalid_cursor", "is not a cursor of this list; use the links in hydra:view unchanged")),
         ] {
             let response = client.get(path).await;
@@ -86,6 +88,7 @@ on_both_databases! {
             ("address", json!("Paris"), ("dropoff.address", "address_unclear", "found only Paris: add or correct the street and house number")),
             ("address", json!("1 Rue Zzyzx, 75004 Paris"), ("dropoff.address", "address_unclear", "found only Paris: add or correct the street and house number")),
             ("before", json!("asap"), ("dropoff.before", "invalid_time", "not understood: \"asap\"; write a time such as 2026-11-25 17:30, tomorrow 17:30 or +2h")),
+            ("timeSlot", json!("/api/time_slots/1"), ("dropoff.timeSlot", "invalid_time_slot", "\"/api/time_slots/1\" is not a time slot: send the value of one of the choices of GET /api/time_slots/choices")),
             ("before", json!("03/12/2020"), ("dropoff.before", "invalid_time", "\"03/12/2020\" is ambiguous: write 2020-12-03 or 2020-03-12")),
         ] {
             let mut draft = draft();

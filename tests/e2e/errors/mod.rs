@@ -2,6 +2,7 @@
 //! "Authentication", "Errors").
 
 mod authorization;
+mod languages;
 mod media_types;
 mod messages;
 mod query_parameters;

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 const EVENTS: &str = "/api/events";
 
 /// The first page of the log, once the newest event has this number.
-async fn wait_for_number(client: &ApiClient, last: i64) -> Value {
+pub(crate) async fn wait_for_number(client: &ApiClient, last: i64) -> Value {
     client
         .wait_until(EVENTS, |page| {
             (page["lastNumber"].as_i64() >= Some(last)).then_some(page)

@@ -5,11 +5,14 @@ use std::time::Duration;
 use futures_util::future::join;
 use jiff::SignedDuration;
 use proto::{WatchEventsRequest, WatchEventsResponse, events_client::EventsClient};
-use tonic::{Code, Request, Status, Streaming, transport::Channel};
+use tonic::{
+    Code, Request, Status, Streaming,
+    transport::{Channel, Endpoint},
+};
 
 use super::{TIMEOUT, deliver, wait_for_number};
 use crate::harness::{
-    Platform,
+    Database, Platform,
     grpc::{self, with_token},
     run_sql,
 };
@@ -57,13 +60,15 @@ on_both_databases! {
         assert_eq!(watch.next(3).await, expected);
     }
 
-    /// Without a position, events numbered from now on.
+    /// Without a position, events numbered from now on: what the stream says first.
     async fn a_client_may_start_at_the_newest_event(platform: &Platform) {
         let client = platform.client().await;
         let courier = platform.courier().await;
         deliver(&client, &courier).await;
         wait_for_number(&client, 2).await;
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
+        let first = watch.0.message().await.unwrap().unwrap();
+        assert_eq!(first, WatchEventsResponse { events: vec![], position: 2 });
 
         let (events, delivery) = join(watch.next(2), deliver(&client, &courier)).await;
 
@@ -137,6 +142,36 @@ on_both_databases! {
         assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
     }
 
+    /// Its messages and its status arrive once the client reads.
+    async fn the_stream_of_a_disabled_client_that_does_not_read_ends(platform: &Platform) {
+        let operator = platform.operator().await;
+        let client = operator.create_client("", &["tasks:all"]).await;
+        let (channel, token) = grpc::connect(&platform.core_url, &client, &["tasks:all"]).await;
+        let narrow = Endpoint::from_shared(platform.core_url.clone()).unwrap();
+        // Less than a message with an event.
+        let narrow = narrow.initial_stream_window_size(64).connect().await.unwrap();
+        let mut stalled = Watch::open_with((narrow, token.clone()), None).await.unwrap();
+        let mut watch = Watch::open_with((channel, token), None).await.unwrap();
+        let (shop, courier) = (platform.client().await, platform.courier().await);
+        // More messages than the stream's channel has place for.
+        for _ in 0..8 {
+            deliver(&shop, &courier).await;
+            watch.next(2).await;
+        }
+
+        operator.disable_client(&client).await;
+
+        assert_ended_as_invalid(&watch.end().await);
+        stalled.next(1).await;
+        let ended = loop {
+            match stalled.0.message().await {
+                Ok(message) => assert!(message.is_some(), "the stream should end with a status"),
+                Err(status) => break status,
+            }
+        };
+        assert_ended_as_invalid(&ended);
+    }
+
     async fn a_stream_ends_when_the_secret_of_its_token_is_replaced(platform: &Platform) {
         let operator = platform.operator().await;
         let old = operator.create_client("", &["tasks:all"]).await;
@@ -170,6 +205,22 @@ on_both_databases! {
         let mut watch = Watch::open(platform, &["tasks:all"], Some(2)).await.unwrap();
         assert_eq!(watch.next(2).await, [(3, 3, delivery.clone()), (4, 4, delivery)]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_as_unavailable_when_core_shuts_down() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let mut watch = Watch::open(&platform, &["tasks:all"], None).await.unwrap();
+
+    let (status, ()) = join(watch.end(), platform.stop()).await;
+
+    assert_eq!(
+        (status.code(), status.message()),
+        (
+            Code::Unavailable,
+            "this core is shutting down; call another one, or this one again"
+        )
+    );
 }
 
 /// The other core has cached the client.
@@ -285,7 +336,15 @@ impl Watch {
 
     /// Waits until core ends the stream without another event, and returns why.
     async fn end(&mut self) -> Status {
-        let message = tokio::time::timeout(END_TIMEOUT, self.0.message()).await;
-        message.expect("the stream should end").unwrap_err()
+        let ended = async {
+            loop {
+                match self.0.message().await {
+                    Ok(message) => assert_eq!(message.expect("a status").events, []),
+                    Err(status) => break status,
+                }
+            }
+        };
+        let ended = tokio::time::timeout(END_TIMEOUT, ended).await;
+        ended.expect("the stream should end")
     }
 }

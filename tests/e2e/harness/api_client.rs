@@ -20,13 +20,10 @@ use oauth2::{
 };
 use serde_json::Value;
 
-use super::{Documentation, Response};
+use super::{Documentation, Response, eventually, translations};
 
 /// Far longer than any request, and any work in the background, takes.
 const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The interval at which [`ApiClient::wait_until`] polls.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Calls the REST API, with a bearer token if it has one.
 #[derive(Clone)]
@@ -92,17 +89,11 @@ impl ApiClient {
 
     /// Repeats a `GET` until `find` returns a value, and returns it.
     pub(crate) async fn wait_until<T>(&self, path: &str, find: impl Fn(Value) -> Option<T>) -> T {
-        let found = async {
-            loop {
-                if let Some(found) = find(self.get(path).await.expect(200)) {
-                    return found;
-                }
-                tokio::time::sleep(POLL_INTERVAL).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, found)
-            .await
-            .unwrap_or_else(|_| panic!("{path} does not reach the expected state"))
+        let what = format!("{path} does not reach the expected state");
+        eventually(TIMEOUT, &what, async || {
+            find(self.get(path).await.expect(200))
+        })
+        .await
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
@@ -201,6 +192,7 @@ impl ApiClient {
         };
         let documentation = Documentation::of(&self.base_url).await;
         documentation.check(&method, &path, &response);
+        translations::check(&response);
         response
     }
 

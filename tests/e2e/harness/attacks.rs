@@ -1,13 +1,16 @@
 //! Attacks on any HTTP/2 listener, as bytes on sockets, and what they cost: the memory and the open
-//! connections of the attacked process, and the calls of a client meanwhile.
+//! connections of the attacked process, and the calls of another client.
 
 use std::{
     io::Write as _,
     net::{SocketAddr, TcpStream},
+    path::Path,
     time::{Duration, Instant},
 };
 
 use tokio::{net::TcpSocket, runtime::Handle};
+
+use super::{eventually, prerequisites::skip};
 
 /// Generous upper bound for each operation.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -22,17 +25,21 @@ const CALLS_AFTER: usize = 40;
 /// connections.
 pub(crate) const MAX_GROWTH_KIB: u64 = 192 * 1024;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const WINDOW_UPDATE: u8 = 8;
+pub(crate) const PING: u8 = 6;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 pub(crate) const END_HEADERS: u8 = 4;
 pub(crate) const END_STREAM: u8 = 1;
+/// A flow-control window of 0 for every stream.
+pub(crate) const NO_WINDOW: &[u8] = &[0, 4, 0, 0, 0, 0];
+/// A gRPC message without fields.
+pub(crate) const EMPTY_MESSAGE: &[u8] = &[0; 5];
 /// `GET http://x/` in HPACK.
 const GET: &[u8] = b"\x82\x86\x84\x41\x01x";
 /// `POST http://x/`.
@@ -58,6 +65,43 @@ pub(crate) fn http2_with(addr: &str, settings: &[u8]) -> TcpStream {
     stream.write_all(PREFACE).unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
     stream
+}
+
+/// A header field (RFC 7541 §6.2.2) whose name is encoded.
+fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
+    // RFC 7541 §5.1.
+    let byte = |number: usize| u8::try_from(number).unwrap();
+    let length = match value.len() {
+        length @ ..127 => vec![byte(length)],
+        length => vec![
+            127,
+            byte(128 | ((length - 127) % 128)),
+            byte((length - 127) / 128),
+        ],
+    };
+    [name, &length, value].concat()
+}
+
+/// The header fields of a `GET` of a path.
+pub(crate) fn get(path: &[u8]) -> Vec<u8> {
+    [b"\x82\x86\x41\x01x".to_vec(), literal(b"\x04", path)].concat()
+}
+
+/// The header field of a bearer token.
+pub(crate) fn authorization(token: &str) -> Vec<u8> {
+    literal(b"\x0f\x08", format!("Bearer {token}").as_bytes())
+}
+
+/// The header fields of a gRPC call.
+pub(crate) fn call(path: &str, token: &str) -> Vec<u8> {
+    [
+        b"\x83\x86\x41\x01x".to_vec(),
+        literal(b"\x04", path.as_bytes()),
+        literal(b"\x0f\x10", b"application/grpc"),
+        literal(b"\x00\x02te", b"trailers"),
+        authorization(token),
+    ]
+    .concat()
 }
 
 fn http2(addr: &str) -> TcpStream {
@@ -161,13 +205,13 @@ fn flood(addr: &str, repeated: &[u8]) -> Vec<TcpStream> {
 
 /// Connections that open no stream.
 pub(crate) fn idle_connections(addr: &str) -> Vec<TcpStream> {
-    process::file_descriptors::raise_limit();
+    process::listen::raise_file_limit();
     (0..3_000).map(|_| http2(addr)).collect()
 }
 
 /// Connections from another address of this machine that open no stream.
 pub(crate) fn idle_connections_from(source: [u8; 4], addr: &str, count: usize) -> Vec<TcpStream> {
-    process::file_descriptors::raise_limit();
+    process::listen::raise_file_limit();
     let addr: SocketAddr = addr.parse().unwrap();
     let connect = async || {
         let socket = TcpSocket::new_v4().unwrap();
@@ -189,7 +233,7 @@ pub(crate) fn idle_connections_from(source: [u8; 4], addr: &str, count: usize) -
 
 /// Connections that send these bytes, and no more.
 pub(crate) fn begun_connections(addr: &str, count: usize, begin: &[u8]) -> Vec<TcpStream> {
-    process::file_descriptors::raise_limit();
+    process::listen::raise_file_limit();
     let connections = (0..count).map(|_| {
         let mut connection = connect(addr);
         connection.write_all(begin).unwrap();
@@ -227,24 +271,39 @@ pub(crate) async fn assert_served(
     assert!(served * 100 >= calls * 99, "{name}: {served} of {calls}");
 }
 
-/// Resident memory of a process, in KiB; 0 if `/proc` is not available.
+/// Resident memory of a process, in KiB; 0 on a machine without `/proc`.
 pub(crate) fn resident_kib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    if !has_proc() {
+        return 0;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());
-    number.map_or(0, |number| number.parse().unwrap())
+    number.unwrap().parse().unwrap()
 }
 
 /// Waits until a process has not many more open files and sockets than before an attack.
 pub(crate) async fn wait_until_closed(process: u32, before: usize) {
-    let started = Instant::now();
-    while open_files(process) > before + 16 {
-        assert!(started.elapsed() < TIMEOUT, "connections remain open");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually(TIMEOUT, "connections remain open", async || {
+        (open_files(process) <= before + 16).then_some(())
+    })
+    .await;
 }
 
-/// The open files and sockets of a process.
+/// The open files and sockets of a process; 0 on a machine without `/proc`.
 pub(crate) fn open_files(process: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)
+    if !has_proc() {
+        return 0;
+    }
+    std::fs::read_dir(format!("/proc/{process}/fd"))
+        .unwrap()
+        .count()
+}
+
+fn has_proc() -> bool {
+    let exists = Path::new("/proc/self/status").exists();
+    if !exists {
+        skip("what an attack costs", "this machine has no /proc");
+    }
+    exists
 }

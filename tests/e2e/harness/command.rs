@@ -51,7 +51,7 @@ pub(crate) async fn run_operator_command(
     arguments: &[&str],
 ) -> Output {
     let mut command = operator_command(core_url, credentials, arguments);
-    // The platform needs this runtime meanwhile.
+    // The platform needs this runtime.
     tokio::task::spawn_blocking(move || command.output().unwrap())
         .await
         .unwrap()

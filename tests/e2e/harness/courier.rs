@@ -30,6 +30,7 @@ impl Courier {
     pub(crate) async fn try_complete(&self, iri: &str) -> Result<Task, Status> {
         let request = CompleteTaskRequest {
             name: iri::name(iri).to_owned(),
+            ..CompleteTaskRequest::default()
         };
         let mut tasks = self.tasks.clone();
         let task = tasks

@@ -12,6 +12,10 @@ use tonic::{
 /// Far longer than core takes to respond, or to begin a stream.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
+/// What a command says about a server that does not speak gRPC, or not with its scheme.
+pub(crate) const NOT_A_CORE: &str =
+    "does not respond as a core: if it is one and runs, check the scheme and the port of its URL";
+
 /// A channel to a core, and a token of an API client for these scopes.
 pub(crate) async fn connect(
     core_url: &str,

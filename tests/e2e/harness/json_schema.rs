@@ -33,13 +33,14 @@ impl Check<'_, '_> {
             schema => schema.as_object().unwrap(),
         };
         for (keyword, argument) in keywords {
-            self.keyword((keyword, argument), keywords, value, path);
+            self.keyword(keyword, argument, keywords, value, path);
         }
     }
 
     fn keyword(
         &mut self,
-        (keyword, argument): (&str, &Value),
+        keyword: &str,
+        argument: &Value,
         keywords: &Map<String, Value>,
         value: &Value,
         path: &str,
@@ -74,18 +75,19 @@ impl Check<'_, '_> {
             "type" | "const" | "enum" | "format" | "description" | "default" | "examples"
             // Applied by `if`.
             | "then" => {}
+            "unevaluatedProperties" if argument == true => {}
             "properties"
             | "required"
             | "additionalProperties"
             | "maxProperties"
             | "propertyNames" => {
                 if let Some(members) = value.as_object() {
-                    self.members((keyword, argument), keywords, members, path);
+                    self.members(keyword, argument, keywords, members, path);
                 }
             }
             "items" | "prefixItems" | "minItems" | "maxItems" => {
                 if let Some(elements) = value.as_array() {
-                    self.elements((keyword, argument), keywords, elements, path);
+                    self.elements(keyword, argument, keywords, elements, path);
                 }
             }
             "anyOf" | "oneOf" => {
@@ -141,7 +143,8 @@ impl Check<'_, '_> {
 
     fn members(
         &mut self,
-        (keyword, argument): (&str, &Value),
+        keyword: &str,
+        argument: &Value,
         keywords: &Map<String, Value>,
         members: &Map<String, Value>,
         path: &str,
@@ -189,7 +192,8 @@ impl Check<'_, '_> {
 
     fn elements(
         &mut self,
-        (keyword, argument): (&str, &Value),
+        keyword: &str,
+        argument: &Value,
         keywords: &Map<String, Value>,
         elements: &[Value],
         path: &str,

@@ -128,7 +128,8 @@ pub(super) fn error_mismatches(response: &Response, status: u16) -> Vec<String> 
     let json = &response.json;
     let members = json.as_object().into_iter().flatten();
     for (member, _) in members {
-        if !MEMBERS.contains(&member.as_str()) && member != "violations" {
+        let is_optional = ["violations", "warnings"].contains(&member.as_str());
+        if !MEMBERS.contains(&member.as_str()) && !is_optional {
             mismatches.push(format!("the member {member}"));
         }
     }

@@ -22,12 +22,14 @@
 pub(crate) mod all_in_one;
 mod api_client;
 pub(crate) mod assertions;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
 pub(crate) mod attacks;
 mod command;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
 mod courier;
 pub(crate) mod definitions;
 mod documentation;
+mod eventually;
 pub(crate) mod grpc;
 mod installed;
 pub(crate) mod json_schema;
@@ -51,6 +53,7 @@ mod sql;
 pub(crate) mod statements;
 pub(crate) mod store_rule;
 pub(crate) mod token;
+mod translations;
 mod upstream_server;
 mod webhook_receiver;
 
@@ -58,6 +61,7 @@ pub(crate) use api_client::ApiClient;
 pub(crate) use command::run_operator_command;
 pub(crate) use courier::Courier;
 pub(crate) use documentation::Documentation;
+pub(crate) use eventually::eventually;
 pub(crate) use lossy_proxy::LossyProxy;
 pub(crate) use mismatches::Mismatches;
 pub(crate) use operator::Operator;

@@ -17,7 +17,7 @@ pub(crate) async fn run_sql(url: &str, sql: &str) -> String {
         .args(["--command", "SET LOCAL pg_stat_statements.track = 'none'"])
         .args(["--dbname", url, "--command", sql]);
 
-    // The platform needs this runtime meanwhile.
+    // The platform needs this runtime.
     let output = tokio::task::spawn_blocking(move || psql.output().unwrap())
         .await
         .unwrap();

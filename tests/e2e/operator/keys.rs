@@ -92,6 +92,8 @@ on_both_databases! {
         let (channel, token) = platform.connect(&["tasks:all"]).await;
         let requests = with_token(&token, WatchEventsRequest::default());
         let mut events = EventsClient::new(channel).watch_events(requests).await.unwrap().into_inner();
+        // Its position.
+        events.message().await.unwrap();
         let of_first = platform.client().await;
         platform.advance(SECOND);
         let second = platform.run_delivery_json(&["keys", "rotate"]).await["id"].take();

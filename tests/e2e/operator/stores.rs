@@ -24,6 +24,7 @@ on_both_databases! {
             "currency": "CHF",
             "country": "BE",
             "service_area": null,
+            "unpriced": "accept",
             "created_at": "2020-04-02T11:00:00+02:00",
         });
         assert_eq!(created, store);
@@ -43,6 +44,7 @@ on_both_databases! {
                  timezone  Europe/Brussels\n\
                  currency  EUR\n\
                  country   BE\n\
+                 unpriced  accept\n\
                  created   2020-04-02T11:00:00+02:00\n"
             )
         );
@@ -86,10 +88,10 @@ on_both_databases! {
         assert_eq!(
             platform.run_delivery(&["stores", "list"]).await,
             format!(
-                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  created\n\
-                 {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n\
-                 {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n\
-                 {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     2020-04-02T11:00:00+02:00\n",
+                "{:36}  name       {:address$}  {:location$}  timezone      currency  country  service area  unpriced  created\n\
+                 {demo}  Demo shop  {demo_address}  {demo_location}  Europe/Paris  EUR       FR                     accept    2020-04-02T11:00:00+02:00\n\
+                 {second}  Second     {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    2020-04-02T11:00:00+02:00\n\
+                 {third}  Third      {:address$}  {:location$}  Europe/Paris  EUR       FR                     accept    2020-04-02T11:00:00+02:00\n",
                 "id", "address", "location", "", "", "", "",
             )
         );

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Platform, UNKNOWN_ID, WebhookReceiver, all_in_one::stderr, short_draft};
+use crate::harness::{
+    ApiClient, Platform, UNKNOWN_ID, WebhookReceiver, all_in_one::stderr, iri, short_draft,
+};
 
 on_both_databases! {
     async fn an_operator_inspects_and_repairs_a_stores_webhooks(platform: &Platform) {
@@ -35,7 +37,11 @@ on_both_databases! {
         let delivery = client.create_delivery(short_draft()).await;
         courier.complete(delivery["pickup"]["@id"].as_str().unwrap()).await;
         let first = receiver.next_notification().await;
-        let failed = attempts(platform, id, "failed").await;
+        wait_for_attempts(&client, &webhook, "failed", 1).await;
+        let listed = platform
+            .run_delivery_json(&["webhooks", "attempts", id, "--state=failed"])
+            .await;
+        let failed = &listed[0];
         assert_eq!(failed["id"], first.header("webhook-id"));
         assert_eq!(failed["object"], delivery["@id"]);
         assert_eq!(failed["attempts"][0]["status"], 500);
@@ -47,7 +53,7 @@ on_both_databases! {
         let sent = platform.run_delivery_json(&["webhooks", "resend", notification]).await;
         assert_eq!(sent["id"], failed["id"]);
         assert_eq!(receiver.next_notification().await.body, first.body);
-        attempts(platform, id, "delivered").await;
+        wait_for_attempts(&client, &webhook, "delivered", 2).await;
         let since = "--since=2020-04-02T00:00:00+02:00";
         let recovered = platform.run_delivery_json(&["webhooks", "recover", id, since]).await;
         assert_eq!(
@@ -188,19 +194,11 @@ on_both_databases! {
     }
 }
 
-/// The only notification of a webhook in a state, once it has attempts.
-async fn attempts(platform: &Platform, id: &str, state: &str) -> Value {
-    const TRIES: u32 = 200;
-
-    let state = format!("--state={state}");
-    for _ in 0..TRIES {
-        let listed = platform
-            .run_delivery_json(&["webhooks", "attempts", id, &state])
-            .await;
-        if listed[0]["attempts"].get(0).is_some() {
-            return listed[0].clone();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("no notification reached {state}")
+/// Waits until the only notification of a webhook is in a state, and its attempts are recorded.
+async fn wait_for_attempts(client: &ApiClient, webhook: &Value, state: &str, count: usize) {
+    let path = format!("{}/notifications?state={state}", iri(webhook));
+    let listed = client.wait_until(&path, |page| page["hydra:member"].get(0).cloned());
+    let path = iri(&listed.await).to_owned();
+    let recorded = |read: Value| read["attempts"].get(count - 1).cloned();
+    client.wait_until(&path, recorded).await;
 }

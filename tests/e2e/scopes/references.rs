@@ -72,7 +72,12 @@ const REFERENCES: &[(&str, Collection)] = &[
     ("Stores/GetStore name", Stores),
     ("Stores/UpdateStore name", Stores),
     ("Tasks/CompleteTask name", Tasks),
+    ("Tasks/FailTask name", Tasks),
     ("Tasks/GetTask name", Tasks),
+    ("Tasks/ListTaskEvents task", Tasks),
+    ("Tasks/ReopenTask name", Tasks),
+    ("Tasks/RescheduleTask name", Tasks),
+    ("Tasks/StartTask name", Tasks),
     ("TimeSlots/ApplyTimeSlot store", Stores),
     ("TimeSlots/GetDefaultTimeSlot store", Stores),
     ("TimeSlots/GetTimeSlot name", TimeSlots),
@@ -110,8 +115,8 @@ const EXCEPTIONS: &[(&str, Access)] = &[
 const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
     before comments contact_name country_code created_from created_until currency_code
-    definition description detail display_name dropoff_from dropoff_until event
-    external_reference field file_name key key_id lease_token page_token place_name postal_code reason
+    day definition description detail display_name dropoff_from dropoff_until event
+    external_reference field file_name key key_id lease_token notes page_token place_name postal_code reason
     response_body scopes states street_address tags telephone text time_slot time_zone
     tls_version type url value zone
 ";
@@ -235,7 +240,7 @@ fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
     let access = exception.map_or(Default, |(_, access)| *access);
     let (permitted, all_stores): (_, &[_]) = match requirement(rpc) {
         _ if access == AdminOnly => (&["admin"][..], &["admin"]),
-        Requirement::Scope(scopes) => (*scopes, &["admin", "tasks:all"]),
+        Requirement::Scope(scopes) => (*scopes, &["admin", "dispatch", "tasks:all"]),
         Requirement::Token | Requirement::Nothing => (&SCOPES[..], &["admin"]),
     };
     if !permitted.contains(&scope) {

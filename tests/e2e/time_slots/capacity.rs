@@ -1,10 +1,15 @@
 //! `capacity`: deliveries per slot.
 
 use futures_util::future::join_all;
-use serde_json::json;
+use proto::{RescheduleTaskRequest, iri};
+use serde_json::{Value, json};
+use tonic::Code;
 
 use super::{LUNCH_AND_AFTERNOON, definition, intervals, values};
-use crate::harness::{ApiClient, Platform, Response};
+use crate::{
+    harness::{ApiClient, Platform, Response, iri},
+    lifecycle::Dispatch,
+};
 
 on_both_databases! {
     /// "`capacity` […] deliveries per slot": also for concurrent requests; a full slot is no
@@ -32,7 +37,7 @@ on_both_databases! {
                 (
                     &json!("dropoff.timeSlot"),
                     &json!("time_slot_refused"),
-                    &json!("the slot 2020-04-02 12:00-14:00 can't be booked: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00"),
+                    &json!("the slot 2020-04-02 12:00-14:00 is not offered: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00"),
                 )
             );
         }
@@ -44,6 +49,48 @@ on_both_databases! {
                 ("2020-04-03", "T12:00:00Z/T15:00:00Z"),
             ])
         );
+    }
+}
+
+on_both_databases! {
+    /// "Cancelling releases the time slot's place; rescheduling into a slot takes one, or is refused `slot_full`."
+    async fn a_rescheduled_dropoff_takes_a_place_in_its_slot_or_is_refused(platform: &Platform) {
+        let slots = definition(LUNCH_AND_AFTERNOON, "2 days", "capacity = 1");
+        let operator = platform.operator().await;
+        operator.apply_time_slot(&platform.store, &slots).await;
+        let (client, dispatch) = (platform.client().await, Dispatch::authorized(platform).await);
+        let create = async |slot: &str| {
+            let dropoff = json!({ "address": "48 Rue de Rivoli, Paris", "timeSlot": slot });
+            client.post("/api/deliveries", json!({ "dropoff": dropoff })).await
+        };
+        let (lunch, afternoon) = ("2020-04-02 12:00-14:00", "2020-04-02 14:00-17:00");
+        let move_to = async |delivery: &Value, slot: &str| {
+            let request = RescheduleTaskRequest {
+                name: iri::name(iri(&delivery["dropoff"])).to_owned(),
+                both: true,
+                time_slot: Some(slot.to_owned()),
+                ..Default::default()
+            };
+            let moved = dispatch.reschedule(request).await;
+            moved.map(|_| ()).map_err(|refused| (refused.code(), refused.message().to_owned()))
+        };
+        let full = Err((
+            Code::FailedPrecondition,
+            "the time slot of the dropoff is fully booked".to_owned(),
+        ));
+
+        let first = create(lunch).await.expect(201);
+        client.delete(iri(&first)).await.expect(204);
+        let second = create(lunch).await.expect(201);
+        assert_eq!(move_to(&first, lunch).await, full, "its place was taken");
+        assert_eq!(move_to(&first, afternoon).await, Ok(()));
+        assert_eq!(create(afternoon).await.status, 400, "its place is taken");
+        assert_eq!(move_to(&second, afternoon).await, full);
+        assert_eq!(move_to(&first, "2020-04-02 15:00-16:00").await, Ok(()));
+        assert_eq!(move_to(&second, afternoon).await, full, "it moved within its slot");
+        assert_eq!(move_to(&first, "2020-04-03 12:00-14:00").await, Ok(()));
+        assert_eq!(move_to(&second, afternoon).await, Ok(()));
+        create(lunch).await.expect(201);
     }
 }
 

@@ -12,7 +12,7 @@ const BEFORE: &str = r#"{"before": "2020-04-03 13:00"}"#;
 
 const REQUIRED: &str = "is required: the store delivers in the slots that it offers; the next \
      available slot is 2020-04-02 12:00-14:00";
-const NOT_OFFERED: &str = "the slot 2020-04-03 12:30-14:00 can't be booked: the store offers no \
+const NOT_OFFERED: &str = "the slot 2020-04-03 12:30-14:00 is not offered: the store offers no \
      slot with this start and end; the next available slot is 2020-04-03 14:00-17:00";
 
 on_both_databases! {

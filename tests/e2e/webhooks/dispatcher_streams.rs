@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use delivery::Credentials;
-use futures_util::stream;
+use futures_util::{future::join, stream};
 use jiff::SignedDuration;
 use proto::{ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient};
 use serde_json::{Value, json};
@@ -61,6 +61,18 @@ on_both_databases! {
         assert_ends(of_second).await;
         assert_stays_open(&mut of_third).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stream_of_a_dispatcher_ends_as_unavailable_when_core_shuts_down() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let operator = platform.operator().await;
+    let dispatcher = operator.create_client("", &["notifications"]).await;
+    let mut stream = open(&platform, &dispatcher).await;
+
+    let (ended, ()) = join(stream.message(), platform.stop()).await;
+
+    assert_eq!(ended.unwrap_err().code(), Code::Unavailable);
 }
 
 /// The other core has cached the client.

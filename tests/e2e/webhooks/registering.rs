@@ -24,7 +24,6 @@ on_both_databases! {
             "delivery.completed",
             "delivery.picked",
             "delivery.cancelled",
-            "delivery.completed",
         ] {
             let response = client
                 .post(WEBHOOKS, json!({ "event": event, "url": url }))
@@ -62,7 +61,31 @@ on_both_databases! {
         }
         secrets.sort();
         secrets.dedup();
-        assert_eq!(secrets.len(), 4);
+        assert_eq!(secrets.len(), 3);
+    }
+
+    /// Clients register again to get a secret; one that forgets the first gets each event twice.
+    async fn a_webhook_that_doubles_another_has_its_own_secret_and_a_warning(platform: &Platform) {
+        let client = platform.client().await;
+        let body = json!({ "event": "delivery.completed", "url": "http://127.0.0.1:9/" });
+        let create = async |key| client.post_with_key(WEBHOOKS, key, &body).await.expect(201);
+        let first = create("1").await;
+        assert_eq!(first.get("warnings"), None);
+
+        let second = create("2").await;
+
+        let message = format!(
+            "gets each event twice: {} is for the same event and url; delete the one that you do not need",
+            iri(&first)
+        );
+        let warning = json!({ "propertyPath": "url", "message": message, "code": "duplicate_webhook" });
+        assert_eq!(second["warnings"], json!([warning]));
+        assert_ne!(second["secret"], first["secret"]);
+        assert_eq!(create("2").await, second);
+        for webhook in [&first, &second] {
+            client.delete(iri(webhook)).await.expect(204);
+        }
+        assert_eq!(create("3").await.get("warnings"), None);
     }
 
     /// "list and read **without** `secret`; 204": after a DELETE it is not found.
@@ -198,7 +221,17 @@ on_both_databases! {
         let url = "https://example.com/";
         let documentation = client.get("/api/docs.json").await.expect(200);
         let event_name = &documentation["components"]["schemas"]["EventName"];
-        let known = ["delivery.completed", "delivery.picked", "delivery.cancelled"];
+        let known = [
+            "delivery.completed",
+            "delivery.started",
+            "delivery.picked",
+            "delivery.in_transit",
+            "delivery.dropped",
+            "delivery.failed",
+            "delivery.cancelled",
+            "delivery.rescheduled",
+            "delivery.reopened",
+        ];
         assert_eq!(event_name["enum"], json!(known));
 
         for event in known {

@@ -1,7 +1,5 @@
 //! `POST /api/webhooks/{id}/test`: sends a signed sample at once.
 
-use std::time::Duration;
-
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -19,7 +17,7 @@ on_both_databases! {
     /// The sample has the form of a notification, and its signature passes the Standard Webhooks
     /// library.
     async fn a_sample_is_sent_signed_and_its_outcome_reported(platform: &Platform) {
-        let client = platform.client().await;
+        let client = client_once_connected(platform).await;
         let receiver = WebhookReceiver::start().await;
         let url = receiver.url().replace("127.0.0.1", "localhost");
         let webhook = client.create_webhook("delivery.picked", &url).await;
@@ -65,7 +63,7 @@ on_both_databases! {
 
     /// The outcome names the phase that failed.
     async fn a_failed_sample_reports_the_phase(platform: &Platform) {
-        let client = platform.client().await;
+        let client = client_once_connected(platform).await;
         let receiver = WebhookReceiver::start().await;
         receiver.respond_with(503);
         // A TLS handshake with a receiver that speaks plain HTTP.
@@ -92,7 +90,7 @@ on_both_databases! {
 
     /// It is not retried and changes nothing, even after a 410 or days of failures.
     async fn a_sample_has_no_effect_but_its_report(platform: &Platform) {
-        let client = platform.client().await;
+        let client = client_once_connected(platform).await;
         let receiver = WebhookReceiver::start().await;
         let mut webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         webhook.as_object_mut().unwrap().remove("secret");
@@ -113,7 +111,8 @@ on_both_databases! {
         assert_unchanged(&client).await;
         // Six days without a success.
         platform.advance(SignedDuration::from_hours(6 * 24));
-        let client = platform.client().await;
+        // The dispatcher's token has expired.
+        let client = client_once_connected(platform).await;
         assert_eq!(send_test(&client, &webhook).await.expect(200)["delivered"], false);
         receiver.next_notification().await;
         assert_unchanged(&client).await;
@@ -122,7 +121,7 @@ on_both_databases! {
 
     /// Before it is enabled again.
     async fn a_disabled_webhook_can_be_tested(platform: &Platform) {
-        let client = platform.client().await;
+        let client = client_once_connected(platform).await;
         let receiver = WebhookReceiver::start().await;
         let webhook = client.create_webhook("delivery.completed", receiver.url()).await;
         let disable = format!("{}/disable", iri(&webhook));
@@ -136,18 +135,23 @@ on_both_databases! {
     }
 }
 
-/// Repeats a request that gets 503: the dispatcher of a platform that has just started may not be
-/// connected yet.
 async fn send_test(client: &ApiClient, webhook: &Value) -> Response {
-    let path = format!("{}/test", iri(webhook));
-    for _ in 0..100 {
-        let response = client.post(&path, json!({})).await;
-        if response.status != 503 {
-            return response;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("no dispatcher has connected within 10 s");
+    client
+        .post(&format!("{}/test", iri(webhook)), json!({}))
+        .await
+}
+
+/// A client of the demo shop, once the dispatcher is connected: it has sent a notification of another
+/// store.
+async fn client_once_connected(platform: &Platform) -> ApiClient {
+    let other = platform.new_store_client().await;
+    let unknown = "http://unknown.invalid/";
+    let webhook = other.create_webhook("delivery.completed", unknown).await;
+    deliver(&other, &platform.courier().await).await;
+    let path = format!("{}/notifications?state=failed", iri(&webhook));
+    let failed = |page: Value| page["hydra:member"].get(0).cloned();
+    other.wait_until(&path, failed).await;
+    platform.client().await
 }
 
 /// Otherwise a shop could find out which names exist in the platform's network.
@@ -163,7 +167,7 @@ async fn a_shop_cannot_tell_a_denied_host_from_an_unknown_one_but_an_operator_ca
             .into();
     })
     .await;
-    let client = platform.client().await;
+    let client = client_once_connected(&platform).await;
     let mut outcomes = Vec::new();
     for (url, failure) in [
         ("http://localhost/", "address_refused"),

@@ -134,6 +134,32 @@ async fn a_name_that_does_not_resolve_is_a_dns_failure() {
     assert!(matches!(result, Err(Error::Dns(_))), "{result:?}");
 }
 
+/// As the policy does, which accepts their webhooks.
+#[tokio::test]
+async fn every_name_of_loopback_is_looked_up_as_localhost() {
+    for (host, expected) in [
+        ("localhost.", "localhost"),
+        ("api.localhost", "localhost"),
+        ("api.localhost.", "localhost"),
+        ("localhost.example", "localhost.example"),
+        ("shop.example.", "shop.example."),
+    ] {
+        let resolver = Resolver::with(move |name| {
+            assert_eq!(name, expected);
+            Box::pin(async { Ok(vec![Ipv4Addr::LOCALHOST.into()]) })
+        });
+        let url = format!("http://{host}:9461/").parse().unwrap();
+
+        let addrs = resolve(&url, &resolver).await;
+
+        assert_eq!(
+            addrs.unwrap(),
+            ["127.0.0.1:9461".parse().unwrap()],
+            "{host}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_url_without_a_port_has_that_of_its_scheme() {
     for (url, expected) in [

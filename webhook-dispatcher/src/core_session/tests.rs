@@ -5,7 +5,7 @@ use core_client::{CoreConfig, Cores};
 use super::*;
 use crate::{Config, connector, resolver::Resolver};
 
-const LEASE: Duration = Duration::from_millis(300);
+const LEASE: Duration = Duration::from_secs(10);
 
 /// A session with an unreachable core.
 fn session() -> CoreSession {
@@ -43,7 +43,7 @@ fn notification() -> Notification {
 }
 
 /// An outcome is of no use after its lease has expired.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     let mut session = session();
     let started = Instant::now();
@@ -52,13 +52,12 @@ async fn a_shutdown_without_a_reachable_core_waits_only_for_leases_to_expire() {
     session.shutdown.cancel();
     session.run().await;
 
-    // Well below the shutdown timeout of 30 s.
+    // Not for the shutdown timeout of 30 s.
     let elapsed = started.elapsed();
-    let bounds = LEASE..Duration::from_secs(15);
-    assert!(bounds.contains(&elapsed), "{elapsed:?}");
+    assert!((LEASE..2 * LEASE).contains(&elapsed), "{elapsed:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn capacity_of_an_unreported_outcome_is_granted_again_after_its_lease() {
     let mut session = session();
     assert_eq!(session.grantable(), 2);

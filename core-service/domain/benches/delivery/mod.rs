@@ -4,7 +4,7 @@ use domain::{
     address::{Address, LatLng},
     delivery::{Delivery, DistanceSource, Route},
     id::{AddressId, DeliveryId, StoreId, TaskId},
-    task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    task::{Actor, Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
 use jiff::{SignedDuration, Zoned};
 
@@ -15,6 +15,8 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
         delivery_id: id,
         kind,
         state: TaskState::Todo,
+        state_since: now,
+        state_set_by: Actor::Shop,
         address: Address {
             id: AddressId::new(),
             street_address: "48 Rue de Rivoli, 75004 Paris".to_owned(),
@@ -43,7 +45,6 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
         },
         created_at: now,
         updated_at: now,
-        cancelled_at: None,
     };
     Delivery {
         id,
@@ -59,7 +60,7 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
         retail_price: None,
         booking: None,
         created_at: now,
-        cancelled_at: None,
         external_reference: None,
+        is_erased: false,
     }
 }

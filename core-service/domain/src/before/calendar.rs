@@ -5,21 +5,18 @@ use jiff::Span;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
-/// Days in the 400-year cycle of the calendar.
-const DAYS_PER_CYCLE: i64 = 146_097;
-
-/// A date whose month and day may be out of range by any amount. Days are counted from the
-/// corresponding year in 2000 to 2399, because the calendar repeats every 400 years.
+/// A date whose month and day may be out of range by any amount.
 pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<Date, Error> {
     let months = year * 12 + month - 1;
-    let (cycles, month_of_cycle) = (months.div_euclid(4800), months.rem_euclid(4800));
-    let year = i16::try_from(2000 + month_of_cycle / 12).map_err(|_| Error::OutOfRange)?;
-    let month = i8::try_from(month_of_cycle % 12 + 1).map_err(|_| Error::OutOfRange)?;
-    let first = Date::new(year, month, 1)?;
-    add_days(first, (cycles - 5) * DAYS_PER_CYCLE + day - 1)
+    let year = i16::try_from(months.div_euclid(12)).map_err(|_| Error::OutOfRange)?;
+    let month = i8::try_from(months.rem_euclid(12) + 1).map_err(|_| Error::OutOfRange)?;
+    add_days(Date::new(year, month, 1)?, day - 1)
 }
 
 pub(super) fn add_days(date: Date, days: i64) -> Result<Date, Error> {
+    if days == 0 {
+        return Ok(date);
+    }
     Ok(date.checked_add(Span::new().try_days(days)?)?)
 }
 

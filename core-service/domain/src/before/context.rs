@@ -119,6 +119,12 @@ impl Context<'_> {
         text.to_owned()
     }
 
+    /// Whether `de` is before the word at a position of the client's text.
+    pub(super) fn is_after_de(&self, position: usize) -> bool {
+        let before = self.original.get(..self.original_position(position));
+        before.is_some_and(|before| [" de ", " del "].iter().any(|word| before.ends_with(word)))
+    }
+
     fn original_position(&self, position: usize) -> usize {
         let next = self
             .original_positions

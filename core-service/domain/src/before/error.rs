@@ -45,6 +45,11 @@ pub enum Error {
     },
     #[error("{offset:?} is not a UTC offset: they are from -12:00 to +14:00")]
     NoSuchOffset { offset: String },
+    #[error(
+        "{abbreviation:?} is the abbreviation of several time zones: write an offset such as \
+         +02:00 or a name such as Europe/Paris"
+    )]
+    AmbiguousTimeZone { abbreviation: String },
     #[error("{year:04}-{month:02}-{day:02} is not a date of the calendar")]
     NoSuchDate { year: i64, month: i64, day: i64 },
     /// Two different days. `date` is the day of `word`, if a word such as `tomorrow` gave it;
@@ -63,6 +68,17 @@ pub enum Error {
 impl From<jiff::Error> for Error {
     fn from(_: jiff::Error) -> Self {
         Self::OutOfRange
+    }
+}
+
+/// `12:30 am` before a day: German `am` is no meridiem.
+pub(super) fn noon_or_midnight(text: String, minutes: &str) -> Error {
+    Error::Ambiguous {
+        text,
+        readings: "at midnight or at noon",
+        write: ["00", "12"]
+            .map(|hour| format!("{hour}:{minutes}"))
+            .to_vec(),
     }
 }
 

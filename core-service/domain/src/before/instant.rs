@@ -8,7 +8,7 @@ use super::relative::{DayCount, MonthBoundary, RelativeOffset, WeekdaySearch};
 use super::time_zone::TimeZoneDesignator;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
-use jiff::{Span, Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -45,9 +45,8 @@ pub(super) fn resolve(mut parsed: ParsedTime<'_>, now: &Zoned) -> Result<Timesta
         _ => date,
     };
 
-    let local = date
-        .at(0, 0, 0, 0)
-        .checked_add(Span::new().try_seconds(seconds)?)?;
+    let time = Time::midnight().wrapping_add(SignedDuration::from_secs(seconds));
+    let local = date.to_datetime(time);
     let offset = match &parsed.zone {
         Some(TimeZoneDesignator::Fixed(seconds)) => {
             let utc = Offset::UTC.to_timestamp(local)?;

@@ -25,7 +25,9 @@ mod word_tables;
 
 pub use context::DateOrder;
 pub use error::Error;
+pub(crate) use time_zone::UTC_OFFSETS;
 
+use crate::visible::visible;
 use context::Context;
 use jiff::{Timestamp, Zoned};
 use parsed_time::ParsedTime;
@@ -35,13 +37,14 @@ const MAX_LENGTH: usize = 128;
 
 /// The instant that a text means, in whole seconds. Local times are in the time zone of `now`.
 pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp, Error> {
+    let text = &*visible(text);
     if text.len() > MAX_LENGTH {
         return Err(Error::TooLong {
             length: text.len(),
             limit: MAX_LENGTH,
         });
     }
-    let text = text.trim();
+    let text = without_zone_name(text.trim());
     if text.is_empty() {
         return Err(Error::Empty);
     }
@@ -55,8 +58,26 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
     let strict = ParsedTime::parse(text, context).and_then(|parsed| instant::resolve(parsed, now));
     match strict {
         Err(strict @ Error::Unrecognized { .. }) => natural_language::parse(context, now)
-            .map_err(|natural_language| more_specific(strict, natural_language)),
+            .map_err(|error| natural_language::as_range(more_specific(strict, error), text)),
         result => result,
+    }
+}
+
+/// The text without what JavaScript's `Date.prototype.toString` adds to an offset: `GMT+0100 (Central European
+/// Standard Time)`.
+fn without_zone_name(text: &str) -> &str {
+    let Some((time, name)) = text.split_once(" (") else {
+        return text;
+    };
+    let offset = time.rsplit_once(" GMT").map(|(_, offset)| offset);
+    let is_offset = offset.is_some_and(|offset| {
+        let digits = offset.strip_prefix(['+', '-']).unwrap_or_default();
+        digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if is_offset && name.ends_with(')') {
+        time
+    } else {
+        text
     }
 }
 

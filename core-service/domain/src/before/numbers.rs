@@ -39,12 +39,15 @@ impl NumericDate {
 pub(super) struct Readings<'a> {
     pub(super) token: Token<'a>,
     pub(super) dates: Vec<NumericDate>,
+    /// The only date starts with a year of two digits: `32-12-26` is rather a mistake.
+    pub(super) is_year_first: bool,
     pub(super) time: Option<TimeOfDay>,
 }
 
 impl<'a> Readings<'a> {
     /// With dots, the day is first everywhere. With slashes, the country decides whether the month
-    /// may be first or is. A year of two digits may be first or last.
+    /// may be first or is; with hyphens and a full year, whether it may be. A year of two digits may
+    /// be first or last.
     pub(super) fn of(token: Token<'a>, date_order: DateOrder) -> Self {
         let has_dots = token.text.contains('.');
         let parts: Vec<_> = token.text.split(['/', '-', '.']).collect();
@@ -61,10 +64,17 @@ impl<'a> Readings<'a> {
         } else {
             third.map(short_year)
         };
-        let is_month_first = token.text.contains('/') && date_order == DateOrder::MonthFirst;
+        let is_country_month_first = date_order == DateOrder::MonthFirst;
+        let is_month_first = token.text.contains('/') && is_country_month_first;
+        let may_be_month_first = match (has_dots, token.text.contains('-') && is_year_last) {
+            (true, _) => false,
+            (_, has_hyphens_and_year) => !has_hyphens_and_year || is_country_month_first,
+        };
+        // `30/11/26` has another reading than a year first wherever it is written.
+        let may_be_day_first = !is_month_first || !is_year_last && !matches!(first, Some(1..=12));
         let orders = [
-            (!is_month_first, last_year, second, first),
-            (!has_dots, last_year, first, second),
+            (may_be_day_first, last_year, second, first),
+            (may_be_month_first, last_year, first, second),
             (
                 !has_dots && !is_year_last,
                 first.map(short_year),
@@ -81,7 +91,12 @@ impl<'a> Readings<'a> {
                 }
             }
         }
-        let is_dotted_date = parts.len() == 3 && third.is_none() && !dates.is_empty();
+        let is_year_first = !matches!(first, Some(1..=31)) && !is_year_last;
+        // `10.13.` and `10.25.26` are mistakes in a date.
+        let is_month_first_date = third.is_some()
+            && dates.is_empty()
+            && matches!((first, second), (Some(1..=12), Some(13..=31)));
+        let is_dotted_date = (parts.len() == 3 && third.is_none()) || is_month_first_date;
         let time = match (first, second, third.unwrap_or_default()) {
             (Some(hour @ 0..=24), Some(minute @ 0..=59), second @ 0..=59)
                 if has_dots && !is_dotted_date && (hour < 24 || dates.is_empty()) =>
@@ -93,6 +108,11 @@ impl<'a> Readings<'a> {
             }
             _ => None,
         };
-        Self { token, dates, time }
+        Self {
+            token,
+            dates,
+            is_year_first,
+            time,
+        }
     }
 }

@@ -13,13 +13,13 @@ pub(super) enum TimeZoneDesignator {
 }
 
 /// The UTC offsets in use, in seconds.
-pub(super) const UTC_OFFSETS: RangeInclusive<i64> = -12 * 3600..=14 * 3600;
+pub(crate) const UTC_OFFSETS: RangeInclusive<i64> = -12 * 3600..=14 * 3600;
 
 /// The signed number at the start of a text, with its colons: a UTC offset, or the amount of a
 /// duration.
 pub(super) fn signed_number(text: &str) -> Option<&str> {
     let digits = text.strip_prefix(['+', '-'])?;
-    text.strip_suffix(digits.trim_start_matches(is_digit_or_colon))
+    text.strip_suffix(digits.trim_start_matches(|char: char| char.is_ascii_digit() || char == ':'))
 }
 
 /// Whether a signed number is written as a UTC offset: `+HH`, `+HHMM` or `+HH:MM`, or with seconds.
@@ -82,76 +82,56 @@ fn offset_seconds(text: &str) -> Option<i64> {
     }
 }
 
-fn is_digit_or_colon(char: char) -> bool {
-    char.is_ascii_digit() || char == ':'
-}
-
 fn offset_of_abbreviation(text: &str) -> Option<i64> {
     let mut rows = ABBREVIATIONS.iter();
     let (seconds, _) = rows.find(|(_, names)| has_word(names, text))?;
     Some(*seconds)
 }
 
-/// Seconds east of UTC, and the abbreviations, current and historical. An abbreviation with several
-/// meanings, in different countries or at different times, has the one that PHP gives it: KST is
-/// +08:30, its former offset.
+/// The offsets of an abbreviation of several time zones that are in use, in seconds east of UTC: `IST`
+/// is that of India, Ireland and Israel, `CST` that of Chicago, Havana and Shanghai.
+pub(super) fn offsets_of_ambiguous(text: &str) -> Option<&'static [i64]> {
+    let text = text.trim_matches(['(', ')', ' ', '\t']);
+    let mut rows = AMBIGUOUS_ABBREVIATIONS.iter();
+    let (_, offsets) = rows.find(|(name, _)| name.eq_ignore_ascii_case(text))?;
+    Some(offsets)
+}
+
+const AMBIGUOUS_ABBREVIATIONS: &[(&str, &[i64])] = table! {
+    "amt" => &[-14_400, 14_400];
+    "cdt" => &[-18_000, -14_400];
+    "cst" => &[-21_600, -18_000, 28_800];
+    "ist" => &[3600, 7200, 19_800];
+    "pst" => &[-28_800, 28_800];
+};
+
+/// Seconds east of UTC, and the abbreviations that zones have today, each of one offset.
 const ABBREVIATIONS: &[(i64, &str)] = table! {
     -39_600 => "sst";
-    -36_000 => "ahst bdt hst";
-    -34_200 => "hdt hpt hwt";
-    -32_400 => "ahdt akst yst";
-    -28_800 => "akdt pst ydt ypt ywt";
-    -26_248 => "emt";
-    -25_200 => "mst pdt ppt pwt yddt";
-    -21_600 => "cst mdt mpt mwt pddt";
-    -20_173 => "sjmt";
-    -19_776 => "hmt";
-    -18_840 => "qmt";
-    -18_000 => "cdt cpt cwt est mddt";
-    -17_340 => "ppmt";
-    -16_800 => "sdmt";
-    -15_408 => "cmt";
-    -14_660 => "ffmt";
-    -14_400 => "ast cddt edt ept ewt";
-    -14_309 => "bmt";
-    -13_884 => "smt";
-    -13_840 => "amt";
-    -13_236 => "pmt";
+    -36_000 => "hst";
+    -32_400 => "akst hdt";
+    -28_800 => "akdt";
+    -25_200 => "mst pdt";
+    -21_600 => "mdt";
+    -18_000 => "est";
+    -14_400 => "ast edt";
     -12_600 => "nst";
-    -10_800 => "adt apt awt eddt";
-    -9052 => "ndt";
-    -9000 => "npt nwt";
-    -7200 => "addt";
-    -5400 => "nddt";
-    -4056 => "fmt";
-    -1521 => "dmt";
+    -10_800 => "adt";
+    -9000 => "ndt";
     0 => "gmt uct utc wet";
     3600 => "bst cet met wat west";
-    5040 => "wmt";
-    5736 => "kmt";
-    5794 => "rmt";
-    7200 => "bdst cat cest eet ist mest sast wast wemt";
-    8440 => "jmt";
-    9017 => "mmt";
-    9394 => "lst";
-    10_751 => "tbmt";
-    10_800 => "cemt eat eest idt msk";
-    12_344 => "tmt";
-    14_400 => "iddt msd";
-    16_279 => "mdst";
+    7200 => "cat cest eet mest sast";
+    10_800 => "eat eest idt msk";
+    14_400 => "gst";
     18_000 => "pkt";
-    21_600 => "pkst";
-    25_025 => "imt";
+    21_600 => "bdt";
     25_200 => "wib";
-    25_590 => "plmt";
     28_800 => "awst hkt wita";
-    30_600 => "kst";
-    32_400 => "awdt hkst jst wit";
-    34_200 => "acst cast";
-    36_000 => "aest chst gst jdt kdt";
+    32_400 => "jst kst wit";
+    34_200 => "acst";
+    36_000 => "aest chst";
     37_800 => "acdt";
-    39_600 => "aedt gdt";
-    41_400 => "nzmt";
+    39_600 => "aedt";
     43_200 => "nzst";
     46_800 => "nzdt";
 };
@@ -179,9 +159,26 @@ mod tests {
             ("Z", 0),
             ("cest", 7200),
             ("(EST)", -18_000),
+            ("KST", 32_400),
+            ("GST", 14_400),
+            ("BDT", 21_600),
+            ("HDT", -32_400),
+            ("NDT", -9000),
         ];
         for (text, seconds) in rows {
             assert_eq!(fixed(text), Some(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn abbreviations_of_several_zones_and_of_abolished_ones_have_no_offset() {
+        for text in ["IST", "cst", "CDT", "(PST)", "AMT"] {
+            assert!(offsets_of_ambiguous(text).is_some(), "{text}");
+            assert!(parse(text).is_none(), "{text}");
+        }
+        for text in ["LMT", "BMT", "MSD", "AHST", "EWT"] {
+            assert!(offsets_of_ambiguous(text).is_none(), "{text}");
+            assert!(parse(text).is_none(), "{text}");
         }
     }
 

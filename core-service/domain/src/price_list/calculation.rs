@@ -43,7 +43,6 @@ impl Calculation {
     }
 }
 
-/// The outcome of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleOutcome {
     pub rule: String,
@@ -154,7 +153,6 @@ impl Calculator<'_> {
         ))
     }
 
-    /// Adds a charge once.
     fn add(&mut self, charge: &Charge) -> Result<(), ChargeError> {
         let amount = charge.amount(self.totals, self.subtotal)?;
         let sum = self.subtotal.unwrap_or(0).checked_add(amount);

@@ -50,7 +50,6 @@ pub(super) enum Charge {
 pub(super) enum ChargeError {
     #[error("no {0} is given")]
     Missing(&'static str),
-    /// Of a percentage.
     #[error("there is no amount yet to take a percentage of")]
     NoSubtotal,
     #[error("the amount is too large")]

@@ -28,7 +28,7 @@ pub(super) struct Tax {
     pub(super) rate: Spanned<i64>,
 }
 
-/// By type.
+/// The packages that rules can count, by type.
 pub(super) type Packages = BTreeMap<Spanned<String>, Package>;
 
 #[derive(Deserialize)]

@@ -44,7 +44,7 @@ pub struct PriceList {
     rules: Vec<Rule>,
     /// False only if no rule refers to a zone.
     pub references_zones: bool,
-    /// Likely mistakes: gaps, overlaps, rules that never match.
+    /// Likely mistakes: gaps, rules that never match.
     pub warnings: Vec<String>,
     /// The functions that conditions may call.
     functions: Context<'static, 'static>,

@@ -8,7 +8,7 @@ use crate::{
     address::{Address, LatLng},
     delivery::{Delivery, DistanceSource, Route},
     id::{AddressId, DeliveryId, StoreId, TaskId},
-    task::{Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    task::{Actor, Package, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
 
 pub(super) struct SampleInput {
@@ -61,6 +61,8 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         delivery_id: id,
         kind,
         state: TaskState::Todo,
+        state_since: now,
+        state_set_by: Actor::Shop,
         address: Address {
             id: AddressId(Uuid::nil()),
             street_address: String::new(),
@@ -81,7 +83,6 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         details: details.clone(),
         created_at: now,
         updated_at: now,
-        cancelled_at: None,
     };
     Delivery {
         id,
@@ -97,7 +98,7 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         retail_price: None,
         booking: None,
         created_at: now,
-        cancelled_at: None,
         external_reference: None,
+        is_erased: false,
     }
 }

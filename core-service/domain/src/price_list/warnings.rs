@@ -1,4 +1,4 @@
-//! Warnings about likely mistakes: gaps between bands, overlapping bands, rules that never match.
+//! Warnings about likely mistakes: gaps between bands, and rules that never match.
 //! Found in rules whose conditions only compare one variable with constants.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
@@ -18,8 +18,7 @@ struct Band {
 }
 
 /// A rule whose condition is a band of one measure.
-struct BandRule<'a> {
-    rule: &'a Rule,
+struct BandRule {
     measure: Measure,
     band: Band,
 }
@@ -32,7 +31,7 @@ const ALL: Band = Band {
 pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut always_matching: Option<&Rule> = None;
-    let mut earlier: Vec<BandRule<'_>> = Vec::new();
+    let mut earlier: Vec<BandRule> = Vec::new();
     // False after a rule that is neither a band nor always true: it may match any value.
     let mut only_bands = true;
     for rule in rules {
@@ -75,13 +74,15 @@ pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
         if matches!(rule.charge, Charge::Percent { .. }) {
             continue;
         }
-        let current = BandRule {
-            rule,
-            measure,
-            band,
-        };
-        warnings.extend(overlap_warning(&current, &earlier, strategy));
-        earlier.push(current);
+        let same_measure = earlier.iter().filter(|other| other.measure == measure);
+        let left = uncovered(band, same_measure.map(|other| other.band));
+        if strategy == Strategy::First && left.is_empty() {
+            warnings.push(format!(
+                "\"{name}\" never matches: earlier rules match every {} in its bounds",
+                measure.name()
+            ));
+        }
+        earlier.push(BandRule { measure, band });
     }
     if always_matching.is_none() && only_bands {
         warnings.extend(gap_warnings(&earlier));
@@ -89,55 +90,9 @@ pub(super) fn of_rules(rules: &[Rule], strategy: Strategy) -> Vec<String> {
     warnings
 }
 
-/// Warns of an overlap of a rule with earlier rules.
-fn overlap_warning(
-    current: &BandRule<'_>,
-    earlier: &[BandRule<'_>],
-    strategy: Strategy,
-) -> Option<String> {
-    let same_measure = || {
-        earlier
-            .iter()
-            .filter(|other| other.measure == current.measure)
-    };
-    let (name, band, measure) = (&current.rule.name, current.band, current.measure.name());
-    if strategy == Strategy::First
-        && uncovered(band, same_measure().map(|other| other.band)).is_empty()
-    {
-        return Some(format!(
-            "\"{name}\" never matches: earlier rules match every {measure} in its bounds"
-        ));
-    }
-    let other = same_measure().find(|other| match strategy {
-        // `distance <= 5000` after `distance <= 3000` is intended. A lower bound within an earlier
-        // band is not: it has no effect.
-        Strategy::First => {
-            band.low > 0 && other.band.low <= band.low && band.low <= other.band.high
-        }
-        // A surcharge within a band is intended; two fixed charges whose bands overlap in part
-        // are not.
-        Strategy::Sum => {
-            let both_fixed = [current.rule, other.rule]
-                .iter()
-                .all(|rule| matches!(rule.charge, Charge::Fixed(_)));
-            let (first, second) = (band.min(other.band), band.max(other.band));
-            both_fixed
-                && first.low < second.low
-                && second.low <= first.high
-                && first.high < second.high
-        }
-    })?;
-    let (low, high) = (band.low.max(other.band.low), band.high.min(other.band.high));
-    Some(format!(
-        "\"{name}\" and \"{}\" overlap for {measure} {}",
-        other.rule.name,
-        Band { low, high }
-    ))
-}
-
 /// Warns of values without a price, below or between the bands of a measure. Values above all
 /// bands get no warning: such a limit is usually intended.
-fn gap_warnings(rules: &[BandRule<'_>]) -> Vec<String> {
+fn gap_warnings(rules: &[BandRule]) -> Vec<String> {
     let Some(first) = rules.first() else {
         return Vec::new();
     };

@@ -61,6 +61,56 @@ fn an_international_prefix_before_a_zero_is_part_of_a_national_number() {
     assert_eq!(parse("00 0123 4567", "IT"), Ok(Some(expected)));
 }
 
+/// As copied from a list of contacts, or from a text that a browser may break.
+#[test]
+fn characters_without_a_visible_form_are_dropped() {
+    for text in [
+        "\u{202a}06 12 34 56 78\u{202c}",
+        "\u{202d}+33 6 12 34 56 78\u{202c}",
+        "\u{2066}06\u{2060}12345678\u{2069}",
+        "\u{feff}06\u{200b}12\u{ad}34\u{200e}56\u{200f}78\u{fe0d}",
+    ] {
+        assert_eq!(
+            parse(text, "FR"),
+            Ok(Some("+33612345678".into())),
+            "{text:?}"
+        );
+    }
+    assert_eq!(parse("\u{200b} \u{feff}", "FR"), Ok(None));
+}
+
+#[test]
+fn an_error_has_an_example_of_the_country() {
+    for (country, examples) in [
+        (
+            "FR",
+            "Write a number of FR as 06 12 34 56 78, one of any country as +33 6 12 34 56 78",
+        ),
+        (
+            "US",
+            "Write a number of US as (201) 555-0123, one of any country as +1 201-555-0123",
+        ),
+        (
+            "AQ",
+            "Write it with the code of its country, as +33 6 12 34 56 78",
+        ),
+    ] {
+        let expected = format!("The string supplied did not seem to be a phone number. {examples}");
+        assert_eq!(parse("0612", country), Err(expected), "{country}");
+    }
+    for region in ["DE", "ES", "IT", "GB", "BE", "CH", "JP", "MX", "AR"] {
+        let error = parse("0612", region).unwrap_err();
+        let (_, examples) = error.split_once(" as ").unwrap();
+        let (national, international) = examples.split_once(", one of any country as ").unwrap();
+        assert_eq!(
+            parse(national, region),
+            parse(international, region),
+            "{error}"
+        );
+        assert!(matches!(parse(national, region), Ok(Some(_))), "{error}");
+    }
+}
+
 #[test]
 fn a_label_before_the_number_is_ignored() {
     for text in [
@@ -82,7 +132,7 @@ fn a_label_before_the_number_is_ignored() {
         "Tel. 2: 06 12 34 56 78",
         "Tel. 06 12 34 56 78 / 07 12 34 56 78",
     ] {
-        assert_eq!(parse(text, "FR"), Err(NOT_A_NUMBER), "{text}");
+        assert_eq!(parse(text, "FR"), Err(not_a_number("FR")), "{text}");
     }
 }
 
@@ -103,7 +153,7 @@ fn the_former_mobile_prefix_of_mexico_is_dropped() {
         );
     }
     for text in ["+52 1 55 1234 56789", "+52 2 55 1234 5678"] {
-        assert_eq!(parse(text, "FR"), Err(NOT_A_NUMBER), "{text}");
+        assert_eq!(parse(text, "FR"), Err(not_a_number("FR")), "{text}");
     }
 }
 
@@ -137,7 +187,7 @@ fn an_extension_is_read_and_dropped() {
         // A part of the number: without it, another line is called.
         "06 12 34 56 78 Durchwahl 12",
     ] {
-        assert_eq!(parse(text, "FR"), Err(NOT_A_NUMBER), "{text}");
+        assert_eq!(parse(text, "FR"), Err(not_a_number("FR")), "{text}");
     }
 }
 
@@ -156,7 +206,7 @@ fn a_number_of_a_length_that_its_country_does_not_have_is_rejected() {
         ("+32 470 12 34", "FR"),
         ("0612345678 0712345678", "FR"),
     ] {
-        assert_eq!(parse(text, country), Err(NOT_A_NUMBER), "{text}");
+        assert_eq!(parse(text, country), Err(not_a_number(country)), "{text}");
     }
 }
 
@@ -214,9 +264,9 @@ fn any_other_text_is_rejected() {
         "06+12345678",
         &long,
     ] {
-        assert_eq!(parse(text, "FR"), Err(NOT_A_NUMBER), "{text}");
+        assert_eq!(parse(text, "FR"), Err(not_a_number("FR")), "{text}");
     }
     for country in ["no country", "AQ", "ZZ"] {
-        assert_eq!(parse("0612345678", country), Err(NOT_A_NUMBER));
+        assert_eq!(parse("0612345678", country), Err(not_a_number(country)));
     }
 }

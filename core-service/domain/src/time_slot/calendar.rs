@@ -6,7 +6,6 @@ use icu_locale_core::Locale;
 use jiff::civil::{Date, Weekday};
 use opening_hours::{ContextHolidays, localization::Country};
 
-/// A country's public holidays and weekend days.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calendar {
     holidays: ContextHolidays,

@@ -7,7 +7,6 @@ use icu_datetime::{FixedCalendarDateTimeFormatter, fieldsets::MDE};
 use icu_locale_core::Locale;
 use jiff::Zoned;
 
-use super::accept_language;
 use crate::task::TimeWindow;
 
 /// A language of labels. To add one, add a row to the table.
@@ -38,46 +37,21 @@ const LANGUAGES: [Language; 6] = languages! {
 const ENGLISH: Language = LANGUAGES[0];
 
 impl Language {
-    /// Chooses the language for an `Accept-Language` value by lookup (RFC 4647 §3.4), otherwise
-    /// the fallback's (a language tag, or a locale with `_`), otherwise English.
-    pub fn negotiate(accept_language: &str, fallback: &str) -> Self {
-        let fallback = Self::look_up(&fallback.replace('_', "-")).unwrap_or(ENGLISH);
-        let ranges = accept_language::parse(accept_language);
-        let is_excluded = |language: &Self| {
-            ranges
-                .iter()
-                .any(|range| range.quality == 0 && range.range.eq_ignore_ascii_case(language.tag))
-        };
-        ranges
-            .iter()
-            .filter(|range| range.quality > 0)
-            .find_map(|range| match range.range {
-                "*" if is_excluded(&fallback) => LANGUAGES
-                    .into_iter()
-                    .find(|language| !is_excluded(language)),
-                "*" => Some(fallback),
-                range => Self::look_up(range).filter(|language| !is_excluded(language)),
-            })
-            .unwrap_or(fallback)
+    /// The tags of all languages.
+    pub fn tags() -> [&'static str; LANGUAGES.len()] {
+        LANGUAGES.map(Self::tag)
+    }
+
+    /// The language with one of [`Language::tags`], otherwise English.
+    pub fn with_tag(tag: Option<&str>) -> Self {
+        let mut all = LANGUAGES.into_iter();
+        all.find(|language| Some(language.tag) == tag)
+            .unwrap_or(ENGLISH)
     }
 
     /// BCP 47.
     pub fn tag(self) -> &'static str {
         self.tag
-    }
-
-    /// The language of the longest known prefix of a tag.
-    fn look_up(tag: &str) -> Option<Self> {
-        let mut tag = tag;
-        loop {
-            let row = LANGUAGES
-                .into_iter()
-                .find(|language| language.tag.eq_ignore_ascii_case(tag));
-            if row.is_some() {
-                return row;
-            }
-            tag = tag.rsplit_once('-')?.0;
-        }
     }
 }
 
@@ -132,8 +106,6 @@ fn weekday_and_date(day: &Zoned, language: Language) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::time_slot::window;
 
@@ -220,35 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_looked_up_and_falls_back() {
-        for (header, fallback, expected) in [
-            ("", "fr", "fr"),
-            ("", "fr_FR.UTF-8", "fr"),
-            ("", "nl-BE", "nl"),
-            ("", "nl_BE", "nl"),
-            ("", "xx", "en"),
-            ("de", "fr", "de"),
-            ("DE-ch-1996", "fr", "de"),
-            ("pl, it;q=0.3, es;q=0.5", "fr", "es"),
-            ("pl", "fr", "fr"),
-            ("pl, *", "fr", "fr"),
-            ("fr;q=0, *", "fr", "en"),
-            ("fr;q=0, en;q=0, *;q=0.1", "fr", "de"),
-            ("en;q=0.2, fr-CA", "en", "fr"),
-            ("frx", "en", "en"),
-        ] {
-            assert_eq!(
-                Language::negotiate(header, fallback).tag(),
-                expected,
-                "{header:?}, {fallback:?}"
-            );
+    fn a_language_has_its_tag() {
+        for tag in Language::tags() {
+            assert_eq!(Language::with_tag(Some(tag)).tag(), tag);
         }
-    }
-
-    proptest! {
-        #[test]
-        fn negotiation_never_panics(header in "\\PC{0,80}|[a-z*;q=0-9., -]{0,80}", fallback in "\\PC{0,20}") {
-            let _ = Language::negotiate(&header, &fallback);
-        }
+        assert_eq!(Language::with_tag(Some("xx")).tag(), "en");
+        assert_eq!(Language::with_tag(None).tag(), "en");
     }
 }

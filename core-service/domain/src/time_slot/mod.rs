@@ -1,7 +1,6 @@
 //! A store's time slots: their definition in TOML, the windows offered at an instant, and the
 //! reasons for rejecting other windows.
 
-mod accept_language;
 mod calendar;
 mod calendar_duration;
 mod choices;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
-use super::{Area, Polygon, Zones, coordinates::Coordinates};
+use super::{Area, Polygon, Zones};
 use crate::{
     address::LatLng,
     definition::{Mistake, printable},
@@ -17,6 +17,8 @@ const MAX_LENGTH: usize = 2 * 1024 * 1024;
 const MAX_ZONES: usize = 1_000;
 /// Maximum length of a zone's name in characters.
 const MAX_NAME: usize = 100;
+/// The smallest ring is a closed triangle.
+const MIN_RING_POSITIONS: usize = 4;
 
 impl Zones {
     /// Parses GeoJSON (RFC 7946): polygons or multi-polygons, each with a name
@@ -36,7 +38,10 @@ impl Zones {
         let mut zones = BTreeMap::new();
         for feature in document.features {
             let Name(name) = feature.properties.name;
-            if zones.insert(name.clone(), feature.geometry.0).is_some() {
+            if zones
+                .insert(name.clone(), feature.geometry.into())
+                .is_some()
+            {
                 // Not found if the name is written with escapes.
                 let start = text.rfind(&json!(name).to_string()).unwrap_or(0);
                 let message = format!("there are two zones called {name:?}");
@@ -178,39 +183,82 @@ impl TryFrom<String> for Name {
 }
 
 #[derive(Deserialize)]
-#[serde(try_from = "GeometryObject")]
-struct Geometry(Area);
+#[serde(
+    tag = "type",
+    content = "coordinates",
+    expecting = "a geometry: Polygon or MultiPolygon with coordinates"
+)]
+enum Geometry {
+    Polygon(NonEmpty<Ring>),
+    MultiPolygon(NonEmpty<NonEmpty<Ring>>),
+}
+
+impl From<Geometry> for Area {
+    fn from(geometry: Geometry) -> Self {
+        let polygons = match geometry {
+            Geometry::Polygon(rings) => vec![rings],
+            Geometry::MultiPolygon(polygons) => polygons.0,
+        };
+        let polygon = |NonEmpty(rings): NonEmpty<Ring>| {
+            Polygon::new(rings.into_iter().map(|Ring(points)| points).collect())
+        };
+        Self::new(polygons.into_iter().map(polygon).collect())
+    }
+}
 
 #[derive(Deserialize)]
-#[serde(expecting = "a geometry: Polygon or MultiPolygon")]
-struct GeometryObject {
-    #[serde(rename = "type")]
-    kind: GeometryType,
-    coordinates: Coordinates,
+#[serde(try_from = "Vec<T>", bound = "T: Deserialize<'de>")]
+struct NonEmpty<T>(Vec<T>);
+
+impl<T> TryFrom<Vec<T>> for NonEmpty<T> {
+    type Error = &'static str;
+
+    fn try_from(elements: Vec<T>) -> Result<Self, Self::Error> {
+        if elements.is_empty() {
+            return Err("the coordinates are empty");
+        }
+        Ok(Self(elements))
+    }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-enum GeometryType {
-    Polygon,
-    MultiPolygon,
+/// RFC 7946 §3.1.6.
+#[derive(Deserialize)]
+#[serde(try_from = "Vec<Position>")]
+struct Ring(Vec<LatLng>);
+
+impl TryFrom<Vec<Position>> for Ring {
+    type Error = &'static str;
+
+    fn try_from(positions: Vec<Position>) -> Result<Self, Self::Error> {
+        let points: Vec<_> = positions.into_iter().map(|Position(at)| at).collect();
+        if points.len() < MIN_RING_POSITIONS {
+            return Err("a ring has at least four positions");
+        }
+        if points.first() != points.last() {
+            return Err("a ring must end where it starts");
+        }
+        Ok(Self(points))
+    }
 }
 
-impl TryFrom<GeometryObject> for Geometry {
+/// RFC 7946 §3.1.1: longitude, latitude and an optional altitude.
+#[derive(Deserialize)]
+#[serde(try_from = "Vec<f64>")]
+struct Position(LatLng);
+
+impl TryFrom<Vec<f64>> for Position {
     type Error = String;
 
-    fn try_from(geometry: GeometryObject) -> Result<Self, String> {
-        let polygons = match (geometry.kind, geometry.coordinates) {
-            (GeometryType::Polygon, Coordinates::Polygon(rings)) => vec![rings],
-            (GeometryType::MultiPolygon, Coordinates::MultiPolygon(polygons)) => polygons,
-            (kind, other) => {
-                return Err(format!(
-                    "the coordinates of a {kind:?} cannot be those of {other}"
-                ));
-            }
+    fn try_from(numbers: Vec<f64>) -> Result<Self, String> {
+        let [longitude, latitude, ..] = *numbers else {
+            return Err("a position is longitude and latitude".to_owned());
         };
-        Ok(Self(Area::new(
-            polygons.into_iter().map(Polygon::new).collect(),
-        )))
+        LatLng::new(latitude, longitude).map(Self).map_err(|_| {
+            format!(
+                "[{longitude}, {latitude}] is out of range: longitude comes first, from -180 to \
+                 180, then latitude, from -90 to 90"
+            )
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! Zones: named areas of the map, used by price rules and service areas.
 
 mod area;
-mod coordinates;
 mod geo_json;
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -136,7 +136,6 @@ impl HouseNumber {
     }
 }
 
-/// The number of leading digits.
 fn leading_digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len())

@@ -12,7 +12,6 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 use super::{dictionary::Dictionary, house_number::HouseNumber, point, schema};
 use crate::tokenizer::fold;
 
-/// An open index file.
 pub(super) struct Index {
     pub(super) words: Dictionary,
     pub(super) localities: Dictionary,
@@ -35,7 +34,6 @@ pub enum OpenError {
     Version,
 }
 
-/// A town.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Locality {
     pub(super) id: i64,
@@ -57,7 +55,6 @@ pub(super) struct Street {
     pub(super) point: LatLng,
 }
 
-/// A house of a street.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KnownHouse {
     pub(super) house: HouseNumber,
@@ -71,7 +68,6 @@ pub(super) enum PlaceToken<'a> {
     Locality(i64),
     /// Normalized.
     Postcode(&'a str),
-    /// A map cell.
     Cell(i64),
     Country(&'a str),
 }
@@ -211,7 +207,6 @@ impl Lookup<'_> {
         self.first(LOCALITY, [id], locality)
     }
 
-    /// The towns with a postcode.
     pub(super) fn localities_with_postcode(&self, postcode: &str) -> rusqlite::Result<Vec<i64>> {
         self.all(LOCALITIES_WITH_POSTCODE, [postcode], |row| row.get(0))
     }
@@ -249,7 +244,6 @@ impl Lookup<'_> {
         Ok(codes.any(|other| other == code))
     }
 
-    /// The houses with a number.
     pub(super) fn houses(&self, street: i64, number: u32) -> rusqlite::Result<Vec<KnownHouse>> {
         self.all(HOUSES, params![street, number], known_house)
     }

@@ -71,7 +71,6 @@ impl Gazetteer {
         }
     }
 
-    /// The path of the index file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -132,7 +131,7 @@ impl Gazetteer {
     }
 }
 
-/// Opens the file at a path, again if it was replaced meanwhile: all connections read the same file.
+/// Opens the file at a path, again if it was replaced: all connections read the same file.
 fn open(path: &Path) -> Result<Index, OpenError> {
     for _ in 0..MAX_OPENS {
         let version = reloading::version(path);

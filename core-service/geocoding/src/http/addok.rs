@@ -21,9 +21,9 @@ struct Properties {
     score: f64,
     r#type: String,
     housenumber: Option<String>,
-    /// Of a house.
+    /// The street of a house.
     street: Option<String>,
-    /// Of a street: its name.
+    /// The name of a street.
     name: Option<String>,
     postcode: Option<String>,
     city: Option<String>,

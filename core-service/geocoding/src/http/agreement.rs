@@ -34,7 +34,6 @@ pub(super) enum Agreement {
 /// Limit of the names in [`Agreement::UnknownTown`]: each causes a request to the service.
 const MAX_TOWNS: usize = 2;
 
-/// Compares a query's text with a place.
 pub(super) fn check(text: &str, found: &GeocodeMatch, place: &Place) -> Agreement {
     // Only Addok sends no country: it mostly serves the French address database.
     let country = Country::of(found.country.as_deref().unwrap_or("FR"));

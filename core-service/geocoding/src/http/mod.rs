@@ -12,20 +12,20 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use domain::{id::StoreId, store::Country};
+use domain::id::StoreId;
 use futures_util::{FutureExt, future::BoxFuture};
 use http::StatusCode;
 use moka::sync::Cache;
 use process::logs::error_chain;
 use tokio::{
     sync::{Mutex, Semaphore},
-    time::{Instant, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout_at},
 };
 use url::Url;
 
 use super::{
-    Error, GeocodeMatch, GeocodeResult, Geocoder, HttpGeocoderSpec, Mismatch, Options,
-    PartialMatch, Protocol, Query,
+    Error, GeocodeMatch, GeocodeResult, Geocoder, HttpGeocoderSpec, Mismatch, PartialMatch,
+    Protocol, Query,
 };
 use protocol::{GeocodeRequest, Place};
 use selection::Selection;
@@ -43,12 +43,10 @@ pub struct HttpGeocoder {
     queues: Queues,
 }
 
-/// Upper limit of a response body.
 const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 /// Upper limit of the wait for the rate limiter.
 const MAX_RATE_LIMIT_WAIT: Duration = Duration::from_secs(2);
 
-/// Why a query failed.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl HttpGeocoder {
@@ -78,18 +76,6 @@ impl HttpGeocoder {
         self.client.monitor()
     }
 
-    /// The settings that results depend on in addition to the query; part of the cache key. The
-    /// number changes with the rules by which results are selected.
-    pub fn cache_scope(&self) -> String {
-        let (protocol, base_url) = (self.spec.protocol, &self.spec.base_url);
-        let Options {
-            countries, bias, ..
-        } = &self.spec.options;
-        let countries: Vec<_> = countries.iter().map(Country::as_str).collect();
-        let language = &self.language;
-        format!("3 {protocol:?} {base_url} {language} {countries:?} {bias}")
-    }
-
     async fn search(&self, query: &Query) -> Result<GeocodeResult, Failure> {
         let Some(request) = GeocodeRequest::new(query, &self.spec.options, &self.language) else {
             return Ok(GeocodeResult::NotFound);
@@ -104,6 +90,7 @@ impl HttpGeocoder {
         let search = Search {
             geocoder: self,
             queue,
+            request_deadline: now + self.spec.options.request_time(),
             deadline: now + timeout,
         };
         let places = search.places(&request).await?;
@@ -127,9 +114,17 @@ impl HttpGeocoder {
         }
     }
 
-    /// Waits until the rate limit permits a request: stores take turns.
-    async fn wait_for_rate_limit(&self, queue: &Queue) -> Result<(), Failure> {
+    /// Waits until the rate limit permits a request: stores take turns. Fails if it does not before
+    /// `request_deadline`.
+    async fn wait_for_rate_limit(
+        &self,
+        queue: &Queue,
+        request_deadline: Instant,
+    ) -> Result<(), Failure> {
         let arrived_at = Instant::now();
+        if arrived_at >= request_deadline {
+            return Err("too little time is left for another request".into());
+        }
         let permitted = async {
             let _turn_in_store = queue.rate_limit.lock().await;
             let mut next_permitted_at = self.next_permitted_at.lock().await;
@@ -138,9 +133,8 @@ impl HttpGeocoder {
             // Not from now: timers are up to some milliseconds late, and that would add up.
             *next_permitted_at = arrived_at.max(*next_permitted_at) + interval;
         };
-        // Leaves half of the timeout for the request.
-        timeout(
-            MAX_RATE_LIMIT_WAIT.min(self.spec.options.timeout / 2),
+        timeout_at(
+            request_deadline.min(arrived_at + MAX_RATE_LIMIT_WAIT),
             permitted,
         )
         .await
@@ -165,6 +159,8 @@ impl HttpGeocoder {
 struct Search<'a> {
     geocoder: &'a HttpGeocoder,
     queue: &'a Queue,
+    /// A later request would have no time for its response, and count as a failure of the service.
+    request_deadline: Instant,
     deadline: Instant,
 }
 
@@ -188,10 +184,11 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// The places that the service returns.
     async fn places(&self, request: &GeocodeRequest) -> Result<Vec<Place>, Failure> {
         let geocoder = self.geocoder;
-        geocoder.wait_for_rate_limit(self.queue).await?;
+        geocoder
+            .wait_for_rate_limit(self.queue, self.request_deadline)
+            .await?;
         let url = geocoder.url(request);
         let response = geocoder
             .client
@@ -249,7 +246,6 @@ struct Queues {
     requests_per_store: usize,
 }
 
-/// The requests of one store.
 #[derive(Debug)]
 struct Queue {
     /// Permits for requests in flight: half of the service's limit, so that the other half is left
@@ -268,7 +264,6 @@ impl Queues {
         }
     }
 
-    /// The queue of a store.
     fn of(&self, store_id: Option<StoreId>) -> Arc<Queue> {
         self.queues.get_with(store_id, || {
             Arc::new(Queue {

@@ -18,7 +18,6 @@ const MIN_CONFIDENCE: f64 = 0.4;
 /// Longer texts of a response are invalid.
 const MAX_CHARACTERS: usize = 300;
 
-/// The result of a selection.
 pub(super) enum Selection {
     Result(GeocodeResult),
     /// The place, unless words of the query name another town.

@@ -289,20 +289,3 @@ fn requests_follow_the_options() {
         assert_eq!(url(protocol, &base_url, options, &query), expected);
     }
 }
-
-#[test]
-fn geocoders_with_different_settings_have_different_cache_scopes() {
-    let base_url: Url = "https://geo.example?key=K".parse().unwrap();
-    let mut cache_scopes: Vec<_> = ["", "country=fr", "country=fr,be", "language=de", "bias=no"]
-        .into_iter()
-        .flat_map(|options| {
-            PROTOCOLS.map(|(protocol, ..)| geocoder(protocol, &base_url, options).cache_scope())
-        })
-        .collect();
-    let count = cache_scopes.len();
-
-    cache_scopes.sort_unstable();
-    cache_scopes.dedup();
-
-    assert_eq!(cache_scopes.len(), count);
-}

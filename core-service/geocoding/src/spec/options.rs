@@ -11,6 +11,9 @@ use url::form_urlencoded;
 
 use super::Protocol;
 
+/// The most requests for one query: its text, and two names in it.
+const MAX_REQUESTS: u32 = 3;
+
 /// The options of an HTTP geocoder; their defaults are in [`Options::default_for`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -55,7 +58,20 @@ impl Options {
             }
             options.set(&name, &value)?;
         }
+        let requesting = Duration::from_secs(1) / options.rate.get() * (MAX_REQUESTS - 1);
+        if requesting > options.request_time() {
+            return Err(format!(
+                "a geocoder gets up to {MAX_REQUESTS} requests for an address: with a rate of {}, give it a timeout of {} ms or more",
+                options.rate,
+                (requesting * 4).as_millis().div_ceil(3)
+            ));
+        }
         Ok(options)
+    }
+
+    /// How long after its start a query may make requests. The rest of the timeout is for the response.
+    pub(crate) fn request_time(&self) -> Duration {
+        self.timeout * 3 / 4
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -145,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_has_time_for_all_requests_of_a_query() {
+        for valid in [
+            "rate=1&timeout=2667ms",
+            "rate=2&timeout=1334ms",
+            "timeout=267ms",
+        ] {
+            assert!(Options::parse(Protocol::Photon, valid).is_ok(), "{valid}");
+        }
+    }
+
+    #[test]
     fn an_invalid_option_is_rejected_with_the_valid_values() {
         for (invalid, expected) in [
             (
@@ -177,6 +204,11 @@ mod tests {
                 "\"rat\" is not a geocoder option; the options are rate, timeout,",
             ),
             ("rate", "\"\" is not a valid rate"),
+            (
+                "rate=1&timeout=2666ms",
+                "a geocoder gets up to 3 requests for an address: with a rate of 1, give it a timeout of 2667 ms or more",
+            ),
+            ("rate=2&timeout=1s", "a timeout of 1334 ms or more"),
         ] {
             let error = Options::parse(Protocol::Photon, invalid).unwrap_err();
             assert!(error.contains(expected), "{invalid}: {error}");

@@ -108,7 +108,6 @@ impl Country {
         address_line(house, place)
     }
 
-    /// Whether the postcode is before the town.
     pub(crate) fn has_postcode_first(&self) -> bool {
         self.postcode_first
     }
@@ -121,7 +120,6 @@ impl Country {
             .map_or(name, |(town, _)| town)
     }
 
-    /// Whether a key is one of the country's names.
     pub(crate) fn is_country_name(&self, key: &str) -> bool {
         self.names.contains(&key)
     }
@@ -197,7 +195,6 @@ impl Country {
         self.any_language(|language| language.articles.contains(&word))
     }
 
-    /// Expands an abbreviation.
     pub(super) fn expand(&self, word: &str) -> String {
         let mut groups = self
             .languages

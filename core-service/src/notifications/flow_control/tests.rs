@@ -1,5 +1,4 @@
-use domain::id::DeliveryId;
-use storage::{notifications::ClaimedNotification, webhooks::Target};
+use domain::id::{StoreId, WebhookId};
 
 use super::{ReceiverHealth::*, *};
 
@@ -34,16 +33,7 @@ fn flow_control(credit: u32) -> (FlowControl, TestStream) {
 /// A notification of a store of its own.
 fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> LeasedNotification {
     LeasedNotification {
-        claimed: ClaimedNotification {
-            id: NotificationId::new(),
-            event: "delivery.completed".to_owned(),
-            delivery_id: DeliveryId::new(),
-            attempts: 0,
-            receiver_health,
-            traceparent: None,
-            target: Target::example(webhook_id),
-        },
-        lease_token: Uuid::now_v7(),
+        claimed: storage::fixture::claimed(webhook_id, receiver_health),
         leased_at: Instant::now(),
     }
 }
@@ -51,7 +41,7 @@ fn notification(webhook_id: WebhookId, receiver_health: ReceiverHealth) -> Lease
 /// Pre-leases a notification of a healthy webhook.
 fn pre_lease(flow: &mut FlowControl, webhook_id: WebhookId) -> Option<Lease> {
     let leased = notification(webhook_id, Healthy);
-    flow.pre_lease(&leased).map(|_| leased.lease())
+    flow.pre_lease(&leased).map(|_| leased.claimed.lease)
 }
 
 /// Uses credit as often as the limits allow, each time for another healthy webhook.
@@ -63,7 +53,7 @@ fn fill(flow: &mut FlowControl) -> Vec<Lease> {
 fn claim_slow(flow: &mut FlowControl, stores: impl IntoIterator<Item = StoreId>) {
     let claimed = stores.into_iter().map(|store_id| {
         let mut slow = notification(WebhookId::new(), Slow);
-        slow.claimed.target.store_id = store_id;
+        slow.claimed.target.key.store_id = store_id;
         slow
     });
     assert_eq!(flow.send_claimed(claimed), []);
@@ -141,11 +131,12 @@ fn what_a_claim_finds_for_a_closed_stream_is_not_sent() {
     flow.close(streams[0].id);
 
     let claimed = [(); 2].map(|()| notification(WebhookId::new(), Slow));
-    let leases = claimed.each_ref().map(LeasedNotification::lease);
+    let leases = claimed.each_ref().map(|leased| leased.claimed.lease);
     assert_eq!(flow.send_claimed(claimed), leases[1..]);
 
     assert!(streams[0].leased.try_recv().is_err());
-    assert_eq!(streams[1].leased.try_recv().unwrap()[0].lease(), leases[0]);
+    let sent = streams[1].leased.try_recv().unwrap();
+    assert_eq!(sent[0].claimed.lease, leases[0]);
 }
 
 #[test]

@@ -1,12 +1,11 @@
 use std::time::Duration;
 
 use domain::{
-    event::EventName,
-    id::{DeliveryId, EventId, NotificationId, StoreId, WebhookId},
+    id::{EventId, WebhookId},
+    scheduling::ReceiverHealth,
 };
 
 use futures_util::FutureExt as _;
-use storage::webhooks::Target;
 
 use super::*;
 
@@ -32,15 +31,10 @@ fn open(streams: &Streams, credit: u32) -> OpenStream {
 
 fn notification() -> NewNotification {
     NewNotification {
-        id: NotificationId::new(),
+        leased: storage::fixture::claimed(WebhookId::new(), ReceiverHealth::Healthy),
         event_id: EventId::new(),
-        event: EventName::DeliveryCompleted,
-        store_id: StoreId::new(),
-        delivery_id: DeliveryId::new(),
         may_be_pre_leased: true,
-        lease_token: None,
-        traceparent: None,
-        target: Target::example(WebhookId::new()),
+        is_pre_leased: false,
     }
 }
 
@@ -51,15 +45,16 @@ fn a_committed_notification_is_sent_under_its_pre_lease() {
     let notification = notification();
 
     let reservation = streams.reserve(&notification).unwrap();
-    let lease = reservation.unsent.as_ref().unwrap().lease();
+    let lease = reservation.unsent.as_ref().unwrap().claimed.lease;
     assert!(
         streams.reserve(&self::notification()).is_none(),
         "no credit"
     );
     reservation.send();
 
-    assert_eq!(lease.id, notification.id);
-    assert_eq!(stream.leased.try_recv().unwrap()[0].lease(), lease);
+    assert_eq!(lease, notification.leased.lease);
+    let sent = stream.leased.try_recv().unwrap();
+    assert_eq!(sent[0].claimed.lease, lease);
     assert!(unsent_leases.try_recv().is_err());
 }
 
@@ -71,7 +66,7 @@ fn an_unsent_reservation_releases_its_capacity_and_its_lease() {
     for closes in [false, true] {
         let notification = notification();
         let reservation = streams.reserve(&notification).unwrap();
-        let lease = reservation.unsent.as_ref().unwrap().lease();
+        let lease = reservation.unsent.as_ref().unwrap().claimed.lease;
         if closes {
             streams.flow_control().close(stream.id);
             stream.leased.close();
@@ -98,13 +93,13 @@ fn a_reservation_older_than_a_sixth_of_the_lease_is_released_instead_of_sent() {
     for (age, is_sent) in [(11, false), (5, true)] {
         let notification = notification();
         let mut reservation = streams.reserve(&notification).unwrap();
-        let lease = reservation.unsent.as_ref().unwrap().lease();
+        let lease = reservation.unsent.as_ref().unwrap().claimed.lease;
         let leased_at = Instant::now().checked_sub(Duration::from_secs(age));
         reservation.unsent.as_mut().unwrap().leased_at = leased_at.unwrap();
         reservation.send();
 
         let sent = stream.leased.try_recv().ok();
-        let sent = sent.map(|sent| (sent[0].lease(), sent[0].leased_at));
+        let sent = sent.map(|sent| (sent[0].claimed.lease, sent[0].leased_at));
         assert_eq!(sent, leased_at.filter(|_| is_sent).map(|at| (lease, at)));
         let released = unsent_leases.try_recv().ok();
         assert_eq!(released, (!is_sent).then_some(lease));
@@ -136,7 +131,7 @@ fn an_outcome_wakes_the_claims_after_it_has_freed_its_capacity() {
     let _stream = open(&streams, 8);
     let one = notification();
     let reservation = streams.reserve(&one).unwrap();
-    let lease = reservation.unsent.as_ref().unwrap().lease();
+    let lease = reservation.unsent.as_ref().unwrap().claimed.lease;
     reservation.send();
     assert!(streams.reserve(&one).is_none(), "one per webhook");
     // The grant has woken them too.

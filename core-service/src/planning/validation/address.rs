@@ -6,6 +6,7 @@ use domain::{
     store::Country,
     telephone,
     violation::Violations,
+    visible::visible,
 };
 use proto::limits::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT};
 
@@ -70,7 +71,6 @@ impl AddressDraft {
     }
 }
 
-/// The address of a task.
 pub(crate) fn address(
     field: &str,
     draft: Option<proto::task_draft::Address>,
@@ -119,8 +119,10 @@ pub(crate) fn address_object(
         locality: text("address_locality", draft.address_locality, MAX_NAME),
         ..AddressDraft::default()
     };
-    if let Some(code) = draft.address_country.filter(|code| !code.trim().is_empty()) {
-        let parsed = code.trim().parse::<Country>();
+    let country_code = draft.address_country.unwrap_or_default();
+    let country_code = visible(&country_code);
+    if !country_code.trim().is_empty() {
+        let parsed = country_code.trim().parse::<Country>();
         address.country = violations
             .check(
                 format!("{field}.address_country"),
@@ -138,6 +140,13 @@ pub(crate) fn address_object(
     }
     if let Some(point) = draft.lat_lng {
         let parsed = LatLng::new(point.latitude, point.longitude);
+        if point.latitude == 0.0 && point.longitude == 0.0 {
+            violations.warn(
+                format!("{field}.lat_lng"),
+                "ZERO_POINT",
+                "is latitude 0, longitude 0, often sent for an unknown location",
+            );
+        }
         address.lat_lng = violations.check(format!("{field}.lat_lng"), "INVALID_POINT", parsed);
     }
     address

@@ -10,6 +10,7 @@ use domain::{
     task::{Package, TaskDetails},
     time_slot::window,
     violation::Violations,
+    visible::visible,
 };
 use proto::limits::{
     self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TASK_TEXTS,
@@ -69,10 +70,8 @@ pub(crate) fn times(
     violations: &mut Violations,
 ) -> TaskTimes {
     let given = |text: &Option<String>| {
-        text.as_deref()
-            .map(str::trim)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
+        let text = visible(text.as_deref()?);
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     };
     let (slot, before, after) = (
         given(&draft.time_slot),
@@ -130,7 +129,6 @@ pub(crate) fn details(
     }
 }
 
-/// A required display name.
 pub(crate) fn required_name(field: &str, text: &str, violations: &mut Violations) -> String {
     let name = checked_text(field, text, MAX_NAME, violations);
     if name.is_none() {
@@ -139,20 +137,27 @@ pub(crate) fn required_name(field: &str, text: &str, violations: &mut Violations
     name.unwrap_or_default()
 }
 
+fn is_too_many(
+    field: &str,
+    count: usize,
+    limit: usize,
+    what: &str,
+    violations: &mut Violations,
+) -> bool {
+    let is_too_many = count > limit;
+    if is_too_many {
+        let description = format!("must be at most {limit} {what}, not {count}");
+        violations.add(field, "TOO_MANY", description);
+    }
+    is_too_many
+}
+
 fn packages(
     field: &str,
     packages: Vec<proto::Package>,
     violations: &mut Violations,
 ) -> Vec<Package> {
-    if packages.len() > MAX_PACKAGES {
-        violations.add(
-            field,
-            "TOO_MANY",
-            format!(
-                "must be at most {MAX_PACKAGES} packages, not {}",
-                packages.len()
-            ),
-        );
+    if is_too_many(field, packages.len(), MAX_PACKAGES, "packages", violations) {
         return Vec::new();
     }
     let mut checked = Vec::with_capacity(packages.len());
@@ -160,7 +165,8 @@ fn packages(
         let field = format!("{field}[{index}]");
         let quantity = limits::QUANTITY.check(package.quantity.into());
         violations.check(format!("{field}.quantity"), "OUT_OF_RANGE", quantity);
-        let kind = required_name(&format!("{field}.type"), &package.r#type, violations);
+        let kind = visible(&package.r#type);
+        let kind = required_name(&format!("{field}.type"), &kind, violations);
         checked.push(Package {
             kind,
             quantity: package.quantity,
@@ -170,12 +176,7 @@ fn packages(
 }
 
 fn tags(field: &str, tags: Vec<String>, violations: &mut Violations) -> Vec<String> {
-    if tags.len() > MAX_TAGS {
-        violations.add(
-            field,
-            "TOO_MANY",
-            format!("must be at most {MAX_TAGS} tags, not {}", tags.len()),
-        );
+    if is_too_many(field, tags.len(), MAX_TAGS, "tags", violations) {
         return Vec::new();
     }
     tags.into_iter()
@@ -191,22 +192,16 @@ fn metadata(
     metadata: std::collections::HashMap<String, String>,
     violations: &mut Violations,
 ) -> BTreeMap<String, String> {
-    if metadata.len() > MAX_METADATA {
-        violations.add(
-            field,
-            "TOO_MANY",
-            format!(
-                "must be at most {MAX_METADATA} members, not {}",
-                metadata.len()
-            ),
-        );
+    if is_too_many(field, metadata.len(), MAX_METADATA, "members", violations) {
         return BTreeMap::new();
     }
     let metadata: BTreeMap<_, _> = metadata.into_iter().collect();
     for (key, value) in &metadata {
         let shown: String = key.chars().take(MAX_TAG).collect();
         let field = format!("{field}.{shown}");
-        if key.chars().count() > MAX_TAG || key.contains(char::is_control) {
+        if key.chars().count() > MAX_TAG
+            || key.contains(|c| char::is_control(c) || is_direction_override(c))
+        {
             violations.add(
                 &field,
                 "INVALID_KEY",
@@ -235,7 +230,12 @@ fn instant(
 /// Rejects implausible times: before the year 2000 in the zone of `now`, the store's, or more than
 /// ten years from now. Times in the past are accepted: a shop may create a delivery that has
 /// already been made.
-fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut Violations) -> bool {
+pub(crate) fn is_plausible(
+    field: &str,
+    instant: Timestamp,
+    now: &Zoned,
+    violations: &mut Violations,
+) -> bool {
     let local = instant.to_zoned(now.time_zone().clone());
     let latest = now
         .checked_add(10.years())
@@ -252,15 +252,22 @@ fn is_plausible(field: &str, instant: Timestamp, now: &Zoned, violations: &mut V
     plausible
 }
 
-/// The trimmed text; none if it is empty or invalid.
-fn checked_text(
+/// The trimmed text; none if nothing of it is visible, or if it is invalid.
+pub(crate) fn checked_text(
     field: &str,
     text: &str,
     limit: usize,
     violations: &mut Violations,
 ) -> Option<String> {
     let text = text.trim();
-    (!text.is_empty() && check_characters(field, text, limit, violations)).then(|| text.to_owned())
+    let is_blank = visible(text).trim().is_empty();
+    (!is_blank && check_characters(field, text, limit, violations)).then(|| text.to_owned())
+}
+
+/// The overrides of Unicode's bidirectional algorithm, which show letters in another order than they are
+/// stored. Embeddings and isolates, which programs put around the parts of a message, show each in its own.
+fn is_direction_override(character: char) -> bool {
+    matches!(character, '\u{202d}' | '\u{202e}')
 }
 
 /// Whether a text is short enough and has no control characters.
@@ -273,12 +280,13 @@ fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Viol
         );
         return false;
     }
-    let forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let forbidden =
+        |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_direction_override(c);
     if text.contains(forbidden) {
         violations.add(
             field,
             "CONTROL_CHARACTER",
-            "must not contain control characters",
+            "must not contain control characters, nor those that reverse text",
         );
         return false;
     }

@@ -111,3 +111,62 @@ fn violations_of_arbitrary_input_have_the_path_of_their_field() {
         "{slots} slots and {telephones} telephone numbers of {cases} drafts"
     );
 }
+
+/// As from a copied contact or a page that breaks words.
+#[test]
+fn what_has_no_visible_form_is_dropped_from_what_machines_read_and_is_no_text_of_its_own() {
+    let now = "2020-04-02T11:00:00+02:00[Europe/Paris]".parse().unwrap();
+    let context = ParseContext {
+        now: &now,
+        date_order: DateOrder::DayFirst,
+        country: "FR",
+    };
+    let marked = |text: &str| {
+        Some(text.replace(' ', "\u{200b} \u{ad}"))
+            .map(|text| format!("\u{feff}\u{2066}{text}\u{2069}"))
+    };
+    let mut violations = Violations::new();
+    let slot = proto::TaskDraft {
+        time_slot: marked("2020-04-03 10:00-12:00"),
+        after: marked("2020-04-03 09:00"),
+        before: marked(""),
+        comments: marked(""),
+        packages: vec![proto::Package {
+            r#type: "X\u{200d}L".to_owned(),
+            quantity: 1,
+        }],
+        ..proto::TaskDraft::default()
+    };
+    let before = proto::TaskDraft {
+        before: marked("2020-04-03 12:00"),
+        time_slot: marked(""),
+        ..proto::TaskDraft::default()
+    };
+    let address = proto::AddressDraft {
+        telephone: marked("06 12 34 56 78"),
+        address_country: marked("fr"),
+        contact_name: Some("Anne\u{2011}Marie \u{200d}👩\u{200d}🍳".to_owned()),
+        place_name: marked(" "),
+        ..proto::AddressDraft::default()
+    };
+
+    let slot_times = times("dropoff", &slot, &context, &mut violations);
+    let before_times = times("dropoff", &before, &context, &mut violations);
+    let details = details("dropoff", slot, &mut violations);
+    let address = address_object("dropoff.address", address, "FR", &mut violations);
+
+    assert_eq!(violations, Violations::new());
+    let noon = "2020-04-03T12:00:00+02:00".parse().ok();
+    assert_eq!(slot_times.slot.map(|slot| slot.before), noon);
+    assert_eq!(slot_times.after, "2020-04-03T09:00:00+02:00".parse().ok());
+    assert_eq!((before_times.before, before_times.slot), (noon, None));
+    assert_eq!((&*details.comments, &*details.packages[0].kind), ("", "XL"));
+    let expected = AddressDraft {
+        telephone: Some("+33612345678".to_owned()),
+        country: Some("FR".to_owned()),
+        // Kept: they change what a name looks like.
+        contact_name: Some("Anne\u{2011}Marie \u{200d}👩\u{200d}🍳".to_owned()),
+        ..AddressDraft::default()
+    };
+    assert_eq!(address, expected);
+}

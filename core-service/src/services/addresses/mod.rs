@@ -22,8 +22,9 @@ impl proto::addresses_server::Addresses for Services {
         let stats = import::run(self.gazetteer.path(), country, request).await?;
 
         tracing::info!(%stats, "addresses imported");
-        caller.audit("ImportAddresses", "addresses");
-        Ok(Response::new(import_response(stats)))
+        let reply = Response::new(import_response(stats));
+        caller.audit("ImportAddresses", "addresses", &reply);
+        Ok(reply)
     }
 
     async fn search_addresses(

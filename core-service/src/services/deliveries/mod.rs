@@ -2,38 +2,41 @@
 
 mod filters;
 
-use std::sync::Arc;
-
 use domain::{
     api_client::Scope,
     before::DateOrder,
     delivery::Delivery,
-    id::{DeliveryId, StoreId},
+    id::DeliveryId,
     store::Store,
+    task::Actor,
+    task_event::{Remarks, TaskReport},
 };
 use prost::Message as _;
 use proto::iri::Collection;
 use storage::{
     Session,
     delivery_insertion::{self, NewDelivery},
-    notifications::DeliveryChange,
     pages::Cursor,
     slot_bookings,
 };
 use tonic::{Request, Response};
 use uuid::Uuid;
 
-use super::{Reply, Services};
+use super::{
+    Reply, Services,
+    delivery_changes::{Changed, DeliveryWriter},
+};
 use crate::{
-    auth::caller::Caller,
+    auth::caller::{Caller, Effect},
     error::Error,
-    idempotency::RequestKey,
+    idempotency::{RequestKey, begin_or_replay},
     messages::{self, pages},
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
         quotas::DeliveryQuotas,
         quotes::{self, QuoteUse},
+        validation,
     },
 };
 
@@ -59,13 +62,8 @@ impl proto::deliveries_server::Deliveries for Services {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         caller.store()?;
 
-        let begun = self
-            .idempotency
-            .begin(&caller, "CreateDelivery", request.idempotency);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let request_key =
+            begin_or_replay!(self, &caller, "CreateDelivery", "", request.idempotency);
 
         let created =
             self.plan_and_create(&caller, request.delivery, request.violations, request_key);
@@ -139,10 +137,11 @@ impl proto::deliveries_server::Deliveries for Services {
         Error::check(violations)?;
 
         let reader = self.storage.reader();
-        let (page, has_more) =
+        let (mut page, has_more) =
             storage::delivery_pages::read(reader, store.id, &filter, start, size)
                 .await
                 .map_err(Error::from)?;
+        let has_more = pages::shorten(&mut page, start, text_bytes) || has_more;
         let bounds = [page.first().map(cursor), page.last().map(cursor)];
         let (next_page_token, previous_page_token) = pages::tokens(start, bounds, has_more);
         Ok(Response::new(proto::ListDeliveriesResponse {
@@ -159,15 +158,47 @@ impl proto::deliveries_server::Deliveries for Services {
         &self,
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Reply<proto::Delivery> {
-        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
-        let store = caller.store()?;
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
+        let is_dispatch = caller.has(Scope::Dispatch);
+        let (store, by) = if is_dispatch {
+            let find = |id| self.find_store_of(DeliveryId(id));
+            let store = messages::find_resource(Collection::Deliveries, &name, find).await?;
+            (store, Actor::Dispatch)
+        } else {
+            caller.require(Scope::Deliveries)?;
+            (caller.store()?.clone(), Actor::Shop)
+        };
+        let report = TaskReport {
+            by,
+            api_client_id: caller.id,
+            times: messages::device_times(request.report),
+            remarks: Remarks::default(),
+        };
 
-        let cancel = |id| self.write_cancellation(store.id, DeliveryId(id));
-        let delivery =
-            messages::find_resource(Collection::Deliveries, &request.name, cancel).await?;
+        let cancel = |id| self.write_cancellation(&store, DeliveryId(id), report);
+        let cancelled = messages::find_resource(Collection::Deliveries, &name, cancel).await?;
 
-        Ok(Response::new(messages::delivery(delivery, store)))
+        let effect = match cancelled.events {
+            Some(events) => {
+                self.dispatch(events);
+                Effect::Changed
+            }
+            None => Effect::Unchanged,
+        };
+        caller.audit_effect("CancelDelivery", &name, effect);
+        Ok(Response::new(messages::delivery(
+            cancelled.delivery,
+            &store,
+        )))
     }
+}
+
+fn text_bytes(delivery: &Delivery) -> usize {
+    [&delivery.pickup, &delivery.dropoff]
+        .map(|task| task.address.text_bytes() + validation::text_bytes(&task.details))
+        .into_iter()
+        .sum()
 }
 
 fn cursor(delivery: &Delivery) -> Cursor {
@@ -179,7 +210,7 @@ fn cursor(delivery: &Delivery) -> Cursor {
 
 impl Services {
     /// Plans a draft and creates the delivery, again with the current definitions if those of the
-    /// first plan may have changed or its time slot was booked meanwhile.
+    /// first plan may have changed or its time slot was booked.
     async fn plan_and_create(
         &self,
         caller: &Caller,
@@ -213,7 +244,9 @@ impl Services {
                             .iter()
                             .any(|violation| is_by_definition(&violation.reason))
                 }
-                Err(Error::PriceMismatch(_) | Error::Bug(_)) => policy == CachePolicy::AnyAge,
+                Err(Error::PriceMismatch(_) | Error::PriceNotCalculated { .. } | Error::Bug(_)) => {
+                    policy == CachePolicy::AnyAge
+                }
                 _ => false,
             };
             if may_be_outdated && plans < MAX_PLANS {
@@ -306,49 +339,27 @@ impl Services {
         }
     }
 
-    /// Cancels a delivery. Writes the event and enqueues its notifications in the same transaction.
+    async fn find_store_of(&self, id: DeliveryId) -> Result<Option<Store>, Error> {
+        let reader = self.storage.reader();
+        Ok(match storage::deliveries::find_store(reader, id).await? {
+            Some(store_id) => storage::stores::find(reader, store_id).await?,
+            None => None,
+        })
+    }
+
     /// None if the delivery does not exist.
     async fn write_cancellation(
         &self,
-        store_id: StoreId,
+        store: &Store,
         id: DeliveryId,
-    ) -> Result<Option<Delivery>, Error> {
-        let now = self.clock.now();
-        let streams = Arc::clone(&self.streams);
-        let (delivery, pending_dispatch) = self
-            .storage
-            .write(move |transaction| async move {
-                // The lock serializes cancellation and completion.
-                let found = storage::deliveries::find_and_lock(&transaction, store_id, id).await?;
-                let Some(mut delivery) = found else {
-                    return Ok::<_, Error>((None, None));
-                };
-                let event = delivery
-                    .cancel(now)
-                    .map_err(|error| Error::Conflict("TASK_DONE", error.to_string()))?;
-                let Some(event) = event else {
-                    return Ok((Some(delivery), None));
-                };
-
-                if let Some(booking) = delivery.booking {
-                    slot_bookings::release(&transaction, store_id, booking).await?;
-                }
-                let changes = storage::deliveries::cancellation(&delivery)?;
-                let change = DeliveryChange {
-                    store_id,
-                    delivery_id: id,
-                    changes,
-                    events: vec![event],
-                };
-                let pending_dispatch = streams.enqueue(&transaction, change, now).await?;
-                Ok((Some(delivery), Some(pending_dispatch)))
-            })
-            .await?;
-        if let Some(pending_dispatch) = pending_dispatch {
-            self.metrics.deliveries_cancelled.inc();
-            self.streams.dispatch(pending_dispatch);
-        }
-        Ok(delivery)
+        report: TaskReport,
+    ) -> Result<Option<Changed>, Error> {
+        let writer = DeliveryWriter::new(self, store, id, report);
+        let cancel = self.storage.write(move |transaction| async move {
+            let cancel = |delivery: &mut Delivery, now| delivery.cancel(writer.report.by, now);
+            writer.change(&transaction, cancel).await
+        });
+        cancel.await
     }
 }
 

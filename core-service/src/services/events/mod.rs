@@ -13,11 +13,10 @@ use domain::{
 use futures_util::Stream;
 use proto::iri::Collection;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::watch::EventFeed;
-use super::{Reply, Services};
+use super::{Reply, Services, stream_until_end};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -73,20 +72,16 @@ impl proto::events_server::Events for Services {
 
         let (responses, stream) = mpsc::channel(4);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
-        self.task_tracker.spawn(async move {
+        let serving = self.task_tracker.spawn(async move {
             let _open_stream = open_stream;
             let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));
-            if let Err(error) = feed.serve(revoked, subscription, &responses).await {
-                // Fails if the caller has disconnected.
-                let _ = responses.try_send(Err(error.into()));
-            }
+            feed.serve(revoked, subscription, &responses).await
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+        Ok(Response::new(Box::pin(stream_until_end(stream, serving))))
     }
 }
 
 impl Services {
-    /// A page of the events of a store.
     async fn event_page(
         &self,
         caller: &Caller,
@@ -119,7 +114,7 @@ impl Services {
             bounds = storage::events::bounds(reader, store.id).await?;
             match (bounds.check_cursor(after), request.after) {
                 (Ok(()), _) => break (after, page),
-                // The oldest event was removed meanwhile: start from the oldest that is left.
+                // The oldest event was removed: start from the oldest that is left.
                 (Err(CursorError::Expired { .. }), None) => {}
                 (Err(error), _) => return Err(cursor_error(error, "after")),
             }

@@ -18,6 +18,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The most events that one query reads, and that one message has.
 const BATCH: u64 = 100;
 
+/// How long a stream without events takes to tell that it still follows the log. Shorter than the
+/// time after which proxies and NAT forget idle connections.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
+
 /// How many batches are kept: a stream that falls further behind reads the log itself.
 const CAPACITY: usize = 64;
 
@@ -31,14 +35,12 @@ pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
     caller.require(Scope::TasksAll)
 }
 
-/// Streams events.
 pub(crate) struct EventFeed {
     storage: Arc<Storage>,
     /// New events in batches, in order. After an empty one, the log may have events that are in none.
     new_events: broadcast::Sender<Arc<[Event]>>,
     /// Signalled when a stream opens.
     opened: Notify,
-    /// Ends the streams.
     shutdown: CancellationToken,
 }
 
@@ -125,8 +127,8 @@ impl EventFeed {
         })
     }
 
-    /// Sends the events of a subscription until the caller disconnects, its token expires, it is no
-    /// longer permitted, or core shuts down.
+    /// Sends the position of a subscription, then its events and a heartbeat between them, until the
+    /// caller disconnects, its token expires, it is no longer permitted, or core shuts down.
     pub(super) async fn serve(
         &self,
         mut revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
@@ -137,12 +139,17 @@ impl EventFeed {
         }: Subscription,
         responses: &Responses,
     ) -> Result<(), Error> {
+        let message = |events, position| Ok(proto::WatchEventsResponse { events, position });
+        // Fails if the caller has disconnected.
+        let _ = responses.send(message(Vec::new(), after)).await;
+        let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
+        heartbeat.reset();
         loop {
             // Before the query: a caller that does not read causes no queries.
             let permit = tokio::select! {
                 permit = responses.reserve() => permit,
                 error = &mut revoked => return Err(error),
-                () = self.shutdown.cancelled() => return Ok(()),
+                () = self.shutdown.cancelled() => return Err(Error::ShuttingDown),
             };
             let Ok(permit) = permit else {
                 return Ok(());
@@ -155,9 +162,13 @@ impl EventFeed {
             } else {
                 let received = tokio::select! {
                     received = new_events.recv() => received,
+                    _ = heartbeat.tick() => {
+                        permit.send(message(Vec::new(), after));
+                        continue;
+                    }
                     () = responses.closed() => return Ok(()),
                     error = &mut revoked => return Err(error),
-                    () = self.shutdown.cancelled() => return Ok(()),
+                    () = self.shutdown.cancelled() => return Err(Error::ShuttingDown),
                 };
                 // Fails if the stream is too far behind.
                 let events = received.ok().and_then(|batch| events_after(after, &batch));
@@ -166,7 +177,8 @@ impl EventFeed {
             };
             if let Some(last) = events.last() {
                 after = last.position;
-                permit.send(Ok(proto::WatchEventsResponse { events }));
+                permit.send(message(events, after));
+                heartbeat.reset();
             }
         }
     }
@@ -258,6 +270,36 @@ mod tests {
             assert_eq!(positions, expected);
             assert!(serving.as_mut().now_or_never().is_none());
             assert!(sent.try_recv().is_err(), "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_begins_with_its_position_and_repeats_it_while_there_are_no_events() {
+        let (_directory, storage) = fixture::sqlite().await;
+        let feed = EventFeed::new(storage, CancellationToken::new());
+        let _other_stream = feed.subscribe(None).await.unwrap();
+        publish(&feed, 3).await;
+        let subscription = feed.subscribe(None).await.unwrap();
+        let (responses, mut sent) = mpsc::channel(1);
+        let mut revoked = pin!(std::future::pending::<Error>());
+        let mut serving = pin!(feed.serve(revoked.as_mut(), subscription, &responses));
+        tokio::time::pause();
+        let opened = tokio::time::Instant::now();
+
+        for seconds in [0, 30, 60] {
+            let response = tokio::select! {
+                ended = &mut serving => panic!("the stream ends: {ended:?}"),
+                response = sent.recv() => response.unwrap().unwrap(),
+            };
+
+            assert_eq!(
+                response,
+                proto::WatchEventsResponse {
+                    events: vec![],
+                    position: 3
+                }
+            );
+            assert_eq!(opened.elapsed().as_secs(), seconds);
         }
     }
 

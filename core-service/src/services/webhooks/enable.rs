@@ -4,12 +4,12 @@ use domain::{
     api_client::Scope,
     webhook::{Disabled, DisabledReason, Webhook},
 };
-use proto::iri::Collection;
 use storage::ConnectionTrait;
 use tonic::Response;
 
+use super::lock;
 use crate::{
-    auth::caller::Caller, error::Error, idempotency::ResourceCall, messages, services::Services,
+    auth::caller::Caller, error::Error, idempotency::begin_or_replay, messages, services::Services,
 };
 
 impl Services {
@@ -17,17 +17,16 @@ impl Services {
     pub(super) async fn set_disabled(
         &self,
         caller: &Caller,
-        call: ResourceCall<'_>,
+        name: &str,
+        idempotency: Option<proto::Idempotency>,
         is_disabled: bool,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let name = call.name;
-        let begun = self
-            .idempotency
-            .begin_on(caller, Collection::Webhooks, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let rpc = if is_disabled {
+            "DisableWebhook"
+        } else {
+            "EnableWebhook"
+        };
+        let request_key = begin_or_replay!(self, caller, rpc, name, idempotency);
         let (webhook, store) = self.webhook_of(caller, name).await?;
         let is_operator = caller.has(Scope::Admin);
         let disabled = is_disabled.then(|| Disabled {
@@ -40,16 +39,14 @@ impl Services {
         });
         if disabled.is_none() && webhook.disabled.is_some() {
             // In several transactions, since the backlog may be too long for one.
-            let (webhook_key, now) = ((webhook.store_id, webhook.id), self.clock.now());
-            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now).await?;
+            let now = self.clock.now();
+            storage::notifications::cancel_whole_backlog(&self.storage, webhook.key(), now).await?;
         }
 
-        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let (key, now) = (webhook.key(), self.clock.now());
         self.idempotency
             .write(request_key, move |transaction| async move {
-                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
-                // It may have been deleted since it was read.
-                let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+                let (mut webhook, _) = lock(&transaction, key).await?;
                 let is_changed = if let Some(disabled) = disabled {
                     webhook.disable(disabled)
                 } else {
@@ -96,7 +93,6 @@ async fn require_may_enable(
     Ok(())
 }
 
-/// Fails if the webhook is disabled.
 pub(super) fn require_enabled(webhook: &Webhook) -> Result<(), Error> {
     if webhook.disabled.is_none() {
         return Ok(());

@@ -9,13 +9,19 @@ mod secret_rotation;
 mod test_send;
 
 use domain::{
-    api_client::Scope, id::WebhookId, notification::Failure, store::Store, webhook::Webhook,
+    api_client::Scope,
+    id::WebhookId,
+    notification::Failure,
+    store::Store,
+    webhook::{Webhook, WebhookKey},
+    webhook_secrets::Secrets,
 };
 use proto::iri::Collection;
+use storage::Session;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
-use crate::{auth::caller::Caller, error::Error, idempotency::ResourceCall, messages};
+use crate::{auth::caller::Caller, error::Error, messages};
 
 #[tonic::async_trait]
 impl proto::webhooks_server::Webhooks for Services {
@@ -50,8 +56,8 @@ impl proto::webhooks_server::Webhooks for Services {
         let store_name = request.store;
         let (webhooks, store) = if store_name.is_empty() {
             let store = caller.store()?;
-            let owner = (store.id, caller.id);
-            (storage::webhooks::list(reader, owner).await, store.clone())
+            let webhooks = storage::webhooks::list(reader, store.id, caller.id).await;
+            (webhooks, store.clone())
         } else {
             caller.require(Scope::Admin)?;
             let store = messages::find_store(&self.storage, &store_name).await?;
@@ -77,31 +83,23 @@ impl proto::webhooks_server::Webhooks for Services {
 
         let name = request.name;
         let (webhook, _) = self.webhook_of(&caller, &name).await?;
-        let (store_id, webhook_id, now) = (webhook.store_id, webhook.id, self.clock.now());
-        let owner = (store_id, webhook.api_client_id);
+        let (key, client_id, now) = (webhook.key(), webhook.api_client_id, self.clock.now());
         if webhook.disabled.is_some() {
-            let webhook_key = (store_id, webhook_id);
-            storage::notifications::cancel_whole_backlog(&self.storage, webhook_key, now)
+            storage::notifications::cancel_whole_backlog(&self.storage, key, now)
                 .await
                 .map_err(Error::from)?;
         }
         let deleted = self
             .storage
             .write(move |transaction| async move {
-                let deleted = storage::webhooks::delete(&transaction, owner, webhook_id).await?;
+                let deleted = storage::webhooks::delete(&transaction, key, client_id).await?;
                 if deleted {
                     // Without a limit: the rest of a deleted webhook's backlog would never be
                     // cancelled. If the backlog is too long for one transaction, the call
                     // fails until the webhook is disabled: then several transactions cancel
                     // the backlog above.
-                    storage::notifications::cancel_notifications(
-                        &transaction,
-                        store_id,
-                        webhook_id,
-                        None,
-                        now,
-                    )
-                    .await?;
+                    storage::notifications::cancel_notifications(&transaction, key, None, now)
+                        .await?;
                 }
                 Ok::<_, Error>(deleted)
             })
@@ -110,8 +108,9 @@ impl proto::webhooks_server::Webhooks for Services {
             return Err(Error::NotFound(name).into());
         }
 
-        caller.audit("DeleteWebhook", &name);
-        Ok(Response::new(proto::DeleteWebhookResponse {}))
+        let reply = Response::new(proto::DeleteWebhookResponse {});
+        caller.audit("DeleteWebhook", &name, &reply);
+        Ok(reply)
     }
 
     async fn enable_webhook(
@@ -119,9 +118,9 @@ impl proto::webhooks_server::Webhooks for Services {
         request: Request<proto::EnableWebhookRequest>,
     ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let call = ResourceCall::new("EnableWebhook", &request.name, request.idempotency);
-        let reply = self.set_disabled(&caller, call, false).await?;
-        caller.audit("EnableWebhook", &reply.get_ref().name);
+        let (name, idempotency) = (&request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, name, idempotency, false).await?;
+        caller.audit("EnableWebhook", &reply.get_ref().name, &reply);
         Ok(reply)
     }
 
@@ -130,9 +129,9 @@ impl proto::webhooks_server::Webhooks for Services {
         request: Request<proto::DisableWebhookRequest>,
     ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
-        let call = ResourceCall::new("DisableWebhook", &request.name, request.idempotency);
-        let reply = self.set_disabled(&caller, call, true).await?;
-        caller.audit("DisableWebhook", &reply.get_ref().name);
+        let (name, idempotency) = (&request.name, request.idempotency);
+        let reply = self.set_disabled(&caller, name, idempotency, true).await?;
+        caller.audit("DisableWebhook", &reply.get_ref().name, &reply);
         Ok(reply)
     }
 
@@ -142,7 +141,7 @@ impl proto::webhooks_server::Webhooks for Services {
     ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
         let reply = self.rotate_secret(&caller, request).await?;
-        caller.audit("RotateWebhookSecret", &reply.get_ref().name);
+        caller.audit("RotateWebhookSecret", &reply.get_ref().name, &reply);
         Ok(reply)
     }
 
@@ -152,7 +151,7 @@ impl proto::webhooks_server::Webhooks for Services {
     ) -> Reply<proto::Webhook> {
         let (caller, request) = Caller::of(request)?;
         let reply = self.confirm_secret(&caller, request).await?;
-        caller.audit("ConfirmWebhookSecret", &reply.get_ref().name);
+        caller.audit("ConfirmWebhookSecret", &reply.get_ref().name, &reply);
         Ok(reply)
     }
 
@@ -167,8 +166,9 @@ impl proto::webhooks_server::Webhooks for Services {
             NO_ADDRESS.clone_into(&mut tested.detail);
             tested.dns = None;
         }
-        caller.audit("TestWebhook", &name);
-        Ok(Response::new(tested))
+        let reply = Response::new(tested);
+        caller.audit("TestWebhook", &name, &reply);
+        Ok(reply)
     }
 
     async fn list_webhook_notifications(
@@ -199,7 +199,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
         let mut reply = self.resend_notification(&caller, request).await?;
         hide_host_failures(&caller, [reply.get_mut()]);
-        caller.audit("ResendWebhookNotification", &reply.get_ref().name);
+        caller.audit("ResendWebhookNotification", &reply.get_ref().name, &reply);
         Ok(reply)
     }
 
@@ -210,7 +210,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
         let name = request.name.clone();
         let reply = self.recover_events(&caller, request).await?;
-        caller.audit("RecoverWebhook", &name);
+        caller.audit("RecoverWebhook", &name, &reply);
         Ok(reply)
     }
 }
@@ -245,6 +245,12 @@ fn hide_host_failures<'a>(
     }
 }
 
+/// Locks a webhook, which may have been deleted since it was read.
+async fn lock(transaction: &Session, key: WebhookKey) -> Result<(Webhook, Secrets), Error> {
+    let found = storage::webhooks::find_and_lock(transaction, key).await?;
+    found.ok_or_else(|| Error::NotFound(Collection::Webhooks.name(key.webhook_id)))
+}
+
 impl Services {
     /// Finds a webhook and its store: one of the caller's own, or with scope `admin` any.
     async fn webhook_of(&self, caller: &Caller, name: &str) -> Result<(Webhook, Store), Error> {
@@ -260,8 +266,10 @@ impl Services {
             return Ok((webhook, store));
         }
         let store = caller.store()?;
-        let owner = (store.id, caller.id);
-        let find = |id| storage::webhooks::find(reader, owner, WebhookId(id));
+        let find = |id| {
+            let webhook_id = WebhookId(id);
+            storage::webhooks::find(reader, store.id, caller.id, webhook_id)
+        };
         let webhook = messages::find_resource(Collection::Webhooks, name, find).await?;
         Ok((webhook, store.clone()))
     }

@@ -18,7 +18,7 @@ use super::enable::require_enabled;
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::ResourceCall,
+    idempotency::begin_or_replay,
     messages::{self, pages},
     services::Services,
 };
@@ -42,10 +42,9 @@ impl Services {
         let start = pages::read_token(&request.page_token, &mut violations);
         Error::check(violations)?;
 
-        let key = (webhook.store_id, webhook.id);
         let reader = self.storage.reader();
         let (page, has_more) =
-            webhook_notifications::read(reader, key, &states, start, size).await?;
+            webhook_notifications::read(reader, webhook.key(), &states, start, size).await?;
         let ends = [page.first().map(cursor), page.last().map(cursor)];
         let (next_page_token, previous_page_token) = pages::tokens(start, ends, has_more);
         let mut attempts = HashMap::new();
@@ -83,24 +82,23 @@ impl Services {
         request: proto::ResendWebhookNotificationRequest,
     ) -> Result<Response<proto::WebhookNotification>, Error> {
         let name = request.name;
-        let call = ResourceCall::new("ResendWebhookNotification", &name, request.idempotency);
-        let begun = self
-            .idempotency
-            .begin_on(caller, Collection::Notifications, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let idempotency = request.idempotency;
+        let request_key = begin_or_replay!(
+            self,
+            caller,
+            "ResendWebhookNotification",
+            &name,
+            idempotency
+        );
         let (notification, webhook, store) = self.notification_of(caller, &name).await?;
         require_enabled(&webhook)?;
 
-        let (store_id, webhook_id) = (webhook.store_id, webhook.id);
+        let (store_id, webhook_key) = (webhook.store_id, webhook.key());
         let (id, now) = (notification.id, self.clock.now());
         let reply = self
             .idempotency
             .write(request_key, move |transaction| async move {
-                let found =
-                    storage::webhooks::find_and_lock(&transaction, store_id, webhook_id).await?;
+                let found = storage::webhooks::find_and_lock(&transaction, webhook_key).await?;
                 // It may have been disabled or deleted since it was read.
                 let (webhook, _) = found.ok_or_else(|| Error::NotFound(name.clone()))?;
                 require_enabled(&webhook)?;
@@ -114,7 +112,6 @@ impl Services {
                         format!("the notification has been attempted {MAX_ATTEMPTS} times or more"),
                     ));
                 }
-                let webhook_key = (store_id, webhook_id);
                 webhook_notifications::resend(&transaction, webhook_key, [id], now).await?;
                 let notification = webhook_notifications::find(&transaction, store_id, id)
                     .await?
@@ -122,7 +119,7 @@ impl Services {
                 with_attempts(&transaction, &notification, &store).await
             })
             .await?;
-        self.streams.wake();
+        self.queue.streams.wake();
         Ok(reply)
     }
 
@@ -143,7 +140,7 @@ impl Services {
             let find = |id| webhook_notifications::find(reader, store_id, NotificationId(id));
             messages::find_resource(collection, name, find).await?
         };
-        let webhook = messages::webhook_name(notification.webhook_id);
+        let webhook = Collection::Webhooks.name(notification.webhook_id);
         match self.webhook_of(caller, &webhook).await {
             Ok((webhook, store)) => Ok((notification, webhook, store)),
             // Name the notification that was requested.
@@ -180,7 +177,7 @@ fn message(
     use proto::webhook_notification::State as StateMessage;
     proto::WebhookNotification {
         name: Collection::Notifications.name(notification.id),
-        webhook: messages::webhook_name(notification.webhook_id),
+        webhook: Collection::Webhooks.name(notification.webhook_id),
         event: notification.event.clone(),
         object: Collection::Deliveries.name(notification.delivery_id),
         state: match notification.state {

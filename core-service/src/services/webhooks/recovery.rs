@@ -2,12 +2,11 @@
 //! disabled.
 
 use domain::{
-    id::{NotificationId, StoreId, WebhookId},
+    id::NotificationId,
     violation::Violations,
-    webhook::Webhook,
+    webhook::{Webhook, WebhookKey},
 };
 use jiff::Timestamp;
-use proto::iri::Collection;
 use storage::{
     Session,
     pages::{Cursor, Start},
@@ -16,11 +15,11 @@ use storage::{
 use tonic::Response;
 use uuid::Uuid;
 
-use super::enable::require_enabled;
+use super::{enable::require_enabled, lock};
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::{ResourceCall, Step},
+    idempotency::{Step, begin_or_replay},
     messages::{self, pages},
     services::Services,
 };
@@ -43,7 +42,6 @@ struct Progress {
     missed_after: Option<i64>,
 }
 
-/// The period of a recovery.
 #[derive(Clone, Copy, Debug)]
 struct RecoveryPeriod {
     since: Timestamp,
@@ -61,14 +59,8 @@ impl Services {
         mut request: proto::RecoverWebhookRequest,
     ) -> Result<Response<proto::RecoverWebhookResponse>, Error> {
         let idempotency = request.idempotency.take();
-        let call = ResourceCall::new("RecoverWebhook", &request.name, idempotency);
-        let begun = self
-            .idempotency
-            .begin_on(caller, Collection::Webhooks, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let request_key =
+            begin_or_replay!(self, caller, "RecoverWebhook", &request.name, idempotency);
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
         let mut violations = messages::read_violations(request.violations);
         let since = read_since(request.since, &mut violations);
@@ -77,7 +69,7 @@ impl Services {
         };
         require_enabled(&webhook)?;
 
-        let (store_id, id) = (webhook.store_id, webhook.id);
+        let key = webhook.key();
         let time_zone = store.time_zone_name().to_owned();
         let mut progress = Progress::default();
         loop {
@@ -95,7 +87,7 @@ impl Services {
                     request_key,
                     progress,
                     move |transaction, progress| async move {
-                        let batch = recover_batch(&transaction, store_id, id, period, progress);
+                        let batch = recover_batch(&transaction, key, period, progress);
                         Ok(match batch.await? {
                             Step::Unfinished(progress) => Step::Unfinished(progress),
                             Step::Finished(recovered) => {
@@ -109,7 +101,7 @@ impl Services {
                     },
                 )
                 .await?;
-            self.streams.wake();
+            self.queue.streams.wake();
             match step {
                 Step::Unfinished(so_far) => progress = so_far,
                 Step::Finished(reply) => return Ok(reply),
@@ -121,15 +113,13 @@ impl Services {
 /// Recovers one batch. The last one returns the total number of notifications.
 async fn recover_batch(
     transaction: &Session,
-    store_id: StoreId,
-    id: WebhookId,
+    key: WebhookKey,
     period: RecoveryPeriod,
     progress: Progress,
 ) -> Result<Step<Progress, u64>, Error> {
-    // The lock serializes concurrent recoveries, which would enqueue notifications twice. The
-    // webhook may have been disabled or deleted since it was read.
-    let found = storage::webhooks::find_and_lock(transaction, store_id, id).await?;
-    let (mut webhook, _) = found.ok_or_else(|| messages::webhook_not_found(id))?;
+    // The lock serializes concurrent recoveries, which would enqueue notifications twice.
+    let (mut webhook, _) = lock(transaction, key).await?;
+    // It may have been disabled since it was read.
     require_enabled(&webhook)?;
     let Some(number) = progress.missed_after else {
         return recover_failed(transaction, &webhook, period, progress)
@@ -161,7 +151,6 @@ async fn recover_failed(
     period: RecoveryPeriod,
     progress: Progress,
 ) -> Result<Progress, Error> {
-    let webhook_key = (webhook.store_id, webhook.id);
     let after = match pages::decode(&progress.failed_after) {
         Some(Start::NewerThan(cursor)) => cursor,
         _ => Cursor {
@@ -170,7 +159,7 @@ async fn recover_failed(
         },
     };
     let failed =
-        webhook_notifications::failed_after(transaction, webhook_key, after, BATCH).await?;
+        webhook_notifications::failed_after(transaction, webhook.key(), after, BATCH).await?;
     let Some(last) = failed.last().copied() else {
         return Ok(Progress {
             missed_after: Some(0),
@@ -178,7 +167,7 @@ async fn recover_failed(
         });
     };
     let ids = failed.iter().map(|cursor| NotificationId(cursor.id));
-    let count = webhook_notifications::resend(transaction, webhook_key, ids, period.now).await?;
+    let count = webhook_notifications::resend(transaction, webhook.key(), ids, period.now).await?;
     Ok(Progress {
         recovered: progress.recovered.saturating_add(count),
         failed_after: pages::encode(Start::NewerThan(last)),
@@ -198,7 +187,7 @@ async fn recover_missed(
         return Ok((0, None));
     };
     let page =
-        webhook_notifications::missed_events(transaction, webhook, missed, after, BATCH).await?;
+        webhook_notifications::missed_events(transaction, webhook, &missed, after, BATCH).await?;
     if !page.missed.is_empty() {
         webhook_notifications::enqueue_missed(transaction, webhook, &page.missed, period.now)
             .await?;
@@ -240,8 +229,7 @@ mod tests {
         let lease = Duration::from_mins(1);
         let leases = fixture::leased_notifications(storage, &webhook, count, lease).await;
         let report = |lease: Lease| AttemptReport {
-            id: lease.id,
-            lease_token: lease.token,
+            lease,
             outcome: Outcome::Failed {
                 failure: Failure::Timeout,
                 status: None,
@@ -265,7 +253,6 @@ mod tests {
     async fn a_recovery_continues_after_the_last_notification_that_it_has_resent() {
         let (_directory, storage) = fixture::sqlite().await;
         let webhook = failed(&storage, 3).await;
-        let webhook_key = (webhook.store_id, webhook.id);
         let period = RecoveryPeriod {
             since: NOW,
             retained_since: NOW,
@@ -275,7 +262,7 @@ mod tests {
             created_at: NOW,
             id: Uuid::nil(),
         };
-        let all = webhook_notifications::failed_after(storage.reader(), webhook_key, start, 3);
+        let all = webhook_notifications::failed_after(storage.reader(), webhook.key(), start, 3);
         let all = all.await.unwrap();
         let recover = |progress: Progress| {
             let webhook = webhook.clone();

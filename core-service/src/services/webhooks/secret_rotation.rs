@@ -6,14 +6,14 @@ use domain::{
     webhook_secrets::{DEFAULT_OVERLAP, MAX_OVERLAP, Secrets},
 };
 use jiff::SignedDuration;
-use proto::iri::Collection;
 use storage::webhooks::secret_columns;
 use tonic::Response;
 
+use super::lock;
 use crate::{
     auth::caller::Caller,
     error::Error,
-    idempotency::{RequestKey, ResourceCall},
+    idempotency::{RequestKey, begin_or_replay},
     messages,
     secrets::webhook_secret_box,
     services::Services,
@@ -26,14 +26,13 @@ impl Services {
         mut request: proto::RotateWebhookSecretRequest,
     ) -> Result<Response<proto::Webhook>, Error> {
         let idempotency = request.idempotency.take();
-        let call = ResourceCall::new("RotateWebhookSecret", &request.name, idempotency);
-        let begun = self
-            .idempotency
-            .begin_on(caller, Collection::Webhooks, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let request_key = begin_or_replay!(
+            self,
+            caller,
+            "RotateWebhookSecret",
+            &request.name,
+            idempotency
+        );
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
         let overlap = read_overlap(&request)?;
 
@@ -54,14 +53,14 @@ impl Services {
         caller: &Caller,
         request: proto::ConfirmWebhookSecretRequest,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let call = ResourceCall::new("ConfirmWebhookSecret", &request.name, request.idempotency);
-        let begun = self
-            .idempotency
-            .begin_on(caller, Collection::Webhooks, call);
-        let (request_key, replayed) = begun.await?;
-        if let Some(reply) = replayed {
-            return Ok(reply);
-        }
+        let idempotency = request.idempotency;
+        let request_key = begin_or_replay!(
+            self,
+            caller,
+            "ConfirmWebhookSecret",
+            &request.name,
+            idempotency
+        );
         let (webhook, store) = self.webhook_of(caller, &request.name).await?;
 
         self.change_secrets(request_key, &webhook, store, Secrets::confirm, None)
@@ -77,16 +76,13 @@ impl Services {
         change: impl Fn(&mut Secrets) + Clone + Send + Sync + 'static,
         new: Option<Secret>,
     ) -> Result<Response<proto::Webhook>, Error> {
-        let (store_id, id, now) = (webhook.store_id, webhook.id, self.clock.now());
+        let (key, now) = (webhook.key(), self.clock.now());
         let new = new.map(|secret| secret.to_text());
         self.idempotency
             .write(request_key, move |transaction| async move {
-                let found = storage::webhooks::find_and_lock(&transaction, store_id, id).await?;
-                // It may have been deleted since it was read.
-                let (webhook, mut secrets) =
-                    found.ok_or_else(|| messages::webhook_not_found(id))?;
+                let (webhook, mut secrets) = lock(&transaction, key).await?;
                 change(&mut secrets);
-                secret_columns::save(&transaction, store_id, id, &secrets, now).await?;
+                secret_columns::save(&transaction, key, &secrets, now).await?;
                 let webhook = Webhook {
                     overlap_ends_at: secrets.overlap_ends_at(now),
                     ..webhook

@@ -14,7 +14,6 @@ use uuid::Uuid;
 use crate::{
     auth::caller::Caller,
     error::Error,
-    messages,
     notifications::{self, OUTCOME_TIMEOUT},
     secrets::webhook_secret_box,
     services::Services,
@@ -33,7 +32,7 @@ impl Services {
     ) -> Result<proto::WebhookTest, Error> {
         let (webhook, _) = self.webhook_of(caller, name).await?;
         let reader = self.storage.reader();
-        let encrypted = secret_columns::find(reader, webhook.store_id, webhook.id)
+        let encrypted = secret_columns::find(reader, webhook.key())
             .await?
             // Deleted since it was read.
             .ok_or_else(|| Error::NotFound(name.to_owned()))?;
@@ -46,14 +45,14 @@ impl Services {
             lease: prost_types::Duration::try_from(OUTCOME_TIMEOUT).ok(),
             url: webhook.url.clone(),
             secrets,
-            event: webhook.event.as_str().to_owned(),
+            event: webhook.event.clone(),
             object: Collection::Deliveries.name(SAMPLE_DELIVERY),
             attempt: 1,
             test: true,
             ..proto::Notification::default()
         };
 
-        let outcome = self.test_sends.send(webhook.store_id, sample).await?;
+        let outcome = self.queue.test_sends.send(webhook.store_id, sample).await?;
 
         Ok(message(&webhook, id, outcome))
     }
@@ -63,10 +62,10 @@ fn message(webhook: &Webhook, id: NotificationId, outcome: proto::Outcome) -> pr
     let status = outcome.status.and_then(|status| u16::try_from(status).ok());
     let failure = notifications::failure(outcome.failure, status);
     proto::WebhookTest {
-        webhook: messages::webhook_name(webhook.id),
+        webhook: Collection::Webhooks.name(webhook.id),
         url: webhook.url.clone(),
         id: id.to_string(),
-        event: webhook.event.as_str().to_owned(),
+        event: webhook.event.clone(),
         object: Collection::Deliveries.name(SAMPLE_DELIVERY),
         failure: failure.map_or("", Failure::as_str).to_owned(),
         detail: outcome.detail,

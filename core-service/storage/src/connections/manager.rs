@@ -1,12 +1,10 @@
 //! Opens the connections of a pool, and tests them before they are used again.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use deadpool::managed::{self, RecycleResult};
 use migrations::driver_error;
+use parking_lot::Mutex;
 use sea_orm::{DbErr, sqlx};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -67,7 +65,7 @@ impl Manager {
     }
 
     fn with_state<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
-        run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        run(&mut self.state.lock())
     }
 
     fn refused(&self, error: sqlx::Error) -> DbErr {

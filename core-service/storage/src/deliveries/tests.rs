@@ -2,7 +2,15 @@
 
 use std::time::Duration;
 
-use domain::{delivery::Delivery, event::EventName, webhook::Webhook, webhook_secrets::Secrets};
+use domain::{
+    delivery::Delivery,
+    event::EventName,
+    lifecycle::{Command, Reschedule},
+    task::{Actor, TaskKind, TimeWindow},
+    webhook::Webhook,
+    webhook_secrets::Secrets,
+};
+use jiff::SignedDuration;
 use sea_orm::{Database, TransactionTrait as _};
 
 use super::*;
@@ -33,6 +41,81 @@ async fn insert_delivery(storage: &Storage) -> Delivery {
     delivery
 }
 
+fn complete(delivery: &mut Delivery, kind: TaskKind) -> Vec<EventName> {
+    let applied = delivery.apply(kind, &Command::Complete, Actor::Courier, NOW);
+    applied.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_delivery_is_read_in_every_state_as_it_was_changed() {
+    let fail = Command::Fail("NOT_AT_HOME".parse().unwrap());
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let mut delivery = insert_delivery(&storage).await;
+        let window = TimeWindow {
+            after: NOW + SignedDuration::from_hours(1),
+            before: NOW + SignedDuration::from_hours(2),
+        };
+        let reschedule = Command::Reschedule(Reschedule {
+            window,
+            is_time_slot: false,
+            both: true,
+        });
+        for (minute, (kind, command)) in [
+            (TaskKind::Pickup, Command::Start),
+            (TaskKind::Pickup, Command::Complete),
+            (TaskKind::Pickup, Command::Reopen),
+            (TaskKind::Dropoff, fail.clone()),
+            (TaskKind::Dropoff, reschedule),
+            (TaskKind::Pickup, Command::Complete),
+            (TaskKind::Dropoff, Command::Complete),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let now = NOW + SignedDuration::from_mins(i64::try_from(minute).unwrap());
+            let before = delivery.clone();
+            let applied = delivery.apply(kind, &command, Actor::Dispatch, now);
+            assert!(applied.unwrap().is_some(), "{command:?}");
+
+            let changes = changes(&before, &delivery, &[]).unwrap();
+            let write = storage.write(move |transaction| async move {
+                changes.make(&transaction).await?;
+                Ok::<_, Error>(())
+            });
+            write.await.unwrap();
+
+            let found = find(storage.reader(), delivery.store_id, delivery.id).await;
+            assert_eq!(found.unwrap().as_ref(), Some(&delivery), "{command:?}");
+        }
+    }
+}
+
+/// It writes when a task was done, and not by whom: by a program with `tasks:all`, which acts for dispatch.
+#[tokio::test]
+async fn a_completion_by_an_earlier_version_is_by_dispatch() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let delivery = insert_delivery(&storage).await;
+        let update = "UPDATE tasks SET completed_at = $1 WHERE id = $2";
+        let values = [
+            instant::Instant::from(NOW).into(),
+            delivery.pickup.id.0.into(),
+        ];
+        let write = storage
+            .write(move |transaction| async move { rows::run(&transaction, update, values).await });
+        write.await.unwrap();
+
+        let found = find(storage.reader(), delivery.store_id, delivery.id).await;
+
+        let pickup = found.unwrap().unwrap().pickup;
+        assert_eq!(
+            (pickup.is_done(), pickup.state_set_by),
+            (true, Actor::Dispatch)
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction() {
     for is_cancelled in [false, true] {
@@ -44,14 +127,16 @@ async fn a_delivery_that_was_waited_for_has_the_changes_of_the_other_transaction
         let first = database.begin().await.unwrap();
         let mut updated = find_and_lock(&first, store_id, id).await.unwrap().unwrap();
         assert_eq!(updated, delivery);
-        let changes = if is_cancelled {
-            updated.cancel(NOW).unwrap();
-            cancellation(&updated)
+        if is_cancelled {
+            updated.cancel(Actor::Shop, NOW).unwrap();
         } else {
-            updated.complete_task(delivery.pickup.id, NOW).unwrap();
-            completion(&updated, updated.pickup.id, NOW)
-        };
-        changes.unwrap().make(&first).await.unwrap();
+            complete(&mut updated, TaskKind::Pickup);
+        }
+        changes(&delivery, &updated, &[])
+            .unwrap()
+            .make(&first)
+            .await
+            .unwrap();
 
         let second = database.begin().await.unwrap();
         let commit_first = async {
@@ -73,10 +158,10 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
     let Some((url, storage, delivery)) = stored_delivery().await else {
         return;
     };
-    let (store_id, id, pickup) = (delivery.store_id, delivery.id, delivery.pickup.id);
+    let (store_id, id) = (delivery.store_id, delivery.id);
     let webhook = Webhook {
         store_id,
-        event: EventName::DeliveryPicked,
+        event: EventName::DeliveryPicked.as_str().to_owned(),
         ..fixture::webhook(NOW)
     };
     let webhook_id = webhook.id;
@@ -86,13 +171,13 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
 
     let complete = storage.write(move |transaction| async move {
         let found = find_and_lock(&transaction, store_id, id).await?;
-        let mut delivery = found.unwrap();
-        let events = delivery.complete_task(pickup, NOW).unwrap().unwrap();
+        let before = found.unwrap();
+        let mut delivery = before.clone();
         let change = DeliveryChange {
             store_id,
             delivery_id: id,
-            changes: completion(&delivery, pickup, NOW)?,
-            events,
+            events: complete(&mut delivery, TaskKind::Pickup),
+            changes: changes(&before, &delivery, &[])?,
         };
         notifications::record_events(&transaction, change, NOW).await
     });
@@ -110,7 +195,7 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
     let notified: Vec<_> = new
         .unwrap()
         .iter()
-        .map(|new| new.target.webhook_id)
+        .map(|new| new.leased.target.key.webhook_id)
         .collect();
     assert_eq!(notified, [webhook_id]);
 }
@@ -136,14 +221,12 @@ async fn a_task_of_any_store_is_found_with_its_store() {
 async fn changes_are_made_together_with_a_query_of_another_table() {
     let (_directory, storages) = fixture::storages().await;
     for storage in storages {
-        let mut delivery = insert_delivery(&storage).await;
+        let before = insert_delivery(&storage).await;
+        let mut delivery = before.clone();
         let key = (delivery.store_id, delivery.id);
-        delivery.complete_task(delivery.pickup.id, NOW).unwrap();
-        delivery.complete_task(delivery.dropoff.id, NOW).unwrap();
-        let mut changes = completion(&delivery, delivery.pickup.id, NOW).unwrap();
-        changes
-            .update(state(delivery.store_id, &delivery.dropoff))
-            .unwrap();
+        complete(&mut delivery, TaskKind::Pickup);
+        complete(&mut delivery, TaskKind::Dropoff);
+        let changes = changes(&before, &delivery, &[]).unwrap();
 
         let found = storage.write(move |transaction| async move {
             let query = store::Entity::find().into_query();

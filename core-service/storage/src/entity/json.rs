@@ -2,44 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use domain::{
-    address::{Address, LatLng},
-    coverage::{Circle, ServiceArea},
-    task::Package,
-};
-use geocoding::GeocodeMatch;
+use domain::{address::Address, coverage::ServiceArea, task::Package};
 use sea_orm::FromJsonQueryResult;
 use serde::{Deserialize, Serialize};
-
-use crate::Error;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
 pub struct AddressJson(pub Address);
 
-/// Package types and quantities, in the order given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
-pub struct PackagesJson(Vec<(String, u32)>);
-
-impl From<Vec<Package>> for PackagesJson {
-    fn from(packages: Vec<Package>) -> Self {
-        Self(
-            packages
-                .into_iter()
-                .map(|package| (package.kind, package.quantity))
-                .collect(),
-        )
-    }
-}
-
-impl From<PackagesJson> for Vec<Package> {
-    fn from(packages: PackagesJson) -> Self {
-        packages
-            .0
-            .into_iter()
-            .map(|(kind, quantity)| Package { kind, quantity })
-            .collect()
-    }
-}
+pub struct PackagesJson(pub Vec<Package>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromJsonQueryResult)]
 pub struct TagsJson(pub Vec<String>);
@@ -48,57 +19,7 @@ pub struct TagsJson(pub Vec<String>);
 pub struct MetadataJson(pub BTreeMap<String, String>);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
-#[serde(untagged)]
-pub enum ServiceAreaJson {
-    Zone {
-        zone: String,
-    },
-    Circle {
-        /// Latitude, longitude.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        center: Option<[f64; 2]>,
-        radius_meters: u32,
-    },
-}
-
-impl From<ServiceArea> for ServiceAreaJson {
-    fn from(area: ServiceArea) -> Self {
-        match area {
-            ServiceArea::Zone(zone) => Self::Zone { zone },
-            ServiceArea::Circle(circle) => Self::Circle {
-                center: circle
-                    .center()
-                    .map(|center| [center.latitude(), center.longitude()]),
-                radius_meters: circle.radius_meters(),
-            },
-        }
-    }
-}
-
-impl TryFrom<ServiceAreaJson> for ServiceArea {
-    type Error = Error;
-
-    fn try_from(area: ServiceAreaJson) -> Result<Self, Self::Error> {
-        let (center, radius_meters) = match area {
-            ServiceAreaJson::Zone { zone } => return Ok(Self::Zone(zone)),
-            ServiceAreaJson::Circle {
-                center,
-                radius_meters,
-            } => (center, radius_meters),
-        };
-        let center = center
-            .map(|[latitude, longitude]| LatLng::new(latitude, longitude))
-            .transpose()
-            .map_err(|error| Error::inconsistent("stores", error))?;
-        Circle::new(center, radius_meters)
-            .map(Self::Circle)
-            .map_err(|error| Error::inconsistent("stores", error))
-    }
-}
-
-/// A place that is precise enough to deliver to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromJsonQueryResult)]
-pub struct PlaceJson(pub GeocodeMatch);
+pub struct ServiceAreaJson(pub ServiceArea);
 
 #[cfg(test)]
 mod tests {
@@ -107,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_address_or_place_is_read_and_written_unchanged() {
+    fn a_stored_address_is_read_and_written_unchanged() {
         let id = "01900000-0000-7000-8000-000000000001";
         let short =
             json!({ "id": id, "street_address": "1 Rue A", "latitude": 48.5, "longitude": 2.0 });
@@ -127,16 +48,31 @@ mod tests {
             let address: AddressJson = serde_json::from_value(stored.clone()).unwrap();
             assert_eq!(serde_json::to_value(address).unwrap(), stored);
         }
-        let place = json!({
-            "formatted": "Town", "postal_code": null, "locality": "Town", "country": "FR",
-            "latitude": 48.5, "longitude": 2.0, "precision": "locality", "confidence": 1.0,
-        });
-        let read: PlaceJson = serde_json::from_value(place.clone()).unwrap();
-        assert_eq!(serde_json::to_value(read).unwrap(), place);
 
         let nowhere =
             json!({ "id": id, "street_address": "1 Rue A", "latitude": 91.0, "longitude": 2.0 });
         let error = serde_json::from_value::<AddressJson>(nowhere).unwrap_err();
         assert!(error.to_string().contains("latitude 91"), "{error}");
+    }
+
+    #[test]
+    fn stored_packages_and_service_areas_are_read_and_written_unchanged() {
+        let packages = json!([["XL", 2], ["", 1]]);
+        let read: PackagesJson = serde_json::from_value(packages.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), packages);
+        for area in [
+            json!({ "zone": "Town" }),
+            json!({ "radius_meters": 5000 }),
+            json!({ "center": [48.5, 2.0], "radius_meters": 5000 }),
+        ] {
+            let read: ServiceAreaJson = serde_json::from_value(area.clone()).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), area);
+        }
+        for area in [
+            json!({ "radius_meters": 5 }),
+            json!({ "center": [91.0, 2.0], "radius_meters": 5000 }),
+        ] {
+            assert!(serde_json::from_value::<ServiceAreaJson>(area).is_err());
+        }
     }
 }

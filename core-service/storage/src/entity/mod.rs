@@ -3,12 +3,10 @@
 /// Declares a table: its name, the columns of its primary key, and the others.
 macro_rules! table {
     (
-        $(#[$doc:meta])*
         mod $table:ident = $name:literal;
         key($($key:ident: $key_type:ty),+);
         $($(#[$column_doc:meta])* $column:ident: $column_type:ty,)+
     ) => {
-        $(#[$doc])*
         pub(crate) mod $table {
             use super::super::column_types::*;
 
@@ -53,8 +51,8 @@ use sea_orm::{
 use uuid::Uuid;
 
 pub(super) use self::tables::{
-    api_client, attempt, delivery, event, geocode, idempotency_key, notification, platform_secret,
-    price_list, receiver_host, signing_key, store, task, time_slot, webhook, zone_set,
+    api_client, attempt, delivery, event, idempotency_key, notification, platform_secret,
+    price_list, receiver_host, signing_key, store, task, task_event, time_slot, webhook, zone_set,
 };
 
 /// What the declaration of a table uses.
@@ -64,7 +62,7 @@ mod column_types {
     pub(super) use super::{
         ByPosition,
         instant::Instant,
-        json::{AddressJson, MetadataJson, PackagesJson, PlaceJson, ServiceAreaJson, TagsJson},
+        json::{AddressJson, MetadataJson, PackagesJson, ServiceAreaJson, TagsJson},
         next,
     };
 }
@@ -104,7 +102,6 @@ readable!(
     json::AddressJson,
     json::MetadataJson,
     json::PackagesJson,
-    json::PlaceJson,
     json::ServiceAreaJson,
     json::TagsJson
 );

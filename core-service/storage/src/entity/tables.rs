@@ -2,7 +2,6 @@
 //! convert rows to domain types and back.
 
 table! {
-    /// Rows of `api_clients`.
     mod api_client = "api_clients";
     key(id: Uuid);
     store_id: Option<Uuid>,
@@ -18,7 +17,6 @@ table! {
 }
 
 table! {
-    /// Rows of `idempotency_keys`.
     mod idempotency_key = "idempotency_keys";
     key(store_id: Uuid, api_client_id: Uuid, key_hash: Vec<u8>);
     request_hash: Vec<u8>,
@@ -27,7 +25,6 @@ table! {
 }
 
 table! {
-    /// Rows of `signing_keys`.
     mod signing_key = "signing_keys";
     key(id: String);
     encrypted_private_key: Vec<u8>,
@@ -35,14 +32,12 @@ table! {
 }
 
 table! {
-    /// Rows of `platform_secrets`.
     mod platform_secret = "platform_secrets";
     key(name: String);
     encrypted_secret: Vec<u8>,
 }
 
 table! {
-    /// Rows of `deliveries`.
     mod delivery = "deliveries";
     key(store_id: Uuid, id: Uuid);
     distance_meters: i64,
@@ -67,7 +62,6 @@ table! {
 }
 
 table! {
-    /// Rows of `tasks`.
     mod task = "tasks";
     key(store_id: Uuid, id: Uuid);
     delivery_id: Uuid,
@@ -86,10 +80,35 @@ table! {
     updated_at: Instant,
     completed_at: Option<Instant>,
     cancelled_at: Option<Instant>,
+    /// `doing` or `failed`; null in the other states, which `completed_at` and `cancelled_at` tell apart.
+    state: Option<String>,
+    /// Null until a program of this version or a later one changes the task.
+    state_since: Option<Instant>,
+    /// Valid if `state_since` is when the task got its state: a program of an earlier version does not set it.
+    state_set_by: Option<String>,
+    failure_reason: Option<String>,
 }
 
 table! {
-    /// Rows of `events`.
+    mod task_event = "task_events";
+    key(store_id: Uuid, task_id: Uuid, created_at: Instant);
+    transition: String,
+    actor: String,
+    /// Nil once it is erased.
+    api_client_id: Uuid,
+    occurred_at: Instant,
+    is_clamped: bool,
+    reason: Option<String>,
+    notes: Option<String>,
+    contact_name: Option<String>,
+    /// The new window of a reschedule.
+    after: Option<Instant>,
+    before: Option<Instant>,
+    previous_after: Option<Instant>,
+    previous_before: Option<Instant>,
+}
+
+table! {
     mod event = "events";
     key(store_id: Uuid, id: Uuid);
     name: String,
@@ -103,7 +122,6 @@ table! {
 }
 
 table! {
-    /// Rows of `stores`.
     mod store = "stores";
     key(id: Uuid);
     display_name: String,
@@ -113,10 +131,10 @@ table! {
     default_address: Option<AddressJson>,
     created_at: Instant,
     service_area: Option<ServiceAreaJson>,
+    refuses_unpriced: bool,
 }
 
 table! {
-    /// Rows of `time_slots`.
     mod time_slot = "time_slots";
     key(store_id: Uuid, id: Uuid);
     display_name: String,
@@ -125,7 +143,6 @@ table! {
 }
 
 table! {
-    /// Rows of `price_lists`.
     mod price_list = "price_lists";
     key(store_id: Uuid, version: i64);
     definition: String,
@@ -133,7 +150,6 @@ table! {
 }
 
 table! {
-    /// Rows of `zone_sets`.
     mod zone_set = "zone_sets";
     key(version: i64);
     definition: String,
@@ -141,16 +157,6 @@ table! {
 }
 
 table! {
-    /// Rows of `geocodes`.
-    mod geocode = "geocodes";
-    key(key: Vec<u8>);
-    /// `None`: the address was not found.
-    place: Option<PlaceJson>,
-    expires_at: Instant,
-}
-
-table! {
-    /// Rows of `webhooks`.
     mod webhook = "webhooks";
     key(store_id: Uuid, id: Uuid);
     api_client_id: Uuid,
@@ -176,7 +182,6 @@ table! {
 }
 
 table! {
-    /// Rows of `receiver_hosts`.
     mod receiver_host = "receiver_hosts";
     key(store_id: Uuid, host: String);
     /// By the lease clock.
@@ -186,7 +191,6 @@ table! {
 }
 
 table! {
-    /// Rows of `notifications`.
     mod notification = "notifications";
     key(store_id: Uuid, id: Uuid);
     event_id: Uuid,
@@ -207,7 +211,6 @@ table! {
 }
 
 table! {
-    /// Rows of `attempts`.
     mod attempt = "attempts";
     key(store_id: Uuid, notification_id: Uuid, number: i64);
     failure: Option<String>,

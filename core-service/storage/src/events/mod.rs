@@ -6,9 +6,12 @@ mod sequencer;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
+
 use domain::{
     event::{Event, LogBounds, Object},
     id::{DeliveryId, EventId, StoreId, WebhookId},
+    webhook::Webhook,
 };
 
 pub use self::{
@@ -26,10 +29,18 @@ use crate::prelude::*;
 pub(super) const DELIVERIES: &str = "deliveries";
 const WEBHOOKS: &str = "webhooks";
 
+/// An event to insert.
+pub(super) struct NewEvent<'a> {
+    pub(super) store_id: StoreId,
+    pub(super) id: EventId,
+    pub(super) name: &'a str,
+    pub(super) object: Object,
+}
+
 /// Inserts events without numbers, which the sequencer assigns.
-pub async fn insert(
+pub(super) async fn insert(
     transaction: &impl ConnectionTrait,
-    events: impl IntoIterator<Item = (StoreId, EventId, &str, Object)>,
+    events: impl IntoIterator<Item = NewEvent<'_>>,
     now: Timestamp,
 ) -> Result<(), Error> {
     // Executes no statement if there is no row.
@@ -41,18 +52,18 @@ pub async fn insert(
 
 /// The statement of [`insert`].
 pub(super) fn insertion<'a>(
-    events: impl IntoIterator<Item = (StoreId, EventId, &'a str, Object)>,
+    events: impl IntoIterator<Item = NewEvent<'a>>,
     now: Timestamp,
 ) -> InsertMany<ActiveModel> {
-    let rows = events.into_iter().map(|(store_id, id, name, object)| {
-        let (collection, object_id) = match object {
+    let rows = events.into_iter().map(|event| {
+        let (collection, object_id) = match event.object {
             Object::Delivery(id) => (DELIVERIES, id.0),
             Object::Webhook(id) => (WEBHOOKS, id.0),
         };
         ActiveModel {
-            store_id: Set(store_id.0),
-            id: Set(id.0),
-            name: Set(name.to_owned()),
+            store_id: Set(event.store_id.0),
+            id: Set(event.id.0),
+            name: Set(event.name.to_owned()),
             object_collection: Set(collection.to_owned()),
             object_id: Set(object_id),
             created_at: Set(now.into()),
@@ -87,21 +98,21 @@ pub async fn list(
     rows::all(connection, query.limit(limit)).await
 }
 
-/// A store's committed events of one name without a number, created in a period, both ends
-/// included, except those whose ids a query returns; the oldest first.
-pub async fn unnumbered(
+/// The committed events without a number of a webhook's store and name, created in a period, except
+/// those whose ids a query returns; the oldest first.
+pub(super) async fn unnumbered(
     connection: &impl ConnectionTrait,
-    (store_id, name): (StoreId, &str),
-    (from, until): (Timestamp, Timestamp),
+    webhook: &Webhook,
+    period: &RangeInclusive<Timestamp>,
     except: SelectStatement,
     limit: u64,
 ) -> Result<Vec<(EventId, Object, Timestamp)>, Error> {
     let rows = Entity::find()
         .filter(Column::Number.is_null())
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::Name.eq(name))
-        .filter(Column::CreatedAt.gte(Instant::from(from)))
-        .filter(Column::CreatedAt.lte(Instant::from(until)))
+        .filter(Column::StoreId.eq(webhook.store_id.0))
+        .filter(Column::Name.eq(webhook.event.as_str()))
+        .filter(Column::CreatedAt.gte(Instant::from(*period.start())))
+        .filter(Column::CreatedAt.lte(Instant::from(*period.end())))
         .filter(Column::Id.not_in_subquery(except))
         .order_by_asc(Column::CreatedAt)
         .order_by_asc(Column::Id)

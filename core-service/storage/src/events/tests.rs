@@ -54,7 +54,12 @@ impl Log {
         self.storage
             .write(move |transaction| async move {
                 let object = Object::Delivery(DeliveryId(id.0));
-                let event = (store_id, id, "delivery.picked", object);
+                let event = NewEvent {
+                    store_id,
+                    id,
+                    name: "delivery.picked",
+                    object,
+                };
                 insert(&transaction, [event], now).await?;
                 Ok::<_, Error>(())
             })

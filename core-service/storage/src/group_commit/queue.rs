@@ -1,10 +1,11 @@
 //! The queue of writes that wait for a commit.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use process::traces::Origin;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -14,7 +15,6 @@ use tokio::{
 use super::job::{Job, Write, WriteKind};
 use crate::{Error, Work, WriteError};
 
-/// The queue of writes.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) jobs: mpsc::Sender<Box<dyn Job>>,
@@ -61,11 +61,11 @@ pub(super) struct CommitTimer(Arc<Mutex<Option<Instant>>>);
 
 impl CommitTimer {
     pub(super) fn set(&self, start: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = start;
+        *self.0.lock() = start;
     }
 
     pub(super) fn exceeds(&self, timeout: Duration) -> bool {
-        let start = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = *self.0.lock();
         start.is_some_and(|start| start.elapsed() >= timeout)
     }
 }

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{
-    id::{NotificationId, StoreId},
-    notification::Outcome,
-};
+use domain::{id::StoreId, notification::Outcome};
 
 use super::leases::Lease;
 use crate::entity::attempt;
@@ -14,8 +11,7 @@ use crate::prelude::*;
 /// The outcome of one attempt, as a dispatcher reports it.
 #[derive(Clone, Debug)]
 pub struct AttemptReport {
-    pub id: NotificationId,
-    pub lease_token: Uuid,
+    pub lease: Lease,
     pub outcome: Outcome,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,
@@ -24,15 +20,6 @@ pub struct AttemptReport {
     pub response_body: String,
     /// A random number, for the delay of the next attempt.
     pub jitter: u64,
-}
-
-impl AttemptReport {
-    pub fn lease(&self) -> Lease {
-        Lease {
-            id: self.id,
-            token: self.lease_token,
-        }
-    }
 }
 
 /// An attempt whose outcome was applied.
@@ -55,7 +42,7 @@ pub async fn insert_attempts(
         .into_iter()
         .map(|attempt| attempt::ActiveModel {
             store_id: Set(attempt.store_id.0),
-            notification_id: Set(attempt.report.id.0),
+            notification_id: Set(attempt.report.lease.id.0),
             number: Set(attempt.number),
             failure: Set(attempt
                 .report

@@ -3,7 +3,7 @@
 //! and later ones cancel the rest batch by batch. Meanwhile no claim takes notifications of a
 //! disabled webhook. Enabling it cancels the rest first.
 
-use domain::webhook::Webhook;
+use domain::webhook::{Webhook, WebhookKey};
 use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
@@ -14,7 +14,7 @@ use crate::prelude::*;
 use crate::{
     Storage,
     entity::webhook::{Column, Entity},
-    webhooks::{self, WebhookKey, any_of},
+    webhooks::{self, any_of},
 };
 
 /// The largest number of pending notifications that one transaction cancels of disabled webhooks.
@@ -28,12 +28,18 @@ pub async fn cancel_backlog(
     now: Timestamp,
 ) -> Result<(), Error> {
     let limit = webhook.disabled.map(|_| BATCH);
-    cancel_notifications(transaction, webhook.store_id, webhook.id, limit, now).await
+    cancel_notifications(transaction, webhook.key(), limit, now).await
 }
 
 /// Cancels a batch of the backlog of some disabled webhook. Returns whether there was a backlog.
 pub async fn cancel_backlog_batch(storage: &Storage, now: Timestamp) -> Result<bool, Error> {
-    let Some(webhook) = find_disabled_with_backlog(storage.reader()).await? else {
+    let query = Entity::find()
+        .filter(Column::DisabledAt.is_not_null())
+        // One index lookup per disabled webhook, independent of the length of its backlog.
+        .filter(earliest_pending().is_not_null())
+        .limit(1);
+    let found = webhooks::keys(storage.reader(), query).await?.pop();
+    let Some(webhook) = found else {
         return Ok(false);
     };
     cancel_batch(storage, webhook, now).await?;
@@ -69,16 +75,4 @@ async fn cancel_batch(
         cancel_pending(&transaction, webhook, Some(BATCH), now).await
     });
     cancelled.await
-}
-
-/// A disabled webhook with pending notifications, if there is one. Writes nothing.
-async fn find_disabled_with_backlog(
-    connection: &impl ConnectionTrait,
-) -> Result<Option<WebhookKey>, Error> {
-    let query = Entity::find()
-        .filter(Column::DisabledAt.is_not_null())
-        // One index lookup per disabled webhook, independent of the length of its backlog.
-        .filter(earliest_pending().is_not_null())
-        .limit(1);
-    Ok(webhooks::keys(connection, query).await?.pop())
 }

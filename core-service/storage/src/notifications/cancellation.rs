@@ -1,17 +1,14 @@
 //! Cancels the notifications of webhooks that are disabled or deleted.
 
-use domain::id::{StoreId, WebhookId};
+use domain::webhook::WebhookKey;
 use sea_orm::Order;
 
 use super::{CANCELLED, is_leased, is_pending, of_webhook};
-use crate::prelude::*;
-use crate::{
-    entity::{
-        instant::Instant,
-        notification::{Column, Entity},
-    },
-    webhooks::WebhookKey,
+use crate::entity::{
+    instant::Instant,
+    notification::{Column, Entity},
 };
+use crate::prelude::*;
 
 /// Cancels the pending and leased notifications of a webhook that the caller has locked or
 /// deleted. A leased one still becomes delivered if its attempt succeeds, and is not retried if it
@@ -22,13 +19,11 @@ use crate::{
 /// row and waits for the webhook. It then finds the webhook disabled, and cancels the row itself.
 pub async fn cancel_notifications(
     transaction: &impl ConnectionTrait,
-    store_id: StoreId,
-    webhook_id: WebhookId,
+    webhook: WebhookKey,
     limit: Option<u64>,
     now: Timestamp,
 ) -> Result<(), Error> {
     // Two statements: pending and leased notifications have an index each.
-    let webhook = (store_id, webhook_id);
     cancel_pending(transaction, webhook, limit, now).await?;
     let leased = lock_skip_locked(transaction, of_webhook(webhook).add(is_leased())).await?;
     if leased.is_empty() {
@@ -60,9 +55,8 @@ pub(super) async fn cancel_pending(
         .limit(limit);
     // Without a condition on the state, which would make a planner scan the long index of pending
     // notifications. The state cannot change in between: that requires a lock on the webhook.
-    let (store_id, _) = webhook;
     let batch = Condition::all()
-        .add(Column::StoreId.eq(store_id.0))
+        .add(Column::StoreId.eq(webhook.store_id.0))
         .add(Column::Id.in_subquery(earliest_due));
     cancel(transaction, batch, now).await
 }

@@ -12,7 +12,7 @@ use super::{
     due_batch::{DueBatch, due_batches},
     eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
     is_pending,
-    outbox::NewNotification,
+    leases::Lease,
     queue,
 };
 use crate::prelude::*;
@@ -22,10 +22,10 @@ use crate::{
     webhooks::{Target, receiver_hosts},
 };
 
-/// A notification under a lease, with its target.
+/// A notification under a lease, claimed or pre-leased, with its target.
 #[derive(Clone, Debug)]
 pub struct ClaimedNotification {
-    pub id: NotificationId,
+    pub lease: Lease,
     pub event: String,
     pub delivery_id: DeliveryId,
     /// How many attempts have ended.
@@ -34,13 +34,6 @@ pub struct ClaimedNotification {
     /// Names the span of the call that caused the event.
     pub traceparent: Option<String>,
     pub target: Target,
-}
-
-/// The lease of what a claim finds.
-#[derive(Clone, Copy, Debug)]
-pub struct NewLease {
-    pub token: Uuid,
-    pub duration: Duration,
 }
 
 /// The result of a claim.
@@ -52,26 +45,11 @@ pub struct ClaimedBatch {
     pub is_complete: bool,
 }
 
-impl ClaimedNotification {
-    /// A notification that is inserted with a lease.
-    pub fn pre_leased(notification: &NewNotification) -> Self {
-        Self {
-            id: notification.id,
-            event: notification.event.as_str().to_owned(),
-            delivery_id: notification.delivery_id,
-            attempts: 0,
-            receiver_health: ReceiverHealth::Healthy,
-            traceparent: notification.traceparent.clone(),
-            target: notification.target.clone(),
-        }
-    }
-}
-
 /// Claims due notifications, webhook by webhook, within the budget.
 pub async fn claim(
     transaction: &impl ConnectionTrait,
     budget: &ClaimBudget,
-    lease: NewLease,
+    lease: Duration,
     now: Timestamp,
 ) -> Result<ClaimedBatch, Error> {
     let webhooks = eligible_webhooks(transaction, budget, now).await?;
@@ -83,7 +61,7 @@ pub(super) async fn claim_from(
     transaction: &impl ConnectionTrait,
     budget: &ClaimBudget,
     webhooks: Vec<EligibleWebhook>,
-    lease: NewLease,
+    lease: Duration,
     now: Timestamp,
 ) -> Result<ClaimedBatch, Error> {
     let is_below = |count: usize, limit| u32::try_from(count).is_ok_and(|count| count < limit);
@@ -103,11 +81,10 @@ pub(super) async fn claim_from(
     let unproven = shares
         .iter()
         .filter(|(webhook, _)| {
-            !webhook.is_proven && batches.contains_key(&webhook.target.webhook_id)
+            !webhook.is_proven && batches.contains_key(&webhook.target.key.webhook_id)
         })
-        .map(|(webhook, _)| (webhook.target.store_id, webhook.target.host.as_str()));
-    let mut hosts =
-        receiver_hosts::occupy(transaction, unproven.collect(), lease.duration, now).await?;
+        .map(|(webhook, _)| (webhook.target.key.store_id, webhook.target.host.as_str()));
+    let mut hosts = receiver_hosts::occupy(transaction, unproven.collect(), lease, now).await?;
     let (mut more_due, mut none_due) = (Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (webhook, share) in &shares {
@@ -116,12 +93,12 @@ pub(super) async fn claim_from(
             ids: mut due,
             in_flight,
         } = batches
-            .remove(&webhook.target.webhook_id)
+            .remove(&webhook.target.key.webhook_id)
             .unwrap_or_default();
         // The first unproven webhook of its store at a host takes the host. The others keep their
         // positions in the queue.
         if !due.is_empty() && !webhook.is_proven {
-            let host = (webhook.target.store_id, webhook.target.host.clone());
+            let host = (webhook.target.key.store_id, webhook.target.host.clone());
             if !hosts.remove(&host) {
                 continue;
             }
@@ -130,9 +107,9 @@ pub(super) async fn claim_from(
         let share = std::cmp::min(limit.saturating_sub(in_flight), *share);
         let share = usize::try_from(share).unwrap_or(usize::MAX);
         if due.len() > share {
-            more_due.push(webhook.target.key());
+            more_due.push(webhook.target.key);
         } else {
-            none_due.push(webhook.target.key());
+            none_due.push(webhook.target.key);
         }
         due.truncate(share);
         ids.append(&mut due);
@@ -151,17 +128,17 @@ pub(super) async fn claim_from(
 async fn lease_rows(
     transaction: &impl ConnectionTrait,
     ids: Vec<Uuid>,
-    lease: NewLease,
+    lease: Duration,
 ) -> Result<Vec<Model>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
     let rows = Entity::update_many()
         .col_expr(Column::State, Expr::value(LEASED))
-        .col_expr(Column::LeaseToken, Expr::value(lease.token))
+        .col_expr(Column::LeaseToken, Expr::value(Uuid::now_v7()))
         .col_expr(
             Column::LeaseExpiresAt,
-            lease_clock::expiry(transaction, lease.duration),
+            lease_clock::expiry(transaction, lease),
         )
         .filter(Column::Id.is_in(padded(ids)))
         .filter(is_pending())
@@ -173,13 +150,16 @@ async fn lease_rows(
 fn with_targets(rows: Vec<Model>, webhooks: Vec<EligibleWebhook>) -> Vec<ClaimedNotification> {
     let webhooks: HashMap<_, _> = webhooks
         .into_iter()
-        .map(|webhook| (webhook.target.webhook_id.0, webhook))
+        .map(|webhook| (webhook.target.key.webhook_id.0, webhook))
         .collect();
     rows.into_iter()
         .filter_map(|row| {
             let webhook = webhooks.get(&row.webhook_id)?;
             Some(ClaimedNotification {
-                id: NotificationId(row.id),
+                lease: Lease {
+                    id: NotificationId(row.id),
+                    token: row.lease_token?,
+                },
                 event: row.event,
                 delivery_id: DeliveryId(row.delivery_id),
                 attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),

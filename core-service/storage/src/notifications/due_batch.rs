@@ -36,11 +36,11 @@ pub(super) async fn due_batches(
     let mut values = vec![Instant::from(now).into(), window];
     let mut selects = Vec::new();
     for (webhook, limit) in limits.into_iter().chain(padding) {
-        let (store_id, webhook_id) = webhook.target.key();
+        let key = webhook.target.key;
         let counts_all = webhook.receiver_health != ReceiverHealth::Healthy;
         let parameters: [Value; 4] = [
-            store_id.0.into(),
-            webhook_id.0.into(),
+            key.store_id.0.into(),
+            key.webhook_id.0.into(),
             counts_all.into(),
             i64::from(limit).into(),
         ];

@@ -51,7 +51,7 @@ impl EligibleWebhook {
             health: self.receiver_health,
             is_proven: self.is_proven,
             in_flight: self.in_flight,
-            store_id: self.target.store_id,
+            store_id: self.target.key.store_id,
         }
     }
 }

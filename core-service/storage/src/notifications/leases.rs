@@ -1,8 +1,8 @@
 //! Leases: renewed when a process restarts; released by a dispatcher or when they expire.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use domain::id::{NotificationId, StoreId, WebhookId};
+use domain::id::{NotificationId, WebhookId};
 use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
@@ -14,7 +14,7 @@ use crate::prelude::*;
 use crate::{
     entity::notification::{Column, Entity},
     lease_clock,
-    webhooks::receiver_hosts,
+    webhooks::{self, receiver_hosts},
 };
 
 /// A notification and the token of its lease.
@@ -65,6 +65,8 @@ pub async fn release_expired(
     make_pending(transaction, is_expired(transaction), now).await
 }
 
+/// Makes matching notifications pending and due now: moves their webhooks forward in the queue, frees
+/// their hosts, and cancels those of webhooks that are not enabled.
 async fn make_pending(
     transaction: &impl ConnectionTrait,
     condition: Condition,
@@ -82,9 +84,9 @@ async fn make_pending(
         .filter(Column::Id.is_in(padded(ids)))
         .exec_with_returning(transaction)
         .await?;
-    let due: BTreeMap<_, _> = rows
+    let due = rows
         .iter()
-        .map(|row| ((StoreId(row.store_id), WebhookId(row.webhook_id)), now))
+        .map(|row| (webhooks::key(row.store_id, row.webhook_id), now))
         .collect();
     let enabled = queue::move_forward(transaction, &due).await?;
     receiver_hosts::free(transaction, rows.iter().map(|row| row.webhook_id)).await?;
@@ -94,7 +96,7 @@ async fn make_pending(
         .map(|row| row.id)
         .collect();
     if !not_enabled.is_empty() {
-        let condition = Condition::all().add(Column::Id.is_in(not_enabled));
+        let condition = Condition::all().add(Column::Id.is_in(padded(not_enabled)));
         cancel(transaction, condition, now).await?;
     }
     Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))

@@ -48,7 +48,7 @@ pub use self::{
     attempts::{AttemptReport, RecordedAttempt, insert_attempts},
     backlog_cleanup::{cancel_backlog, cancel_backlog_batch, cancel_whole_backlog},
     cancellation::cancel_notifications,
-    claims::{ClaimedBatch, ClaimedNotification, NewLease, claim},
+    claims::{ClaimedBatch, ClaimedNotification, claim},
     eligibility::{is_any_claimable, is_any_due},
     leases::{Lease, is_any_expired, release, release_all, release_expired, renew_all},
     outbox::{DeliveryChange, NewNotification, insert, record_events},
@@ -56,7 +56,9 @@ pub use self::{
     retention::remove_finished,
 };
 
-use crate::{entity::notification::Column, prelude::*, webhooks::WebhookKey};
+use domain::webhook::WebhookKey;
+
+use crate::{entity::notification::Column, prelude::*};
 
 pub(crate) const PENDING: &str = "pending";
 pub(crate) const LEASED: &str = "leased";
@@ -75,10 +77,10 @@ fn is_leased() -> SimpleExpr {
 }
 
 /// Whether a notification is of a webhook.
-pub(crate) fn of_webhook((store_id, webhook_id): WebhookKey) -> Condition {
+pub(crate) fn of_webhook(webhook: WebhookKey) -> Condition {
     Condition::all()
-        .add(Column::StoreId.eq(store_id.0))
-        .add(Column::WebhookId.eq(webhook_id.0))
+        .add(Column::StoreId.eq(webhook.store_id.0))
+        .add(Column::WebhookId.eq(webhook.webhook_id.0))
 }
 
 fn is_cancelled() -> SimpleExpr {

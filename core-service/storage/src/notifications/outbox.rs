@@ -6,6 +6,7 @@ use domain::{
     event::{EventName, Object},
     id::{DeliveryId, EventId, NotificationId, StoreId},
     scheduling::ReceiverHealth,
+    webhook::WebhookKey,
 };
 use jiff::Timestamp;
 use process::traces::TraceSpan;
@@ -15,7 +16,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::{LEASED, PENDING, queue};
+use super::{LEASED, PENDING, claims::ClaimedNotification, leases::Lease, queue};
 use crate::{
     ConnectionTrait, Error,
     changes::Changes,
@@ -31,19 +32,14 @@ use crate::{
 /// A notification before its insert.
 #[derive(Clone, Debug)]
 pub struct NewNotification {
-    pub id: NotificationId,
+    /// As it is sent if it is inserted pre-leased.
+    pub leased: ClaimedNotification,
     pub event_id: EventId,
-    pub event: EventName,
-    pub store_id: StoreId,
-    pub delivery_id: DeliveryId,
     /// Whether its webhook is proven, its receiver healthy, and no earlier notification due. Others
     /// are claimed: they wait for a host, for a share of the capacity, or for their turn.
     pub may_be_pre_leased: bool,
-    /// Set if it is inserted pre-leased.
-    pub lease_token: Option<Uuid>,
-    /// Names the span of the call that caused the event.
-    pub traceparent: Option<String>,
-    pub target: Target,
+    /// Whether it is inserted pre-leased.
+    pub is_pre_leased: bool,
 }
 
 /// A change of a delivery, and its events.
@@ -73,10 +69,12 @@ pub async fn record_events(
     }
     let events = events.into_iter().map(|name| (EventId::new(), name));
     let events: Vec<_> = events.collect();
-    let object = Object::Delivery(delivery_id);
-    let rows = events
-        .iter()
-        .map(|(id, name)| (store_id, *id, name.as_str(), object));
+    let rows = events.iter().map(|(id, name)| event_log::NewEvent {
+        store_id,
+        id: *id,
+        name: name.as_str(),
+        object: Object::Delivery(delivery_id),
+    });
     changes.insert(event_log::insertion(rows, now).into_query());
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
@@ -85,23 +83,30 @@ pub async fn record_events(
     let traceparent = TraceSpan::current().and_then(|trace| trace.traceparent());
     let notification = |webhook: webhook::Model| {
         let is_event = |(_, name): &&(EventId, EventName)| name.as_str() == webhook.event;
-        let (event_id, event) = *events.iter().find(is_event)?;
+        let (event_id, _) = *events.iter().find(is_event)?;
         let health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
         let may_be_pre_leased = webhook.is_proven
             && health == ReceiverHealth::Healthy
             && webhook
                 .next_due_at
                 .is_none_or(|due| due > Instant::from(now));
+        let event = webhook.event.clone();
         Some(Target::try_from(webhook).map(|target| NewNotification {
-            id: NotificationId::new(),
+            leased: ClaimedNotification {
+                lease: Lease {
+                    id: NotificationId::new(),
+                    token: Uuid::now_v7(),
+                },
+                event,
+                delivery_id,
+                attempts: 0,
+                receiver_health: health,
+                traceparent: traceparent.clone(),
+                target,
+            },
             event_id,
-            event,
-            store_id,
-            delivery_id,
             may_be_pre_leased,
-            lease_token: None,
-            traceparent: traceparent.clone(),
-            target,
+            is_pre_leased: false,
         }))
     };
     let mut notifications = Vec::new();
@@ -111,8 +116,8 @@ pub async fn record_events(
     notifications.into_iter().collect()
 }
 
-/// Inserts notifications: pre-leased if they come with a lease token, else pending. Skips a pending
-/// one whose webhook has been disabled or deleted. Returns whether any was inserted as pending.
+/// Inserts notifications, pre-leased or pending. Skips a pending one whose webhook has been disabled
+/// or deleted. Returns whether any was inserted as pending.
 pub async fn insert(
     transaction: &impl ConnectionTrait,
     notifications: &[NewNotification],
@@ -121,8 +126,8 @@ pub async fn insert(
 ) -> Result<bool, Error> {
     let pending: Vec<_> = notifications
         .iter()
-        .filter(|notification| notification.lease_token.is_none())
-        .map(|notification| notification.target.key())
+        .filter(|new| !new.is_pre_leased)
+        .map(|new| new.leased.target.key)
         .collect();
     let enabled = if pending.is_empty() {
         HashSet::new()
@@ -133,30 +138,32 @@ pub async fn insert(
     let mut insert = Query::insert();
     insert.into_table(Entity);
     let mut is_empty = true;
-    for notification in notifications {
-        let lease_token = notification.lease_token;
-        let webhook_id = notification.target.webhook_id;
-        let state = match lease_token {
-            Some(_) => LEASED,
-            // The webhook was deleted or disabled in the meantime.
-            None if !enabled.contains(&webhook_id) => continue,
-            None => PENDING,
-        };
+    for new in notifications {
+        let (is_leased, notification) = (new.is_pre_leased, &new.leased);
+        let WebhookKey {
+            store_id,
+            webhook_id,
+        } = notification.target.key;
+        // The webhook was deleted or disabled in the meantime.
+        if !is_leased && !enabled.contains(&webhook_id) {
+            continue;
+        }
+        let state = if is_leased { LEASED } else { PENDING };
+        let lease_token = is_leased.then_some(notification.lease.token);
         // One statement text for any mix of leased and pending notifications.
         let lease_expires_at = CaseStatement::new()
             .case(
-                Expr::value(lease_token.is_some()),
+                Expr::value(is_leased),
                 lease_clock::expiry(transaction, lease),
             )
             .finally(Expr::value(None::<i64>));
         is_empty = false;
-        let traceparent = notification.traceparent.clone();
         let row = [
-            (Column::StoreId, Expr::value(notification.store_id.0)),
-            (Column::Id, Expr::value(notification.id.0)),
-            (Column::EventId, Expr::value(notification.event_id.0)),
+            (Column::StoreId, Expr::value(store_id.0)),
+            (Column::Id, Expr::value(notification.lease.id.0)),
+            (Column::EventId, Expr::value(new.event_id.0)),
             (Column::WebhookId, Expr::value(webhook_id.0)),
-            (Column::Event, Expr::value(notification.event.as_str())),
+            (Column::Event, Expr::value(notification.event.clone())),
             (Column::DeliveryId, Expr::value(notification.delivery_id.0)),
             (Column::State, Expr::value(state)),
             (Column::Attempts, Expr::value(0_i64)),
@@ -164,7 +171,10 @@ pub async fn insert(
             (Column::LeaseToken, Expr::value(lease_token)),
             (Column::LeaseExpiresAt, lease_expires_at.into()),
             (Column::CreatedAt, Expr::value(now)),
-            (Column::Traceparent, Expr::value(traceparent)),
+            (
+                Column::Traceparent,
+                Expr::value(notification.traceparent.clone()),
+            ),
         ];
         insert
             .columns(row.iter().map(|(column, _)| *column))

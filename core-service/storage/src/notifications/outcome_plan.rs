@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use domain::{
-    id::{StoreId, WebhookId},
     notification::{Outcome, RetryDecision, decide_retry},
     scheduling::ReceiverHealth,
+    webhook::WebhookKey,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use super::{
     attempts::{AttemptReport, RecordedAttempt},
     receiver_health::{AttemptSummaries, AttemptSummary},
 };
-use crate::{entity::notification::Model, webhooks::WebhookKey};
+use crate::{entity::notification::Model, webhooks};
 
 /// The attempts to record, their effect on the webhooks, and the new states of the notifications
 /// that were not delivered. The delivered ones are already updated.
@@ -44,10 +44,11 @@ pub(super) fn row_of<'a>(
     report: &AttemptReport,
     rows: &'a HashMap<Uuid, Model>,
 ) -> Option<&'a Model> {
-    rows.get(&report.id.0).filter(|row| match row.lease_token {
-        Some(lease_token) => lease_token == report.lease_token,
-        None => report.outcome == Outcome::Delivered,
-    })
+    rows.get(&report.lease.id.0)
+        .filter(|row| match row.lease_token {
+            Some(lease_token) => lease_token == report.lease.token,
+            None => report.outcome == Outcome::Delivered,
+        })
 }
 
 impl OutcomePlan {
@@ -79,7 +80,7 @@ impl OutcomePlan {
     }
 
     fn add(&mut self, report: &AttemptReport, row: &Model, now: Timestamp) {
-        let webhook = (StoreId(row.store_id), WebhookId(row.webhook_id));
+        let webhook = webhooks::key(row.store_id, row.webhook_id);
         // The row of a delivered notification already counts this attempt.
         let delivered = report.outcome == Outcome::Delivered;
         let number = row.attempts + i64::from(!delivered);
@@ -108,7 +109,7 @@ impl OutcomePlan {
         }
         self.summarize(webhook, report, due_at);
         self.attempts.push(RecordedAttempt {
-            store_id: webhook.0,
+            store_id: webhook.store_id,
             number,
             recorded_at: now,
             report: report.clone(),

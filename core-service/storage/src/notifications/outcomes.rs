@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use domain::{
     event::{Object, WEBHOOK_DISABLED},
-    id::{EventId, StoreId, WebhookId},
+    id::EventId,
     notification::Outcome,
-    webhook::DisabledReason,
+    webhook::{DisabledReason, WebhookKey},
 };
 use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;
@@ -28,7 +28,7 @@ use crate::{
         notification::{Column, Entity, Model},
     },
     events,
-    webhooks::{self, HostOutcomes, WebhookKey},
+    webhooks::{self, HostOutcomes},
 };
 
 /// The changes that a batch of reports caused.
@@ -53,14 +53,17 @@ pub async fn apply_outcomes(
 ) -> Result<AppliedOutcomes, Error> {
     // One lease has one outcome: later reports of it are stale.
     let mut leases = HashSet::new();
-    let is_first = |report: &&AttemptReport| leases.insert(report.lease());
+    let is_first = |report: &&AttemptReport| leases.insert(report.lease);
     let reports: Vec<_> = reports.iter().filter(is_first).collect();
     let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
     // Some may have been cancelled during the attempt. They are read without a lock, because the
     // lock order puts their webhooks first.
     let remaining = unmatched(&reports, &rows);
     let cancelled = select(transaction, &remaining, is_cancelled(), None).await?;
-    let disabled: BTreeSet<_> = cancelled.iter().map(webhook_of).collect();
+    let disabled: BTreeSet<_> = cancelled
+        .iter()
+        .map(|row| webhooks::key(row.store_id, row.webhook_id))
+        .collect();
     rows.extend(by_id(cancelled));
 
     // The plan tells which webhooks to lock. With cancelled notifications, it is made again below, once
@@ -75,7 +78,7 @@ pub async fn apply_outcomes(
         plan = OutcomePlan::new(&reports, &rows, now);
     }
     for report in unmatched(&reports, &rows) {
-        tracing::info!(notification.id = %report.id, "an outcome was reported under a stale lease");
+        tracing::info!(notification.id = %report.lease.id, "an outcome was reported under a stale lease");
     }
 
     let saved =
@@ -118,10 +121,6 @@ fn unmatched<'a>(
 ) -> Vec<&'a AttemptReport> {
     let is_unmatched = |report: &&AttemptReport| outcome_plan::row_of(report, rows).is_none();
     reports.iter().copied().filter(is_unmatched).collect()
-}
-
-fn webhook_of(row: &Model) -> WebhookKey {
-    (StoreId(row.store_id), WebhookId(row.webhook_id))
 }
 
 fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
@@ -169,7 +168,7 @@ async fn select(
 }
 
 fn leases_of(reports: &[&AttemptReport]) -> Condition {
-    under_leases(reports.iter().map(|report| report.lease()))
+    under_leases(reports.iter().map(|report| report.lease))
 }
 
 /// Counts the attempts of notifications that were not delivered, and saves their new states.
@@ -196,9 +195,8 @@ async fn save_undelivered(
         rows::placeholders(&mut (2..), undelivered.len(), 4)
     );
     let values = undelivered.into_iter().flat_map(|(id, undelivered)| {
-        let (store_id, _) = undelivered.webhook;
         [
-            store_id.0.into(),
+            undelivered.webhook.store_id.0.into(),
             (*id).into(),
             undelivered.state.into(),
             undelivered.due_at.map(Instant::from).into(),
@@ -222,15 +220,17 @@ async fn disable(
         return Ok(Vec::new());
     }
     let disabled = webhooks::disable(transaction, webhooks, reason, now).await?;
-    let events = disabled.iter().map(|(store_id, id)| {
-        let object = Object::Webhook(*id);
-        (*store_id, EventId::new(), WEBHOOK_DISABLED, object)
+    let events = disabled.iter().map(|webhook| events::NewEvent {
+        store_id: webhook.store_id,
+        id: EventId::new(),
+        name: WEBHOOK_DISABLED,
+        object: Object::Webhook(webhook.webhook_id),
     });
     events::insert(transaction, events, now).await?;
     let count = u64::try_from(disabled.len()).unwrap_or(u64::MAX);
     let limit = backlog_cleanup::BATCH / std::cmp::max(count, 1);
-    for (store_id, id) in &disabled {
-        cancel_notifications(transaction, *store_id, *id, Some(limit), now).await?;
+    for webhook in &disabled {
+        cancel_notifications(transaction, *webhook, Some(limit), now).await?;
     }
     Ok(disabled)
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use domain::id::{StoreId, WebhookId};
+use domain::{id::WebhookId, webhook::WebhookKey};
 use sea_orm::DbBackend;
 
 use super::is_pending;
@@ -19,7 +19,7 @@ use crate::{
         notification,
         webhook::{Column, Entity},
     },
-    webhooks::{self, WebhookKey, any_of},
+    webhooks::{self, any_of},
 };
 
 /// Moves webhooks forward for pending notifications that the caller will insert, due now. Returns
@@ -40,10 +40,11 @@ pub(super) async fn lock_and_move_forward(
         .all(transaction)
         .await?;
     let is_later = |due: Instant| due > Instant::from(now);
+
     let later = rows
         .iter()
         .filter(|(_, _, due)| due.is_none_or(is_later))
-        .map(|(store_id, id, _)| ((StoreId(*store_id), WebhookId(*id)), now))
+        .map(|(store_id, id, _)| (webhooks::key(*store_id, *id), now))
         .collect();
     move_forward(transaction, &later).await?;
     Ok(rows.into_iter().map(|(_, id, _)| WebhookId(id)).collect())
@@ -74,8 +75,9 @@ pub(crate) async fn move_forward(
         RETURNING webhooks.id",
         rows::placeholders(&mut (1..), due.len(), 3)
     );
-    let values = due.into_iter().flat_map(|((store_id, id), due)| {
-        [store_id.0.into(), id.0.into(), Instant::from(*due).into()]
+    let values = due.into_iter().flat_map(|(webhook, due)| {
+        let (store_id, id) = (webhook.store_id.0, webhook.webhook_id.0);
+        [store_id.into(), id.into(), Instant::from(*due).into()]
     });
     let rows = rows::query(transaction, &update, values).await?;
     rows.iter()

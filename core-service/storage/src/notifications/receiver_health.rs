@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
-    id::{StoreId, WebhookId},
-    notification::is_failing_for_too_long,
-    proven_webhooks,
-    scheduling::ReceiverHealth,
+    notification::is_failing_for_too_long, proven_webhooks, scheduling::ReceiverHealth,
+    webhook::WebhookKey,
 };
 use jiff::SignedDuration;
 
 use crate::prelude::*;
 use crate::{
     entity::{instant::Instant, webhook::Column},
-    webhooks::{self, HostOutcomes, WebhookKey, any_of},
+    webhooks::{self, HostOutcomes, any_of},
 };
 
 /// The outcomes of a webhook's attempts in a batch.
@@ -42,7 +40,6 @@ pub(super) struct SavedHealth {
     pub(super) hosts: HostOutcomes,
 }
 
-/// The locked webhooks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockedWebhooks {
     /// Each with whether it was proven.
@@ -78,8 +75,12 @@ pub(super) async fn lock(
     for health in [ReceiverHealth::Healthy, ReceiverHealth::Slow] {
         let succeeded = keys(&|summary| summary.has_succeeded && summary.health == health);
         if !succeeded.is_empty() {
-            let changed = Condition::all().add(any_of(succeeded));
-            condition = condition.add(changed.add(changes_with(health)));
+            let changes = Condition::any()
+                .add(Column::ReceiverHealth.is_null())
+                .add(Column::ReceiverHealth.ne(health.as_str()))
+                .add(Column::FailingSince.is_not_null())
+                .add(Column::IsProven.eq(false));
+            condition = condition.add(Condition::all().add(any_of(succeeded)).add(changes));
         }
     }
     // The strong lock waits for transactions that enqueue: their notifications must be visible
@@ -93,7 +94,7 @@ pub(super) async fn lock(
     let locked = locked.all(transaction).await?.into_iter();
     Ok(LockedWebhooks {
         webhooks: locked
-            .map(|row| ((StoreId(row.store_id), WebhookId(row.id)), row.is_proven))
+            .map(|row| (webhooks::key(row.store_id, row.id), row.is_proven))
             .collect(),
         may_be_disabled,
     })
@@ -134,10 +135,10 @@ pub(super) async fn save(
     );
     let proof_lost_since = proven_webhooks::proof_lost_since(now);
     let instants = [proof_lost_since, now].map(|instant| Instant::from(instant).into());
-    let values = outcomes.iter().flat_map(|((store_id, id), summary)| {
+    let values = outcomes.iter().flat_map(|(webhook, summary)| {
         [
-            store_id.0.into(),
-            id.0.into(),
+            webhook.store_id.0.into(),
+            webhook.webhook_id.0.into(),
             summary.health.as_str().into(),
             summary.has_succeeded.into(),
             summary.last_succeeded.into(),
@@ -146,11 +147,8 @@ pub(super) async fn save(
     });
     let values = instants.into_iter().chain(values);
     for row in rows::query(transaction, &update, values).await? {
-        let webhook = (
-            StoreId(row.try_get_by_index(0)?),
-            WebhookId(row.try_get_by_index(1)?),
-        );
-        let host = (webhook.0, row.try_get_by_index(2)?);
+        let webhook = webhooks::key(row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+        let host = (webhook.store_id, row.try_get_by_index(2)?);
         let is_proven: bool = row.try_get_by_index(3)?;
         if !is_proven {
             saved.hosts.failed.insert(host);
@@ -172,13 +170,4 @@ pub(super) async fn save(
         }
     }
     Ok(saved)
-}
-
-/// Whether a success that leaves a webhook with this health changes its row.
-fn changes_with(health: ReceiverHealth) -> Condition {
-    Condition::any()
-        .add(Column::ReceiverHealth.is_null())
-        .add(Column::ReceiverHealth.ne(health.as_str()))
-        .add(Column::FailingSince.is_not_null())
-        .add(Column::IsProven.eq(false))
 }

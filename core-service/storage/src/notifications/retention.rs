@@ -29,11 +29,11 @@ pub async fn remove_finished(
     if old.is_empty() {
         return Ok(0);
     }
-    let stores = old.iter().map(|(store_id, _)| *store_id);
-    let ids = old.iter().map(|(_, id)| *id);
+    let stores = padded(old.iter().map(|(store_id, _)| *store_id));
+    let ids = padded(old.iter().map(|(_, id)| *id));
     attempt::Entity::delete_many()
-        .filter(attempt::Column::StoreId.is_in(stores.clone()))
-        .filter(attempt::Column::NotificationId.is_in(ids.clone()))
+        .filter(attempt::Column::StoreId.is_in(stores.iter().copied()))
+        .filter(attempt::Column::NotificationId.is_in(ids.iter().copied()))
         .exec(transaction)
         .await?;
     let removed = Entity::delete_many()

@@ -4,19 +4,25 @@
 mod tests;
 
 use domain::{
-    address::LatLng,
     id::{DeliveryId, StoreId, TaskId},
     task::Task,
 };
-use sea_orm::DerivePartialModel;
-
-use crate::entity::{
-    delivery,
-    instant::Instant,
-    json::{AddressJson, MetadataJson, TagsJson},
-    task,
+use sea_orm::{
+    DerivePartialModel,
+    sea_query::{ExprTrait as _, Query},
 };
+
 use crate::prelude::*;
+use crate::{
+    delivery_rows::failure_reason,
+    entity::{
+        delivery,
+        instant::Instant,
+        json::{AddressJson, MetadataJson, TagsJson},
+        task,
+    },
+    task_events,
+};
 
 /// The position of a task in a search, which reads tasks by store and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,27 +31,63 @@ pub struct Position {
     pub task_id: TaskId,
 }
 
-/// Erases the personal data in a delivery's tasks. Returns the points of their addresses.
+/// Which deliveries are past their retention.
+#[derive(Clone, Copy, Debug)]
+pub struct PastRetention {
+    /// Those created, and whose dropoff ended, at or before this instant.
+    pub ended: Timestamp,
+    /// Unless a task was changed after this one: then the response to the command may be stored.
+    pub changed: Timestamp,
+}
+
+/// Erases the personal data in a delivery's tasks and their history.
 pub async fn erase(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
     id: DeliveryId,
     now: Timestamp,
-) -> Result<Vec<LatLng>, Error> {
+) -> Result<(), Error> {
     // First, to lock the delivery: a concurrent cancellation or completion, whose response has its
     // addresses, commits before this continues, or reads the erased tasks.
     let update = "UPDATE deliveries SET erased_at = $3 WHERE store_id = $1 AND id = $2";
     let values = [store_id.0.into(), id.0.into(), Instant::from(now).into()];
     rows::execute(transaction, update, values).await?;
+    erase_tasks(transaction, store_id, id).await
+}
+
+/// Like [`erase`], unless the delivery was changed since [`find_past_retention`] found it.
+pub async fn erase_past_retention(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: DeliveryId,
+    past: PastRetention,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let update = "UPDATE deliveries SET erased_at = $3
+        WHERE store_id = $1 AND id = $2 AND dropoff_before <= $4 AND NOT EXISTS (
+            SELECT 1 FROM tasks WHERE store_id = $1 AND delivery_id = $2 AND updated_at > $5
+        )";
+    let instants = [now, past.ended, past.changed].map(|instant| Instant::from(instant).into());
+    let values = [store_id.0.into(), id.0.into()].into_iter().chain(instants);
+    if rows::execute(transaction, update, values).await? > 0 {
+        erase_tasks(transaction, store_id, id).await?;
+    }
+    Ok(())
+}
+
+async fn erase_tasks(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: DeliveryId,
+) -> Result<(), Error> {
     let rows = task::Entity::find()
         .filter(task::Column::StoreId.eq(store_id.0))
         .filter(task::Column::DeliveryId.eq(id.0))
         .all(transaction)
         .await?;
-    let mut points = Vec::new();
+    task_events::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
     for row in rows {
         let mut task = Task::try_from(row)?;
-        points.push(task.address.lat_lng);
         task.erase();
         let row = task::ActiveModel {
             store_id: Set(store_id.0),
@@ -54,11 +96,12 @@ pub async fn erase(
             comments: Set(task.details.comments),
             tags: Set(TagsJson(task.details.tags)),
             metadata: Set(MetadataJson(task.details.metadata)),
+            failure_reason: Set(failure_reason(&task.state)),
             ..Default::default()
         };
         rows::update(transaction, row).await?;
     }
-    Ok(points)
+    Ok(())
 }
 
 /// Erases the receivers' responses to a delivery's notifications: they may repeat its data.
@@ -74,30 +117,11 @@ pub async fn erase_response_bodies(
     rows::run(transaction, erase, [store_id.0.into(), id.0.into()]).await
 }
 
-/// Deletes the cached geocodes of these points.
-pub async fn delete_geocodes(
-    transaction: &impl ConnectionTrait,
-    points: &[LatLng],
-) -> Result<(), Error> {
-    let delete = "DELETE FROM geocodes WHERE CAST(place ->> 'latitude' AS DOUBLE PRECISION) = $1
-        AND CAST(place ->> 'longitude' AS DOUBLE PRECISION) = $2";
-    for point in points {
-        let values = [point.latitude().into(), point.longitude().into()];
-        rows::execute(transaction, delete, values).await?;
-    }
-    Ok(())
-}
-
-/// The store of a delivery.
-pub async fn find_store(
-    connection: &impl ConnectionTrait,
-    id: DeliveryId,
-) -> Result<Option<StoreId>, Error> {
-    // The primary key of deliveries begins with the store.
-    let select = "SELECT store_id FROM deliveries
-        WHERE store_id IN (SELECT id FROM stores) AND id = $1 LIMIT 1";
-    let found = rows::find_value(connection, select, [id.0.into()]).await?;
-    Ok(found.map(StoreId))
+/// Deletes results of geocoders, with addresses, that earlier releases stored: so many at most. Returns how many.
+pub async fn delete_geocodes(transaction: &impl ConnectionTrait, limit: u64) -> Result<u64, Error> {
+    let delete = "DELETE FROM geocodes WHERE key IN (SELECT key FROM geocodes LIMIT $1)";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    rows::execute(transaction, delete, [limit.into()]).await
 }
 
 /// The columns of a task that a search reads.
@@ -137,20 +161,35 @@ pub async fn search_telephone(
     Ok((found, last))
 }
 
-/// Deliveries of all stores that are not erased, and that were created, and whose dropoff ended, at
-/// or before an instant.
+/// Deliveries of all stores that are past their retention and not erased.
 pub async fn find_past_retention(
     connection: &impl ConnectionTrait,
-    cutoff: Timestamp,
+    past: PastRetention,
     limit: u64,
 ) -> Result<Vec<(StoreId, DeliveryId)>, Error> {
-    let cutoff = Instant::from(cutoff);
+    let cutoff = Instant::from(past.ended);
+    let of_delivery = |column, other| {
+        let other = Expr::col((delivery::Entity, other));
+        Expr::col((task::Entity, column)).eq(other)
+    };
+    let updated = Expr::col((task::Entity, task::Column::UpdatedAt));
+    let changed = Query::select()
+        .expr(Expr::val(1))
+        .from(task::Entity)
+        .and_where(of_delivery(
+            task::Column::StoreId,
+            delivery::Column::StoreId,
+        ))
+        .and_where(of_delivery(task::Column::DeliveryId, delivery::Column::Id))
+        .and_where(updated.gt(Instant::from(past.changed)))
+        .to_owned();
     let found: Vec<(Uuid, Uuid)> = delivery::Entity::find()
         .select_only()
         .columns([delivery::Column::StoreId, delivery::Column::Id])
         .filter(delivery::Column::ErasedAt.is_null())
         .filter(delivery::Column::DropoffBefore.lte(cutoff))
         .filter(delivery::Column::CreatedAt.lte(cutoff))
+        .filter(Expr::exists(changed).not())
         .order_by_asc(delivery::Column::DropoffBefore)
         .limit(limit)
         .into_tuple()

@@ -3,14 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use domain::{
+    address::LatLng,
     delivery::Delivery,
     id::{NotificationId, WebhookId},
     notification::{Failure, Outcome},
     task::Task,
 };
-use geocoding::{GeocodeMatch, GeocodeResult, PersistentCache as _, Precision};
 use jiff::SignedDuration;
-use process::clock::Clock;
 use sea_orm::{Database, DbBackend, Statement, TransactionTrait as _};
 
 use super::*;
@@ -18,8 +17,7 @@ use crate::{
     Storage, deliveries,
     entity::{attempt, notification},
     fixture,
-    geocodes::GeocodeCache,
-    notifications::{AttemptReport, RecordedAttempt, insert_attempts},
+    notifications::{AttemptReport, Lease, RecordedAttempt, insert_attempts},
     stores,
 };
 
@@ -50,9 +48,10 @@ on_both_databases!(
     an_erased_delivery_keeps_what_accounting_needs,
     a_search_reads_the_tasks_of_all_stores_in_pages,
     a_delivery_is_past_retention_once_it_and_its_dropoff_are_old,
+    a_delivery_that_was_rescheduled_or_changed_lately_is_not_past_retention,
     a_delivery_is_found_in_its_store,
     responses_to_its_own_notifications_are_erased,
-    cached_geocodes_of_its_points_are_deleted,
+    geocodes_stored_by_an_earlier_release_are_deleted,
 );
 
 fn hours(hours: i64) -> Timestamp {
@@ -76,11 +75,11 @@ async fn insert(storage: &Storage, delivery: &Delivery) {
         .unwrap();
 }
 
-async fn erase_one(storage: &Storage, delivery: &Delivery) -> Vec<LatLng> {
+async fn erase_one(storage: &Storage, delivery: &Delivery) {
     let (store_id, id) = (delivery.store_id, delivery.id);
     let erased = storage
         .write(move |transaction| async move { erase(&transaction, store_id, id, hours(3)).await });
-    erased.await.unwrap()
+    erased.await.unwrap();
 }
 
 async fn an_erased_delivery_keeps_what_accounting_needs(storage: Arc<Storage>) {
@@ -90,12 +89,10 @@ async fn an_erased_delivery_keeps_what_accounting_needs(storage: Arc<Storage>) {
         insert(&storage, delivery).await;
     }
 
-    let mut points = erase_one(&storage, &delivery).await;
+    erase_one(&storage, &delivery).await;
 
-    points.sort_by(|a, b| a.latitude().total_cmp(&b.latitude()));
-    let tasks = [&delivery.dropoff, &delivery.pickup];
-    assert_eq!(points, tasks.map(|task| task.address.lat_lng));
     let mut expected = delivery.clone();
+    expected.is_erased = true;
     let erased = |task: &mut Task, latitude| {
         task.address.street_address = "(erased)".to_owned();
         task.address.lat_lng = LatLng::new(latitude, 2.33).unwrap();
@@ -117,6 +114,31 @@ async fn an_erased_delivery_keeps_what_accounting_needs(storage: Arc<Storage>) {
     assert_eq!(find(&other).await, other);
     erase_one(&storage, &delivery).await;
     assert_eq!(find(&delivery).await, expected, "erased twice");
+}
+
+async fn a_delivery_that_was_rescheduled_or_changed_lately_is_not_past_retention(
+    storage: Arc<Storage>,
+) {
+    let store_id = create_store(&storage).await;
+    let delivery = fixture::delivery(store_id, NOW);
+    insert(&storage, &delivery).await;
+    let erase = async |ended, changed| {
+        let (id, past) = (delivery.id, PastRetention { ended, changed });
+        let erased = storage.write(move |transaction| async move {
+            erase_past_retention(&transaction, store_id, id, past, hours(3)).await
+        });
+        erased.await.unwrap();
+        let found = deliveries::find(storage.reader(), store_id, id).await;
+        found.unwrap().unwrap()
+    };
+
+    // Its dropoff ends after two hours.
+    assert_eq!(erase(hours(1), NOW).await, delivery);
+    let before_its_creation = NOW - Duration::from_micros(1);
+    assert_eq!(erase(hours(2), before_its_creation).await, delivery);
+    let erased = erase(hours(2), NOW).await;
+    assert!(erased.is_erased);
+    assert_eq!(erased.dropoff.details.comments, "");
 }
 
 async fn a_search_reads_the_tasks_of_all_stores_in_pages(storage: Arc<Storage>) {
@@ -171,8 +193,12 @@ async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: A
         insert(&storage, delivery).await;
     }
     let [second, first, backdated] = deliveries.map(|delivery| (store_id, delivery.id));
-    let past_retention = async |cutoff, limit| {
-        let found = find_past_retention(storage.reader(), cutoff, limit).await;
+    let past_retention = async |ended, limit| {
+        let past = PastRetention {
+            ended,
+            changed: hours(5),
+        };
+        let found = find_past_retention(storage.reader(), past, limit).await;
         found.unwrap()
     };
 
@@ -190,6 +216,12 @@ async fn a_delivery_is_past_retention_once_it_and_its_dropoff_are_old(storage: A
         .write(move |transaction| async move { erase(&transaction, first.0, first.1, NOW).await });
     write.await.unwrap();
     assert_eq!(past_retention(hours(5), 9).await, [backdated, second]);
+    let past = PastRetention {
+        ended: hours(5),
+        changed: hours(4),
+    };
+    let found = find_past_retention(storage.reader(), past, 9).await;
+    assert_eq!(found.unwrap(), [second], "the other was changed later");
 }
 
 async fn a_delivery_is_found_in_its_store(storage: Arc<Storage>) {
@@ -198,7 +230,7 @@ async fn a_delivery_is_found_in_its_store(storage: Arc<Storage>) {
     let delivery = fixture::delivery(store_id, NOW);
     insert(&storage, &delivery).await;
 
-    let find = async |id| find_store(storage.reader(), id).await.unwrap();
+    let find = async |id| deliveries::find_store(storage.reader(), id).await.unwrap();
     assert_eq!(find(delivery.id).await, Some(store_id));
     assert_eq!(find(DeliveryId::new()).await, None);
 }
@@ -235,8 +267,10 @@ async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
                 .exec_without_returning(&transaction)
                 .await?;
             let report = AttemptReport {
-                id,
-                lease_token: Uuid::nil(),
+                lease: Lease {
+                    id,
+                    token: Uuid::nil(),
+                },
                 outcome: Outcome::Failed {
                     failure: Failure::Status,
                     status: Some(500),
@@ -268,49 +302,20 @@ async fn responses_to_its_own_notifications_are_erased(storage: Arc<Storage>) {
     assert_eq!(bodies, ["", "for Zoé", "for Zoé"]);
 }
 
-async fn cached_geocodes_of_its_points_are_deleted(storage: Arc<Storage>) {
-    let cache = GeocodeCache {
-        storage: Arc::clone(&storage),
-        clock: Clock::manual(NOW),
-    };
-    let point = LatLng::new(48.853_123, 2.369_876).unwrap();
-    let results = [
-        found(point),
-        found(point),
-        found(LatLng::new(48.853_123, 2.369_877).unwrap()),
-        found(LatLng::new(48.853_124, 2.369_876).unwrap()),
-        GeocodeResult::NotFound,
-    ];
-    for (key, result) in (0..).zip(&results) {
-        let day = Duration::from_hours(24);
-        cache.put([key; 32], result.clone(), day).await;
-    }
+async fn geocodes_stored_by_an_earlier_release_are_deleted(storage: Arc<Storage>) {
+    let insert = "INSERT INTO geocodes (key, place, expires_at) VALUES ($1, NULL, 1)";
+    let write = storage.write(move |transaction| async move {
+        for key in 1..=3_u8 {
+            rows::run(&transaction, insert, [vec![key].into()]).await?;
+        }
+        let deleted = delete_geocodes(&transaction, 2).await?;
+        Ok::<_, Error>([deleted, delete_geocodes(&transaction, 2).await?])
+    });
+    assert_eq!(write.await.unwrap(), [2, 1]);
 
-    let deleted = storage
-        .write(move |transaction| async move { delete_geocodes(&transaction, &[point]).await });
-    deleted.await.unwrap();
-
-    let mut left = Vec::new();
-    for (key, result) in (0..).zip(results) {
-        let cached = cache.get([key; 32]).await.map(|(result, _)| result);
-        assert!(cached.is_none() || cached == Some(result));
-        left.extend(cached.map(|_| key));
-    }
-    assert_eq!(left, [2, 3, 4]);
-}
-
-fn found(point: LatLng) -> GeocodeResult {
-    GeocodeResult::Found(GeocodeMatch {
-        formatted: "24 Rue de la Paix, 75002 Paris".to_owned(),
-        postal_code: None,
-        locality: None,
-        country: None,
-        lat_lng: point,
-        precision: Precision::House,
-        confidence: 0.9,
-        is_in_nearest_town: false,
-        reasons: Vec::new(),
-    })
+    let count = "SELECT COUNT(*) FROM geocodes";
+    let count: Option<i64> = rows::find_value(storage.reader(), count, []).await.unwrap();
+    assert_eq!(count, Some(0));
 }
 
 #[tokio::test]

@@ -132,7 +132,9 @@ async fn a_row_that_is_not_valid_fails_its_reads_alone() {
         let found = found
             .into_iter()
             .map(|found| found.map_err(|error| error.to_string()));
-        let error = Err("tasks has an inconsistent row: kind \"return\"".to_owned());
+        let message = "tasks has an inconsistent row: \
+            there is no kind \"return\"; the kinds are pickup, dropoff";
+        let error = Err(message.to_owned());
         let mut expected: Vec<_> = tasks.into_iter().map(|task| Ok(Some(task))).collect();
         expected[2] = error.clone();
         expected.push(error);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use domain::{
     id::{DeliveryId, NotificationId, StoreId, WebhookId},
     notification_state::State,
+    webhook::WebhookKey,
 };
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ pub struct AttemptView {
 /// ([`pages::read`]).
 pub async fn read(
     connection: &impl ConnectionTrait,
-    webhook: (StoreId, WebhookId),
+    webhook: WebhookKey,
     states: &[State],
     start: Start,
     size: u32,
@@ -72,16 +73,12 @@ pub async fn read(
 }
 
 /// The query for a webhook's notifications in some states (in all, if empty), from a start.
-pub(super) fn page_query(
-    webhook: (StoreId, WebhookId),
-    states: &[State],
-    start: Start,
-) -> Select<Entity> {
+pub(super) fn page_query(webhook: WebhookKey, states: &[State], start: Start) -> Select<Entity> {
     let mut query = Entity::find().filter(of_webhook(webhook));
     if !states.is_empty() {
         query = query.filter(states::is_any_of(states));
     }
-    pages::start_at(query, (Column::CreatedAt, Column::Id), start)
+    pages::start_at(query, Column::CreatedAt, Column::Id, start)
 }
 
 /// A notification of any store: the caller must check its store.
@@ -109,7 +106,7 @@ pub async fn attempts(
 ) -> Result<HashMap<NotificationId, Vec<AttemptView>>, Error> {
     let rows = attempt::Entity::find()
         .filter(attempt::Column::StoreId.eq(store_id.0))
-        .filter(attempt::Column::NotificationId.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(attempt::Column::NotificationId.is_in(padded(ids.into_iter().map(|id| id.0))))
         .order_by_asc(attempt::Column::Number)
         .all(connection)
         .await?;

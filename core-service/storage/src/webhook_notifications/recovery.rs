@@ -1,14 +1,14 @@
 //! Recovery: resends failed notifications, and enqueues the events that a webhook missed while it
 //! was disabled.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use domain::{
     event::Object,
-    id::{DeliveryId, EventId, NotificationId, StoreId, WebhookId},
+    id::{DeliveryId, EventId, NotificationId},
     notification::MAX_ATTEMPTS,
     notification_state::State,
-    webhook::Webhook,
+    webhook::{Webhook, WebhookKey},
 };
 
 use super::states::is_any_of;
@@ -27,7 +27,7 @@ use crate::{
 /// leased ones, and those with [`MAX_ATTEMPTS`]. Returns how many changed.
 pub async fn resend(
     transaction: &impl ConnectionTrait,
-    webhook: (StoreId, WebhookId),
+    webhook: WebhookKey,
     ids: impl IntoIterator<Item = NotificationId>,
     now: Timestamp,
 ) -> Result<u64, Error> {
@@ -40,7 +40,7 @@ pub async fn resend(
         .col_expr(Column::DueAt, Expr::value(Instant::from(now)))
         .col_expr(Column::FinishedAt, Expr::value(None::<i64>))
         .filter(of_webhook(webhook))
-        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .filter(Column::Id.is_in(padded(ids.into_iter().map(|id| id.0))))
         .filter(Column::State.ne(LEASED))
         .filter(Column::Attempts.lt(MAX_ATTEMPTS))
         .exec(transaction)
@@ -52,7 +52,7 @@ pub async fn resend(
 /// first. Skips leased ones.
 pub async fn failed_after(
     connection: &impl ConnectionTrait,
-    webhook: (StoreId, WebhookId),
+    webhook: WebhookKey,
     after: Cursor,
     limit: u64,
 ) -> Result<Vec<Cursor>, Error> {
@@ -60,7 +60,7 @@ pub async fn failed_after(
         .select_only()
         .columns([Column::CreatedAt, Column::Id])
         .filter(of_webhook(webhook))
-        .filter(is_newer((Column::CreatedAt, Column::Id), after))
+        .filter(is_newer(Column::CreatedAt, Column::Id, after))
         .filter(is_any_of(&[
             State::Failed,
             State::Exhausted,
@@ -98,13 +98,13 @@ pub struct MissedPage {
     pub next_after: Option<i64>,
 }
 
-/// The events that a webhook missed in a period, both ends included, from one page of its store's
+/// The events that a webhook missed in a period, from one page of its store's
 /// log after a number: those that it subscribes to and has no notification of. The page at the end
 /// of the log has the committed events without a number.
 pub async fn missed_events(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
-    period: (Timestamp, Timestamp),
+    period: &RangeInclusive<Timestamp>,
     after: i64,
     limit: u64,
 ) -> Result<MissedPage, Error> {
@@ -119,16 +119,15 @@ pub async fn missed_events(
             next_after: may_be_more.then_some(after),
         });
     };
-    let (from, until) = period;
     let mut missed: Vec<_> = page
         .into_iter()
-        .filter(|event| event.name == webhook.event.as_str())
-        .filter(|event| (from..=until).contains(&event.created_at))
+        .filter(|event| event.name == webhook.event)
+        .filter(|event| period.contains(&event.created_at))
         .filter_map(|event| missed_event(event.id, event.object, event.created_at))
         .collect();
     if !missed.is_empty() {
         let notified: Vec<Uuid> = notified_events(webhook, period)
-            .filter(Column::EventId.is_in(missed.iter().map(|missed| missed.event_id.0)))
+            .filter(Column::EventId.is_in(padded(missed.iter().map(|missed| missed.event_id.0))))
             .into_tuple()
             .all(connection)
             .await?;
@@ -144,12 +143,11 @@ pub async fn missed_events(
 async fn unnumbered(
     connection: &impl ConnectionTrait,
     webhook: &Webhook,
-    period: (Timestamp, Timestamp),
+    period: &RangeInclusive<Timestamp>,
     limit: u64,
 ) -> Result<Vec<MissedEvent>, Error> {
-    let subscription = (webhook.store_id, webhook.event.as_str());
     let notified = notified_events(webhook, period).into_query();
-    let found = events::unnumbered(connection, subscription, period, notified, limit).await?;
+    let found = events::unnumbered(connection, webhook, period, notified, limit).await?;
     let missed = |(id, object, created_at)| missed_event(id, object, created_at);
     Ok(found.into_iter().filter_map(missed).collect())
 }
@@ -166,14 +164,14 @@ fn missed_event(event_id: EventId, object: Object, occurred_at: Timestamp) -> Op
 }
 
 /// The ids of the events of a period that a webhook has notifications of.
-fn notified_events(webhook: &Webhook, (from, until): (Timestamp, Timestamp)) -> Select<Entity> {
+fn notified_events(webhook: &Webhook, period: &RangeInclusive<Timestamp>) -> Select<Entity> {
     Entity::find()
         .select_only()
         .column(Column::EventId)
-        .filter(of_webhook((webhook.store_id, webhook.id)))
+        .filter(of_webhook(webhook.key()))
         // A notification is inserted with its event, at the same instant, which the index contains.
-        .filter(Column::CreatedAt.gte(Instant::from(from)))
-        .filter(Column::CreatedAt.lte(Instant::from(until)))
+        .filter(Column::CreatedAt.gte(Instant::from(*period.start())))
+        .filter(Column::CreatedAt.lte(Instant::from(*period.end())))
 }
 
 /// Inserts pending notifications of missed events.
@@ -183,14 +181,14 @@ pub async fn enqueue_missed(
     missed: &[MissedEvent],
     now: Timestamp,
 ) -> Result<(), Error> {
-    let due = BTreeMap::from([((webhook.store_id, webhook.id), now)]);
+    let due = BTreeMap::from([(webhook.key(), now)]);
     queue::move_forward(transaction, &due).await?;
     let rows = missed.iter().map(|missed| ActiveModel {
         store_id: Set(webhook.store_id.0),
         id: Set(NotificationId::new().0),
         event_id: Set(missed.event_id.0),
         webhook_id: Set(webhook.id.0),
-        event: Set(webhook.event.as_str().to_owned()),
+        event: Set(webhook.event.clone()),
         delivery_id: Set(missed.delivery_id.0),
         state: Set(PENDING.to_owned()),
         attempts: Set(0),

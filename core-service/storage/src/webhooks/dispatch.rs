@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::{
     event::EventName,
     id::{StoreId, WebhookId},
-    webhook::DisabledReason,
+    webhook::{DisabledReason, WebhookKey},
     webhook_secrets::Secrets,
 };
 use sea_orm::sea_query::ExprTrait as _;
@@ -18,37 +18,20 @@ use crate::entity::{
 };
 use crate::prelude::*;
 
-/// The primary key of a webhook.
-pub type WebhookKey = (StoreId, WebhookId);
-
 /// The URL of a webhook, and the secrets to sign with.
 #[derive(Clone, Debug)]
 pub struct Target {
-    pub store_id: StoreId,
-    pub webhook_id: WebhookId,
+    pub key: WebhookKey,
     pub url: String,
     /// The URL's host and port.
     pub host: String,
     pub secrets: Secrets,
 }
 
-impl Target {
-    pub fn key(&self) -> WebhookKey {
-        (self.store_id, self.webhook_id)
-    }
-}
-
-#[cfg(any(test, feature = "fixture"))]
-impl Target {
-    /// A target for tests that only pass it on.
-    pub fn example(webhook_id: WebhookId) -> Self {
-        Self {
-            store_id: StoreId::new(),
-            webhook_id,
-            url: "https://shop.example/hook".to_owned(),
-            host: "shop.example:443".to_owned(),
-            secrets: Secrets::new(Vec::new()),
-        }
+pub(crate) fn key(store_id: Uuid, webhook_id: Uuid) -> WebhookKey {
+    WebhookKey {
+        store_id: StoreId(store_id),
+        webhook_id: WebhookId(webhook_id),
     }
 }
 
@@ -57,8 +40,7 @@ impl TryFrom<Model> for Target {
 
     fn try_from(row: Model) -> Result<Self, Error> {
         Ok(Self {
-            store_id: StoreId(row.store_id),
-            webhook_id: WebhookId(row.id),
+            key: key(row.store_id, row.id),
             url: row.url.clone(),
             host: row.host.clone(),
             secrets: secret_columns::from_row(row)?,
@@ -94,8 +76,10 @@ pub(crate) async fn keys(
 ) -> Result<Vec<WebhookKey>, Error> {
     let columns = query.select_only().columns([Column::StoreId, Column::Id]);
     let keys: Vec<(Uuid, Uuid)> = columns.into_tuple().all(connection).await?;
-    let key = |(store_id, id)| (StoreId(store_id), WebhookId(id));
-    Ok(keys.into_iter().map(key).collect())
+    Ok(keys
+        .into_iter()
+        .map(|(store_id, id)| key(store_id, id))
+        .collect())
 }
 
 /// Locks webhooks in the order that all transactions follow. Returns those that exist. A
@@ -133,18 +117,16 @@ pub(crate) async fn disable(
         .filter(Column::DisabledAt.is_null())
         .exec_with_returning(connection)
         .await?;
-    let key = |row: Model| (StoreId(row.store_id), WebhookId(row.id));
-    Ok(disabled.into_iter().map(key).collect())
+    let keys = disabled.iter().map(|row| key(row.store_id, row.id));
+    Ok(keys.collect())
 }
 
 pub(crate) fn any_of(webhooks: impl IntoIterator<Item = WebhookKey>) -> Condition {
-    let by_store = webhooks.into_iter().fold(
-        BTreeMap::<_, BTreeSet<_>>::new(),
-        |mut by_store, (store_id, id)| {
-            by_store.entry(store_id.0).or_default().insert(id.0);
-            by_store
-        },
-    );
+    let mut by_store = BTreeMap::<_, BTreeSet<_>>::new();
+    for webhook in webhooks {
+        let ids = by_store.entry(webhook.store_id.0).or_default();
+        ids.insert(webhook.webhook_id.0);
+    }
     padded(by_store)
         .into_iter()
         .fold(Condition::any(), |any, (store_id, ids)| {

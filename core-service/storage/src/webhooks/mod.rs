@@ -5,18 +5,16 @@ pub(super) mod receiver_hosts;
 pub mod secret_columns;
 
 use domain::{
-    event::EventName,
     id::{ApiClientId, StoreId, WebhookId},
-    webhook::{Disabled, DisabledReason, Webhook},
+    webhook::{Disabled, DisabledReason, Webhook, WebhookKey},
     webhook_secrets::Secrets,
 };
-use sea_orm::PaginatorTrait;
 
 pub(super) use self::dispatch::{
-    any_of, disable, in_lock_order, is_any_failing_since, keys, lock, subscribers,
+    any_of, disable, in_lock_order, is_any_failing_since, key, keys, lock, subscribers,
 };
 pub use self::{
-    dispatch::{Target, WebhookKey},
+    dispatch::Target,
     receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
 };
 use super::entity::{
@@ -40,7 +38,7 @@ pub async fn insert(
         && !receiver_hosts::has_failed(connection, webhook.store_id, &webhook.host).await?;
     let row = ActiveModel {
         api_client_id: Set(webhook.api_client_id.0),
-        event: Set(webhook.event.as_str().to_owned()),
+        event: Set(webhook.event.clone()),
         url: Set(webhook.url.clone()),
         host: Set(webhook.host.clone()),
         is_proven: Set(is_proven),
@@ -70,19 +68,20 @@ fn disabled_columns(webhook: &Webhook) -> ActiveModel {
 /// A client's own webhook.
 pub async fn find(
     connection: &impl ConnectionTrait,
-    client: (StoreId, ApiClientId),
+    store_id: StoreId,
+    client: ApiClientId,
     id: WebhookId,
 ) -> Result<Option<Webhook>, Error> {
     let query = Entity::find()
-        .filter(of_client(client))
+        .filter(of_client(store_id, client))
         .filter(Column::Id.eq(id.0));
     rows::first(connection, query).await
 }
 
-fn of_client((store_id, api_client_id): (StoreId, ApiClientId)) -> Condition {
+fn of_client(store_id: StoreId, client: ApiClientId) -> Condition {
     Condition::all()
         .add(Column::StoreId.eq(store_id.0))
-        .add(Column::ApiClientId.eq(api_client_id.0))
+        .add(Column::ApiClientId.eq(client.0))
 }
 
 /// A webhook of any store: for operators, and to look up its store.
@@ -96,10 +95,9 @@ pub async fn find_of_any_store(
 /// A store's webhook with its secrets, locked until the transaction ends.
 pub async fn find_and_lock(
     transaction: &impl ConnectionTrait,
-    store_id: StoreId,
-    id: WebhookId,
+    key: WebhookKey,
 ) -> Result<Option<(Webhook, Secrets)>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
+    let row = Entity::find_by_id((key.store_id.0, key.webhook_id.0))
         .lock_exclusive()
         .one(transaction)
         .await?;
@@ -160,26 +158,21 @@ fn oldest_first(condition: Condition) -> Select<Entity> {
 /// A client's own webhooks, oldest first.
 pub async fn list(
     connection: &impl ConnectionTrait,
-    client: (StoreId, ApiClientId),
+    store_id: StoreId,
+    client: ApiClientId,
 ) -> Result<Vec<Webhook>, Error> {
-    rows::all(connection, oldest_first(of_client(client))).await
-}
-
-pub async fn count(
-    connection: &impl ConnectionTrait,
-    client: (StoreId, ApiClientId),
-) -> Result<u64, Error> {
-    let query = Entity::find().filter(of_client(client));
-    Ok(query.count(connection).await?)
+    rows::all(connection, oldest_first(of_client(store_id, client))).await
 }
 
 /// Disables the enabled webhooks of a client as an operator does. Returns how many there were.
 pub async fn disable_of_client(
     transaction: &impl ConnectionTrait,
-    client: (StoreId, ApiClientId),
+    store_id: StoreId,
+    client: ApiClientId,
     now: Timestamp,
 ) -> Result<usize, Error> {
-    let locked = dispatch::lock(transaction, of_client(client), LockType::Update).await?;
+    let of_client = of_client(store_id, client);
+    let locked = dispatch::lock(transaction, of_client, LockType::Update).await?;
     if locked.is_empty() {
         return Ok(0);
     }
@@ -190,12 +183,12 @@ pub async fn disable_of_client(
 /// Deletes a client's own webhook. Returns whether there was one.
 pub async fn delete(
     connection: &impl ConnectionTrait,
-    client: (StoreId, ApiClientId),
-    id: WebhookId,
+    key: WebhookKey,
+    client: ApiClientId,
 ) -> Result<bool, Error> {
     let deleted = Entity::delete_many()
-        .filter(of_client(client))
-        .filter(Column::Id.eq(id.0))
+        .filter(of_client(key.store_id, client))
+        .filter(Column::Id.eq(key.webhook_id.0))
         .exec(connection)
         .await?;
     Ok(deleted.rows_affected > 0)
@@ -209,7 +202,7 @@ impl TryFrom<Model> for Webhook {
             id: WebhookId(row.id),
             store_id: StoreId(row.store_id),
             api_client_id: ApiClientId(row.api_client_id),
-            event: parse_event(&row.event)?,
+            event: row.event,
             url: row.url,
             host: row.host,
             created_at: row.created_at.try_into()?,
@@ -229,7 +222,24 @@ impl TryFrom<Model> for Webhook {
     }
 }
 
-fn parse_event(text: &str) -> Result<EventName, Error> {
-    text.parse()
-        .map_err(|error| Error::inconsistent("webhooks", error))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    /// After a rollback.
+    #[tokio::test]
+    async fn a_webhook_for_an_event_of_a_newer_version_is_listed_with_the_others() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let mut webhook = fixture::webhook(Timestamp::UNIX_EPOCH);
+            webhook.event = "delivery.newer".to_owned();
+            let secrets = Secrets::new(b"encrypted".to_vec());
+            insert(storage.reader(), &webhook, &secrets).await.unwrap();
+
+            let listed = list_of_store(storage.reader(), webhook.store_id).await;
+
+            assert_eq!(listed.unwrap()[0].event, webhook.event);
+        }
+    }
 }

@@ -1,9 +1,6 @@
 //! The columns of webhooks' encrypted secrets.
 
-use domain::{
-    id::{StoreId, WebhookId},
-    webhook_secrets::Secrets,
-};
+use domain::{webhook::WebhookKey, webhook_secrets::Secrets};
 
 use crate::entity::{
     instant,
@@ -14,26 +11,23 @@ use crate::prelude::*;
 /// The secrets of a store's webhook.
 pub async fn find(
     connection: &impl ConnectionTrait,
-    store_id: StoreId,
-    id: WebhookId,
+    key: WebhookKey,
 ) -> Result<Option<Secrets>, Error> {
-    let row = Entity::find_by_id((store_id.0, id.0))
-        .one(connection)
-        .await?;
-    row.map(from_row).transpose()
+    let query = Entity::find_by_id((key.store_id.0, key.webhook_id.0));
+    query.one(connection).await?.map(from_row).transpose()
 }
 
 /// The secrets of the webhooks of all stores: those after a webhook, in the order of their keys,
 /// `limit` at most.
 pub async fn list(
     connection: &impl ConnectionTrait,
-    after: Option<(StoreId, WebhookId)>,
+    after: Option<WebhookKey>,
     limit: u64,
-) -> Result<Vec<((StoreId, WebhookId), Secrets)>, Error> {
-    let after = after.map(|(store_id, id)| [store_id.0.into(), id.0.into()]);
+) -> Result<Vec<(WebhookKey, Secrets)>, Error> {
+    let after = after.map(|key| [key.store_id.0.into(), key.webhook_id.0.into()]);
     let query = rows::after(Entity::find(), [Column::StoreId, Column::Id], after);
     let rows = query.limit(limit).all(connection).await?.into_iter();
-    rows.map(|row| Ok(((StoreId(row.store_id), WebhookId(row.id)), from_row(row)?)))
+    rows.map(|row| Ok((super::key(row.store_id, row.id), from_row(row)?)))
         .collect()
 }
 
@@ -63,14 +57,13 @@ pub async fn distinct_prefixes(
 /// Saves a webhook's secrets.
 pub async fn save(
     transaction: &impl ConnectionTrait,
-    store_id: StoreId,
-    id: WebhookId,
+    key: WebhookKey,
     secrets: &Secrets,
     now: Timestamp,
 ) -> Result<(), Error> {
     let row = ActiveModel {
-        store_id: Set(store_id.0),
-        id: Set(id.0),
+        store_id: Set(key.store_id.0),
+        id: Set(key.webhook_id.0),
         encrypted_secret: Set(secrets.newest.clone()),
         encrypted_retired_secrets: Set(pack(&secrets.retired)?),
         overlap_ends_at: Set(secrets.overlap_ends_at(now).map(Into::into)),
@@ -79,7 +72,6 @@ pub async fn save(
     rows::update(transaction, row).await
 }
 
-/// The secrets in a row.
 pub(super) fn from_row(row: Model) -> Result<Secrets, Error> {
     let retired = match &row.encrypted_retired_secrets {
         Some(packed) => unpack(packed)

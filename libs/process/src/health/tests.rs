@@ -33,7 +33,7 @@ async fn fetch(
     request: &str,
 ) -> (String, String) {
     let addr = health.addr();
-    let running = tokio::spawn(health.run(Arc::new(readiness)));
+    let running = tokio::spawn(health.run(Arc::new(readiness), Exposition::default()));
     let mut stream = TcpStream::connect(addr).await.unwrap();
     let request = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -77,7 +77,8 @@ async fn a_probe_replaces_the_connection_of_a_peer_that_sends_nothing() {
     listener.connection_timeout = Duration::from_hours(1);
     listener.min_lifetime = Duration::from_millis(1);
     let addr = listener.addr();
-    let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+    let running =
+        tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(()))), Exposition::default()));
     let _silent = silent_connections(addr, 2 * MAX_CONNECTIONS).await;
 
     assert_answered(TcpStream::connect(addr).await.unwrap()).await;
@@ -90,7 +91,8 @@ async fn a_probe_that_has_just_connected_is_not_replaced() {
     let mut listener = listener();
     listener.min_lifetime = Duration::from_hours(1);
     let addr = listener.addr();
-    let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+    let running =
+        tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(()))), Exposition::default()));
     let probe = TcpStream::connect(addr).await.unwrap();
     // A few more than the maximum: where the queue is short, further ones would not connect.
     let _silent = silent_connections(addr, MAX_CONNECTIONS + 50).await;
@@ -106,7 +108,8 @@ async fn a_connection_that_ends_makes_room_for_the_next() {
     listener.connection_timeout = Duration::from_hours(1);
     listener.min_lifetime = Duration::from_hours(1);
     let addr = listener.addr();
-    let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+    let running =
+        tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(()))), Exposition::default()));
     let mut silent = silent_connections(addr, MAX_CONNECTIONS + 1).await;
     let probe = TcpStream::connect(addr).await.unwrap();
 
@@ -138,7 +141,8 @@ async fn a_peer_that_sends_nothing_is_disconnected() {
     let mut listener = listener();
     listener.connection_timeout = Duration::from_millis(5);
     let addr = listener.addr();
-    let running = tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(())))));
+    let running =
+        tokio::spawn(listener.run(Arc::new(FixedReadiness(Ok(()))), Exposition::default()));
     let mut silent = TcpStream::connect(addr).await.unwrap();
 
     let received = silent.read(&mut [0; 1]).await.unwrap();
@@ -151,7 +155,6 @@ async fn a_peer_that_sends_nothing_is_disconnected() {
 async fn a_running_process_is_healthy_and_gives_the_reason_it_is_not_ready() {
     let ready = || FixedReadiness(Ok(()));
     let unready = || FixedReadiness(Err("the database does not answer".to_owned()));
-    let not_found = "HTTP/1.1 404 Not Found";
     let unavailable = "HTTP/1.1 503 Service Unavailable";
     for (readiness, request, status, body) in [
         (ready(), "GET /healthz", "HTTP/1.1 200 OK", "ok\n"),
@@ -163,12 +166,6 @@ async fn a_running_process_is_healthy_and_gives_the_reason_it_is_not_ready() {
             "GET /readyz",
             unavailable,
             "the database does not answer\n",
-        ),
-        (
-            ready(),
-            "GET /metrics",
-            not_found,
-            "not found: use /healthz or /readyz\n",
         ),
         (
             ready(),
@@ -198,9 +195,7 @@ async fn metrics_are_served_even_by_a_process_that_is_not_ready() {
             "method not allowed: use GET or HEAD\n",
         ),
     ] {
-        let health = listener();
-        let health = health.with_metrics(Exposition::default());
-        let response = fetch(health, unready(), request).await;
+        let response = fetch(listener(), unready(), request).await;
         assert_eq!(response, (status.to_owned(), body.to_owned()), "{request}");
     }
 }
@@ -208,7 +203,8 @@ async fn metrics_are_served_even_by_a_process_that_is_not_ready() {
 #[tokio::test]
 async fn a_readiness_check_that_hangs_means_not_ready() {
     let readiness = &HangingReadiness;
-    let response = respond(&Method::GET, "/readyz", readiness, None, Duration::ZERO).await;
+    let metrics = Exposition::default();
+    let response = respond(&Method::GET, "/readyz", readiness, &metrics, Duration::ZERO).await;
 
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

@@ -1,23 +1,13 @@
-//! Warns of certificates that expire soon: programs start with an expired one, and peers refuse it.
+//! When certificates expire: programs start with an expired one, and peers refuse it.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp, civil, tz::TimeZone};
 
-use super::certificates;
-use crate::{
-    clock::Clock,
-    metrics::{Registry, Sample, Sampled},
-};
+use crate::metrics::{Registry, Sample, Sampled};
 
-/// How long before the expiry of a certificate the warnings start.
+/// How long before its expiry a certificate needs renewal.
 pub const EXPIRY_NOTICE: SignedDuration = SignedDuration::from_hours(14 * 24);
-
-/// How often a warning is repeated.
-const INTERVAL: Duration = Duration::from_hours(24);
 
 /// Tags of DER (X.690 §8).
 const SEQUENCE: u8 = 0x30;
@@ -25,57 +15,29 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Logs at once, and then daily, which of the certificates that this process presents have expired
-/// or expire within 14 days. Does not return.
-pub async fn warn_of_expiry_daily(files: Vec<PathBuf>) {
-    let clock = Clock::system();
-    loop {
-        for file in &files {
-            warn(file, clock.now());
-        }
-        tokio::time::sleep(INTERVAL).await;
+/// Registers as a metric when the certificates that this process presents expire, each by its use.
+pub fn register_expiry(certificates: &[(&'static str, Option<&PathBuf>)], registry: &mut Registry) {
+    let files: Vec<_> = certificates
+        .iter()
+        .filter_map(|(name, file)| Some((*name, (*file)?.clone())))
+        .collect();
+    if files.is_empty() {
+        return;
     }
-}
-
-/// Registers the expiry of a certificate that this process presents as a metric. `name` is its use.
-pub fn register_expiry(name: &'static str, file: PathBuf, registry: &mut Registry) {
     registry.register(
         "delivery_certificate_expiry_timestamp_seconds",
         "When a certificate that this process presents expires",
         Sampled::new(move || {
-            let expiry = expiry_of_file(&file);
-            let sample = |expiry: Timestamp| {
+            let samples = files.iter().filter_map(|(name, file)| {
+                // A file that cannot be read is reported where it is used.
+                let chain = super::certificates(file).ok()?;
                 #[expect(clippy::cast_precision_loss, reason = "seconds are below 2^53")]
-                let seconds = expiry.as_second() as f64;
-                Sample::new(&[("certificate", name)], seconds)
-            };
-            expiry.map(sample).into_iter().collect()
+                let seconds = not_after(chain.first()?)?.as_second() as f64;
+                Some(Sample::new(&[("certificate", *name)], seconds))
+            });
+            samples.collect()
         }),
     );
-}
-
-fn warn(file: &Path, now: Timestamp) {
-    let Some(end) = expiry_of_file(file) else {
-        return;
-    };
-    let left = end.duration_since(now);
-    if left.is_negative() {
-        tracing::warn!(file = %file.display(), %end, "a certificate has expired: peers refuse it; renew it");
-    } else if left < EXPIRY_NOTICE {
-        tracing::warn!(
-            file = %file.display(),
-            %end,
-            days = left.as_hours() / 24,
-            "a certificate expires soon: renew it"
-        );
-    }
-}
-
-/// When the first certificate of a chain expires; none if the file cannot be read, which is reported
-/// where it is used.
-fn expiry_of_file(file: &Path) -> Option<Timestamp> {
-    let chain = certificates(file).ok()?;
-    not_after(chain.first()?)
 }
 
 /// The field `notAfter` of a certificate in DER (RFC 5280 §4.1).

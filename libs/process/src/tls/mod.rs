@@ -5,7 +5,7 @@ mod expiry;
 mod files;
 mod server;
 
-pub use expiry::{EXPIRY_NOTICE, not_after, register_expiry, warn_of_expiry_daily};
+pub use expiry::{EXPIRY_NOTICE, not_after, register_expiry};
 pub use files::{
     Error, authorities, certificates, client, identity_error, private_key, provider, setup_error,
     system_authorities,

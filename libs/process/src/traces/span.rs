@@ -68,7 +68,7 @@ impl TraceSpan {
         self.0.span().span_context().trace_id()
     }
 
-    /// For [`TraceSpan::of_stored`].
+    /// The header to store for [`TraceSpan::of_stored`].
     pub fn traceparent(&self) -> Option<String> {
         propagation::traceparent(&self.0)
     }

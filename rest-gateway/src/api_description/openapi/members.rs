@@ -9,7 +9,8 @@ use crate::api_description::{
 };
 
 /// What texts in requests must match: they may have tabs and line breaks.
-const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
+const NO_CONTROL_CHARACTERS: &str =
+    r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202d\u202e]*$";
 
 /// The schema of a member.
 pub(super) fn field_schema(field: &Field, form: SchemaForm) -> Value {

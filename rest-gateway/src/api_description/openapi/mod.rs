@@ -12,13 +12,9 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::responses::{error_example, violation_example};
 use self::schemas::{SchemaForm, named, reference};
 use super::{
-    classes::{self, Class, TypeName},
+    classes::Class,
     operations::{self, Auth, Expects, Operation, Parameter, Returns, parameter},
     parse_json,
-};
-use crate::{
-    representation::error_codes::{ERRORS, VIOLATIONS, WARNINGS, codes},
-    resources::docs_page::FILES,
 };
 
 /// The scopes of the REST API; `document.json` says what each permits.
@@ -171,31 +167,8 @@ fn describe_parameter(parameter: &Parameter) -> Value {
     }
     if parameter.location == "path" {
         described["required"] = json!(true);
-        if let Some(values) = path_values(&parameter.name) {
-            described["schema"]["enum"] = json!(values);
-        }
     }
     described
-}
-
-/// The possible values of a path parameter; none if they are not a closed set.
-fn path_values(name: &str) -> Option<Vec<&'static str>> {
-    match name {
-        "name" => {
-            let with_context = |class: &&classes::Class| class.type_name != TypeName::None;
-            let classes = classes::ALL.iter().filter(with_context);
-            Some(classes.map(|class| class.name.as_str()).collect())
-        }
-        "code" => {
-            let mut all = [codes(&ERRORS), codes(&VIOLATIONS), codes(&WARNINGS)].concat();
-            all.sort_unstable();
-            all.dedup();
-            Some(all)
-        }
-        // Not `file`: generators rename an enum of that name.
-        "asset" => Some(FILES.iter().map(|file| file.name).collect()),
-        _ => None,
-    }
 }
 
 /// The request that a webhook gets for each event: `webhook.json`, with what depends on the event and the

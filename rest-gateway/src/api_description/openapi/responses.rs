@@ -15,6 +15,7 @@ use crate::{
     error::{Details, Error},
     representation::{
         error_codes::{self as codes, ErrorCode},
+        language::ENGLISH,
         problem::Problem,
     },
 };
@@ -28,7 +29,6 @@ pub(super) fn examples() -> Map<String, Value> {
     examples
 }
 
-/// The response of an operation that succeeds.
 pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> Value {
     let schema = schemas::of_response(&operation.returns);
     let media_types = match &operation.returns {
@@ -63,7 +63,10 @@ pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> V
     if operation.auth == Auth::ClientCredentials {
         header_names.push("Cache-Control");
     }
-    if operation.has_parameter("Accept-Language") {
+    // A price has no texts: the parameter is for the errors.
+    let is_price =
+        matches!(&operation.returns, Returns::Resource(class) if class.name == "RetailPrice");
+    if operation.has_parameter("Accept-Language") && !is_price {
         header_names.push("Content-Language");
     }
     let mut response = json!({
@@ -214,15 +217,15 @@ fn describe_errors(codes: &[&'static ErrorCode], public_url: &str) -> Value {
 
 fn status_headers(status: u16) -> &'static [&'static str] {
     match status {
+        400 | 422 => &["Content-Language"],
         401 | 403 => &["WWW-Authenticate"],
         405 => &["Allow"],
-        409 => &["Retry-After-Optional"],
+        409 => &["Content-Language", "Retry-After-Optional"],
         429 | 503 => &["Retry-After"],
         _ => &[],
     }
 }
 
-/// An example of the error's body.
 pub(crate) fn error_example(code: &'static ErrorCode, public_url: &str) -> Value {
     let details = match code.status {
         _ if *code == codes::PRICE_NOT_CALCULATED => Details::Calculation(vec![RuleOutcome {
@@ -244,7 +247,7 @@ pub(crate) fn error_example(code: &'static ErrorCode, public_url: &str) -> Value
     };
     let error = Error::new(code, &*code.texts().meaning).with(details);
     let request_id = "01932e5c-9f4a-7000-8000-0000000000ff";
-    json!(Problem::new(&error, request_id, public_url))
+    json!(Problem::new(&error, request_id, public_url, ENGLISH))
 }
 
 /// An example of a violation or a warning with this code, recorded by an end-to-end test.

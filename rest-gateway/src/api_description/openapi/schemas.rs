@@ -4,14 +4,15 @@
 //! name, a `$ref` has no siblings, and no two members of a schema have the same name once the
 //! characters that identifiers cannot have are removed. `@id` and `@type` would collide with `id`
 //! and `type`; schemas with these describe the JSON-LD members in `dependentSchemas`, which
-//! validators read and generators do not.
+//! validators read and generators do not. Those permit other members explicitly, for linters that
+//! assume the contrary.
 
 use serde_json::{Map, Value, json};
 
 use super::members::{field_schema, with_description};
 use crate::api_description::{
     SCHEMA_ORG,
-    classes::{self, Access, Class, ENUMERATIONS, Enumeration, Field, Presence, TypeName},
+    classes::{self, Access, Class, ENUMERATIONS, Field, Presence, TypeName},
     operations::{self, Returns},
 };
 
@@ -22,7 +23,7 @@ pub(super) enum SchemaForm {
     Stored,
     /// In responses, without ids: a resource that is not stored.
     Preview,
-    /// In requests.
+    /// As requests have it.
     Draft,
 }
 
@@ -59,12 +60,10 @@ pub(super) fn name(class: &Class, form: SchemaForm) -> String {
     }
 }
 
-/// A reference to the schema of a class.
 pub(super) fn reference(class: &Class, form: SchemaForm) -> Value {
     named(&name(class, form))
 }
 
-/// A reference to a schema.
 pub(super) fn named(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
@@ -85,7 +84,12 @@ pub(super) fn all() -> Map<String, Value> {
         }
     }
     for enumeration in ENUMERATIONS.iter() {
-        schemas.insert(enumeration.name.clone(), enumeration_schema(enumeration));
+        let schema = json!({
+            "type": "string",
+            "enum": enumeration.values,
+            "description": enumeration.description,
+        });
+        schemas.insert(enumeration.name.clone(), schema);
     }
     schemas.insert("Problem".to_owned(), problem_schema());
     schemas.insert("PickupDraft".to_owned(), pickup());
@@ -158,6 +162,7 @@ fn problem_schema() -> Value {
     }
     schema.dependent = json!({
         "type": {
+            "unevaluatedProperties": true,
             "required": ["@context", "@type"],
             "properties": {
                 "@context": {"enum": [context_path(error), context_path(invalid)]},
@@ -165,6 +170,7 @@ fn problem_schema() -> Value {
             },
         },
         "violations": {
+            "unevaluatedProperties": true,
             "properties": {
                 "@context": {"const": context_path(invalid)},
                 "@type": {"const": type_of(invalid)},
@@ -203,15 +209,6 @@ fn dropoff() -> Value {
     schema
 }
 
-fn enumeration_schema(enumeration: &Enumeration) -> Value {
-    json!({
-        "type": "string",
-        "enum": enumeration.values,
-        "description": enumeration.description,
-    })
-}
-
-/// The schema of an object.
 struct Schema {
     description: String,
     properties: Map<String, Value>,
@@ -264,7 +261,7 @@ impl Schema {
             dependent.insert("id".to_owned(), named("JsonLdMembers"));
         }
         if has_type {
-            let constant = json!({"properties": {
+            let constant = json!({"unevaluatedProperties": true, "properties": {
                 "@context": {"const": context_path(class)},
                 "@type": {"const": type_of(class)},
             }});
@@ -312,7 +309,6 @@ fn context_path(class: &Class) -> String {
     format!("/api/contexts/{}", class.name)
 }
 
-/// The value of `@type`.
 fn type_of(class: &Class) -> String {
     match class.type_name {
         TypeName::Iri => class.iri().replace("schema:", SCHEMA_ORG),

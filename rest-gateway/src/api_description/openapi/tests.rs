@@ -4,6 +4,7 @@ mod details;
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::representation::error_codes::{VIOLATIONS, WARNINGS, codes};
 
 const PUBLIC_URL: &str = "https://delivery.example";
 
@@ -144,11 +145,12 @@ fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
         }
     }
 
-    assert_eq!(links.len(), 33, "{links:#?}");
+    assert_eq!(links.len(), 37, "{links:#?}");
     for link in [
         "createDelivery -> cancelDelivery",
         "createDelivery -> dropoff.completeTask",
         "createDelivery -> pickup.getTask",
+        "createDelivery -> pickup.listTaskEvents",
         "createWebhook -> recoverWebhook",
         "listEvents -> getEvent",
         "listNotifications -> resendNotification",

@@ -1,5 +1,4 @@
-//! The table of the API's operations: the request, the response and the documentation of each. The
-//! gateway serves these and, in the demo, `DEMO`.
+//! The table of the API's operations: the request, the response and the documentation of each.
 
 mod possible_errors;
 
@@ -14,18 +13,6 @@ use crate::representation::error_codes::{self, ErrorCode};
 
 static OPERATIONS: LazyLock<Vec<Operation>> =
     LazyLock::new(|| parse_json(include_str!("operations.json")));
-
-/// Only the demo serves it, so no document describes it.
-pub(crate) static DEMO: LazyLock<Operation> = LazyLock::new(|| {
-    parse_json(
-        r#"{
-            "method": "POST",
-            "path": "/api/demo/deliveries/{id}/complete",
-            "operationId": "completeDemoDelivery",
-            "returns": {"JsonLd": ""}
-        }"#,
-    )
-});
 
 /// Every operation, by tag, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Operation> {
@@ -47,7 +34,6 @@ pub(crate) struct Operation {
     /// What it does, in one line.
     #[serde(default)]
     pub(super) summary: String,
-    /// Details.
     #[serde(default)]
     pub(super) description: String,
     /// The heading it is listed under.
@@ -185,12 +171,10 @@ impl Returns {
 }
 
 impl Operation {
-    /// Whether it requires an access token.
     pub(crate) fn requires_token(&self) -> bool {
         matches!(self.auth, Auth::Token | Auth::StoreToken | Auth::Scope(_))
     }
 
-    /// The names of its query parameters.
     pub(crate) fn query_parameters(&self) -> Vec<&'static str> {
         self.parameters
             .iter()
@@ -212,7 +196,6 @@ impl Operation {
             || self.path.starts_with("/api/")
     }
 
-    /// Whether it takes an `Idempotency-Key`.
     pub(crate) fn accepts_idempotency_key(&self) -> bool {
         self.has_parameter("Idempotency-Key")
     }
@@ -223,7 +206,6 @@ impl Operation {
             .any(|parameter| parameter.name == name)
     }
 
-    /// Whether its response has an `ETag`.
     pub(super) fn has_etag(&self) -> bool {
         self.method == "GET" && !matches!(self.returns, Returns::Health)
     }
@@ -234,7 +216,6 @@ pub(super) fn parameter(name: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.name == name)
 }
 
-/// The parameter with a name.
 impl<'de> Deserialize<'de> for &'static Parameter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
@@ -242,7 +223,6 @@ impl<'de> Deserialize<'de> for &'static Parameter {
     }
 }
 
-/// The error code with a text.
 impl<'de> Deserialize<'de> for &'static ErrorCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let code = String::deserialize(deserializer)?;

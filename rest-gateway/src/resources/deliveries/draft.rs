@@ -141,9 +141,21 @@ fn read_packages(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<
     packages.collect()
 }
 
-/// Reads an array of tags, or one string of tags separated by spaces.
+/// Reads an array of tags, or one string of tags separated by spaces. Counts them first: a body has room
+/// for half a million.
 fn read_tags(task: &Object<'_>, violations: &mut ViolationCollector) -> Vec<String> {
-    match task.get("tags") {
+    let tags = task.get("tags");
+    let count = match tags {
+        Some(Value::String(tags)) => tags.split_whitespace().count(),
+        Some(Value::Array(elements)) => elements.len(),
+        _ => 0,
+    };
+    if count > limits::MAX_TAGS {
+        let message = format!("must be at most {} tags, not {count}", limits::MAX_TAGS);
+        violations.add(task.path("tags"), "TOO_MANY", message);
+        return Vec::new();
+    }
+    match tags {
         None => Vec::new(),
         Some(Value::String(tags)) => tags.split_whitespace().map(str::to_owned).collect(),
         Some(Value::Array(elements)) => {

@@ -9,7 +9,6 @@ use proto::{
     ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
     iri::{self, Collection},
-    limits::MAX_PAGE_BYTES,
     task::Status,
 };
 use serde::Serialize;
@@ -20,15 +19,15 @@ use crate::{
     error::{Error, Violation},
     idempotency,
     representation::{
-        collection::{self, ORDER, PAGE, Pagination, read_page_size, read_parsed, read_single},
+        collection::{self, ORDER, PAGE, Pagination, read_choice, read_page_size, read_single},
         json_ld::{self, Node, StoreTimeZone},
+        language,
     },
     request::{HandlerResult, Request},
     resources::{
         retail_prices::{Price, TaxDisplay, distance_source},
         tasks::Task,
     },
-    violations::ViolationCollector,
 };
 
 const CONTEXT: &str = "/api/contexts/Delivery";
@@ -81,8 +80,9 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
 
     idempotency::respond(response, |delivery| {
         let location = request.url_of(&delivery.name);
-        let delivery = Delivery::with_warnings(delivery, &request.violations)?;
-        json_ld::created(&location, CONTEXT, &delivery)
+        let (delivery, language) = Delivery::with_warnings(delivery, &request)?;
+        let response = json_ld::created(&location, CONTEXT, &delivery)?;
+        Ok(language::declare(response, language.as_deref()))
     })
 }
 
@@ -97,10 +97,9 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
         .call(message, rpc!(DeliveriesClient.assert_delivery))
         .await?;
 
-    json_ld::ok(
-        CONTEXT,
-        &Delivery::with_warnings(preview, &request.violations)?,
-    )
+    let (preview, language) = Delivery::with_warnings(preview, &request)?;
+    let response = json_ld::ok(CONTEXT, &preview)?;
+    Ok(language::declare(response, language.as_deref()))
 }
 
 /// `GET /api/deliveries/{id}`
@@ -119,12 +118,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let message = read_filters(&mut request);
     let cursor = message.page_token.clone();
     let page = request
-        .call(message, |core, message| async {
-            DeliveriesClient::new(core)
-                .max_decoding_message_size(MAX_PAGE_BYTES)
-                .list_deliveries(message)
-                .await
-        })
+        .call(message, rpc!(DeliveriesClient.list_deliveries))
         .await?;
 
     let pagination = Pagination {
@@ -154,37 +148,32 @@ fn read_filters(request: &mut Request) -> ListDeliveriesRequest {
         created_until: read_single(request, "created_until", "createdAt[before]"),
         dropoff_from: read_single(request, "dropoff_from", "dropoff.before[after]"),
         dropoff_until: read_single(request, "dropoff_until", "dropoff.before[before]"),
-        status: read_parsed(
+        status: read_choice(
             request,
             "status",
             "status",
-            "must be TODO or DONE",
-            |text| match text {
-                "TODO" => Some(Status::Todo.into()),
-                "DONE" => Some(Status::Done.into()),
-                _ => None,
-            },
+            &[("TODO", Status::Todo.into()), ("DONE", Status::Done.into())],
         ),
-        cancelled: read_parsed(
+        cancelled: read_choice(
             request,
             "cancelled",
             "exists[cancelledAt]",
-            "must be true or false",
-            |text| match text {
-                "true" | "1" => Some(true),
-                "false" | "0" => Some(false),
-                _ => None,
-            },
+            &[("true", true), ("false", false), ("1", true), ("0", false)],
         ),
-        external_reference: read_parsed(
-            request,
-            "external_reference",
-            "externalReference",
-            "must not be empty",
-            |text| (!text.is_empty()).then(|| text.to_owned()),
-        ),
+        external_reference: read_reference(request),
         violations: request.violations.to_proto(),
     }
+}
+
+fn read_reference(request: &mut Request) -> Option<String> {
+    let field = "external_reference";
+    let reference = read_single(request, field, "externalReference")?;
+    if reference.is_empty() {
+        request
+            .violations
+            .add(field, "REQUIRED", "must not be empty");
+    }
+    Some(reference)
 }
 
 /// The query without its cursor, for links to other pages.
@@ -200,7 +189,10 @@ fn query_without_cursor(request: &Request) -> String {
 /// `DELETE /api/deliveries/{id}`
 pub(crate) async fn cancel(request: Request) -> HandlerResult {
     let name = Collection::Deliveries.name(&request.parameter);
-    let message = CancelDeliveryRequest { name };
+    let message = CancelDeliveryRequest {
+        name,
+        ..CancelDeliveryRequest::default()
+    };
     request
         .call(message, rpc!(DeliveriesClient.cancel_delivery))
         .await?;
@@ -209,26 +201,18 @@ pub(crate) async fn cancel(request: Request) -> HandlerResult {
 }
 
 impl Delivery {
-    /// A delivery with the warnings about the body: its unknown members, and those of core.
+    /// A delivery with the warnings about the body, its unknown members and those of core, and their
+    /// language.
     fn with_warnings(
         mut delivery: proto::Delivery,
-        body: &ViolationCollector,
-    ) -> Result<Self, Error> {
-        let ignored = body.unknown_members().map(|path| Violation {
-            path,
-            message: "is ignored: there is no such member".to_owned(),
-            code: "unknown_member".to_owned(),
-        });
-        let of_core = mem::take(&mut delivery.warnings);
-        let warnings = of_core.into_iter().map(|warning| Violation {
-            path: body.path(&warning.field),
-            message: warning.description,
-            code: warning.reason.to_ascii_lowercase(),
-        });
-        Ok(Self {
-            warnings: ignored.chain(warnings).collect(),
+        request: &Request,
+    ) -> Result<(Self, Option<String>), Error> {
+        let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
+        let delivery = Self {
+            warnings,
             ..Self::try_from(delivery)?
-        })
+        };
+        Ok((delivery, language))
     }
 }
 

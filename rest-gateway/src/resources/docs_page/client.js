@@ -3,10 +3,24 @@
 /** The base URL of the API, relative to this page. */
 const BASE = new URL("..", document.baseURI);
 
-/** The API key, secret and access token; kept in this variable only. */
+/** The API key and secret, kept in this variable only, and the access token. */
 export const credentials = { key: "", secret: "", token: "" };
 
-/** Requests and keeps an access token; returns the response's JSON, or throws its error. */
+/** What the tab keeps when it is reloaded; empty where the reader permits no storage. */
+export const session = (() => {
+  try {
+    return sessionStorage;
+  } catch {
+    return {};
+  }
+})();
+if (Number(session.until) < Date.now()) {
+  delete session.token;
+  delete session.authorised;
+}
+credentials.token = session.token ?? "";
+
+/** Requests and keeps an access token, or throws the error of the response. */
 export async function authorise(key, secret, scope) {
   Object.assign(credentials, { key, secret });
   const { status, text } = await send({
@@ -18,8 +32,9 @@ export async function authorise(key, secret, scope) {
   });
   const body = JSON.parse(text);
   if (status !== 200) throw new Error(body.error_description || body.detail || `HTTP ${status}`);
-  credentials.token = body.access_token;
-  return body;
+  credentials.token = session.token = body.access_token;
+  session.until = Date.now() + body.expires_in * 1000;
+  session.authorised = `Authorised for ${body.scope}, until ${new Date(Number(session.until)).toLocaleTimeString()}.`;
 }
 
 /** Sends a request; returns the status, headers and text of the response. */

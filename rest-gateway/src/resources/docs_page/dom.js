@@ -1,6 +1,8 @@
 // Creates elements with text content only: texts of the documentation and of responses are never
 // parsed as HTML.
 
+import { tokens } from "./highlight.js";
+
 /** Creates an element with properties (or attributes, for unknown properties) and content. */
 export function element(name, properties = {}, ...content) {
   const created = document.createElement(name);
@@ -15,16 +17,23 @@ export function element(name, properties = {}, ...content) {
 /** A `details` element whose content is created when it is first opened. */
 export function disclosure(properties, summary, content) {
   const details = element("details", properties, element("summary", {}, ...summary));
-  const fill = () => details.append(...[content()].flat().filter(Boolean));
-  details.addEventListener("toggle", fill, { once: true });
+  onFirstOpen(details, () => details.append(...[content()].flat().filter(Boolean)));
   return details;
 }
 
-/** A block of code, which the keyboard can scroll, with a button that copies it. */
-export function code(text, label) {
+/** Calls a function once a `details` element is open. */
+export function onFirstOpen(details, fill) {
+  if (details.open) fill();
+  else details.addEventListener("toggle", fill, { once: true });
+}
+
+/** A block of code, which the keyboard can scroll, with a button that copies it; coloured if it has a language. */
+export function code(text, label, language) {
   const copied = element("span", { className: "hint", role: "status" });
   const copy = element("button", { type: "button", className: "small" }, "Copy");
-  const shown = element("code", {}, text);
+  const parts = language ? tokens(text) : [{ text }];
+  const coloured = parts.map((part) => (part.kind ? element("span", { className: `token-${part.kind}` }, part.text) : part.text));
+  const shown = element("code", {}, ...coloured);
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(shown.textContent);
@@ -39,19 +48,9 @@ export function code(text, label) {
   return element("div", { className: "code" }, element("p", { className: "tools" }, copied, copy), block);
 }
 
-/** Renders a text with paragraphs, lists, `code` and **bold**. */
+/** Renders a text with paragraphs, `code` and **bold**. */
 export function markdown(text) {
-  const blocks = [];
-  for (const block of text.split("\n\n")) {
-    const lines = block.split("\n");
-    if (lines.every((line) => line.startsWith("- "))) {
-      const items = lines.map((line) => element("li", {}, ...inline(line.slice(2))));
-      blocks.push(element("ul", {}, ...items));
-    } else {
-      blocks.push(element("p", {}, ...inline(block)));
-    }
-  }
-  return blocks;
+  return text.split("\n\n").map((block) => element("p", {}, ...inline(block)));
 }
 
 /** Renders `code` and **bold** in a line. */

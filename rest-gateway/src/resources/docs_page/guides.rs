@@ -1,8 +1,8 @@
 //! The guides of `docs/guides`, from Markdown to HTML.
 
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::{GUIDES, RECEIVERS};
+use super::{EXAMPLES, GUIDES};
 
 /// A guide as a page.
 pub(super) fn to_html(name: &str, markdown: &str) -> String {
@@ -35,8 +35,8 @@ fn title(markdown: &str) -> &str {
     line.trim_start_matches("# ")
 }
 
-fn render(markdown: &str) -> String {
-    let markdown = include_receivers(markdown);
+pub(super) fn render(markdown: &str) -> String {
+    let markdown = include_examples(markdown);
     let mut events: Vec<_> = Parser::new_ext(&markdown, Options::ENABLE_TABLES).collect();
     add_heading_ids(&mut events);
     let mut page = String::new();
@@ -44,14 +44,28 @@ fn render(markdown: &str) -> String {
     page
 }
 
-/// Inserts the source of an example receiver after each line that is only a link to it.
-fn include_receivers(markdown: &str) -> String {
-    let mut included = markdown.to_owned();
-    for (name, text) in RECEIVERS {
-        let link = format!("\n[`{name}`](../../examples/receivers/{name})\n");
-        included = included.replace(&link, &format!("{link}\n````\n{text}````\n"));
-    }
-    included
+/// Inserts the sources of examples after each paragraph that consists of links to them.
+fn include_examples(markdown: &str) -> String {
+    let with_sources = |paragraph: &str| {
+        let sources: Option<String> = paragraph.lines().map(example_source).collect();
+        format!("{paragraph}\n\n{}", sources.unwrap_or_default())
+    };
+    markdown.split("\n\n").map(with_sources).collect()
+}
+
+/// The block of code of an example, for a line that is a link to it.
+fn example_source(line: &str) -> Option<String> {
+    let (_, name) = line
+        .strip_prefix("[`")?
+        .strip_suffix(')')?
+        .rsplit_once('/')?;
+    let (_, text) = EXAMPLES
+        .iter()
+        .copied()
+        .flatten()
+        .find(|(example, _)| *example == name)?;
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(format!("````{ending}\n{text}````\n\n"))
 }
 
 /// Gives each heading the id that GitHub generates, so that links such as `prices.md#quotes` work here
@@ -87,7 +101,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// Links to guides lose `.md`. Code can be scrolled with the keyboard.
+/// Links to guides lose `.md`; HTML is text. Code names its language, and can be scrolled with the keyboard.
 fn adapt(event: Event<'_>) -> Event<'_> {
     match event {
         Event::Start(Tag::Link {
@@ -101,17 +115,25 @@ fn adapt(event: Event<'_>) -> Event<'_> {
             title,
             id,
         }),
-        Event::Start(Tag::CodeBlock(_)) => Event::Html("<pre tabindex=\"0\"><code>".into()),
+        Event::Start(Tag::CodeBlock(kind)) => {
+            let language = match kind {
+                CodeBlockKind::Fenced(language) => language,
+                CodeBlockKind::Indented => CowStr::from(""),
+            };
+            Event::Html(format!("<pre tabindex=\"0\" data-language=\"{language}\"><code>").into())
+        }
         Event::End(TagEnd::CodeBlock) => Event::Html("</code></pre>\n".into()),
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         other => other,
     }
 }
 
 /// Converts a link to a file in the repository to its address below `/api/docs/`.
 fn target(link: &str) -> String {
-    link.strip_prefix("../../examples/receivers/")
-        .unwrap_or(link)
-        .replacen(".md", "", 1)
+    match link.strip_prefix("../../examples/") {
+        Some(example) => example.rsplit('/').next().unwrap_or(example).to_owned(),
+        None => link.replacen(".md", "", 1),
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +146,7 @@ mod tests {
             ("webhooks.md", "webhooks"),
             ("webhooks.md#signatures", "webhooks#signatures"),
             ("../../examples/receivers/receiver.py", "receiver.py"),
+            ("../../examples/shop/order.py", "order.py"),
             (
                 "https://www.rfc-editor.org/rfc/rfc7946",
                 "https://www.rfc-editor.org/rfc/rfc7946",

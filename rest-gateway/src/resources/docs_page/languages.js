@@ -23,7 +23,7 @@ export function languages(names, label, write) {
     for (const input of inputs) input.checked = input.value === current();
     const language = current();
     const text = await write(language);
-    if (language === current()) shown.replaceChildren(code(text, `${label}, ${language}`));
+    if (language === current()) shown.replaceChildren(code(text, `${label}, ${language}`, language));
   };
   document.addEventListener("language", render);
   render();

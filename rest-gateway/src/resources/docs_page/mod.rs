@@ -1,18 +1,21 @@
-//! `/api/docs`: the interactive documentation page, its files and the guides beside it. The browser
-//! renders the reference from `/api/docs.json`; it loads nothing from other origins.
+//! `/api/docs`: the interactive documentation page, its files and the guides beside it. A script adds what
+//! can be tried from `/api/docs.json`; the browser loads nothing from other origins.
 
 mod guides;
+mod reference;
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http::{
     HeaderValue, Response,
-    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
+    header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY},
 };
 
 use crate::{
+    api_description,
     error::Error,
+    representation::compression::FixedBody,
     request::{self, HandlerResult, Request},
 };
 
@@ -33,15 +36,23 @@ static STYLES: &[(&str, &str)] = texts! { "" "": "page.css" "operation.css" };
 
 static SCRIPTS: &[(&str, &str)] = texts! {
     "" "":
-    "page.js" "authorise.js" "client.js" "demo.js" "dom.js" "form.js" "guide.js" "languages.js"
+    "page.js" "authorise.js" "client.js" "dom.js" "form.js" "guide.js" "highlight.js" "languages.js"
     "openapi.js" "operation.js" "request.js" "response.js" "samples.js" "schema.js" "search.js"
-    "search_box.js" "webhooks.js"
+    "search_box.js" "theme.js" "webhooks.js"
 };
 
-static RECEIVERS: &[(&str, &str)] = texts! {
-    "../../../../examples/receivers/" "":
-    "receiver.php" "receiver.py" "receiver.mjs" "receiver.go" "receiver.rs"
-};
+/// Name and source of the examples that guides show.
+static EXAMPLES: [&[(&str, &str)]; 3] = [
+    texts! {
+        "../../../../examples/receivers/" "":
+        "receiver.php" "receiver.py" "receiver.mjs" "receiver.go" "receiver.rs"
+    },
+    texts! { "../../../../examples/shop/" "": "order.mjs" "order.php" "order.py" },
+    texts! {
+        "../../../../examples/courier/" "":
+        "complete_task.py" "complete_task.go" "complete_task.rs"
+    },
+];
 
 /// Name and Markdown of every guide, in reading order.
 static GUIDES: &[(&str, &str)] = texts! {
@@ -52,43 +63,56 @@ static GUIDES: &[(&str, &str)] = texts! {
 
 const HTML: &str = "text/html; charset=utf-8";
 
+/// Not a redirect, whose absolute URL a proxy before the gateway may not know.
+const ROOT: &str = r#"<!DOCTYPE html><title>API</title><meta http-equiv="refresh" content="0; url=api/docs">
+<a href="api/docs">API documentation</a>
+"#;
+
 /// A file below `/api/docs/`.
 pub(crate) struct File {
     pub(crate) name: &'static str,
     media_type: &'static str,
-    content: Bytes,
+    content: FixedBody,
 }
 
-/// Style sheets, scripts, guides and the receivers that they show.
+/// Style sheets, scripts, guides and the examples that they show.
 pub(crate) static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     let texts = [
         (STYLES, "text/css; charset=utf-8"),
         (SCRIPTS, "text/javascript; charset=utf-8"),
-        (RECEIVERS, "text/plain; charset=utf-8"),
     ];
-    let unchanged = texts.into_iter().flat_map(|(files, media_type)| {
-        files.iter().map(move |(name, text)| File {
-            name,
-            media_type,
-            content: Bytes::from_static(text.as_bytes()),
-        })
-    });
+    let examples = EXAMPLES.map(|files| (files, "text/plain; charset=utf-8"));
+    let unchanged = texts
+        .into_iter()
+        .chain(examples)
+        .flat_map(|(files, media_type)| {
+            files.iter().map(move |(name, text)| File {
+                name,
+                media_type,
+                content: FixedBody::new(text.as_bytes()),
+            })
+        });
     let guides = GUIDES.iter().map(|(name, markdown)| File {
         name,
         media_type: HTML,
-        content: guides::to_html(name, markdown).into(),
+        content: FixedBody::new(guides::to_html(name, markdown)),
     });
     unchanged.chain(guides).collect()
 });
 
 /// `GET /api/docs`
 pub(crate) fn get(request: &Request) -> Response<Bytes> {
-    let mut html =
-        include_str!("page.html").replace("<!-- guides -->", &guides::links("docs/", ""));
-    if request.gateway.demo_courier.is_some() {
-        html = html.replace("<html lang=\"en\">", "<html lang=\"en\" data-demo>");
-    }
-    page(html.into())
+    let gateway = &request.gateway;
+    let html = gateway.documents.page.get_or_init(|| {
+        let api = api_description::openapi(&gateway.platform_name, &gateway.public_url);
+        FixedBody::new(reference::to_html(&api))
+    });
+    page(html.response())
+}
+
+/// `GET /`
+pub(crate) fn get_root() -> Response<Bytes> {
+    page(Response::new(ROOT.into()))
 }
 
 /// `GET /api/docs/{asset}`
@@ -97,26 +121,16 @@ pub(crate) fn get_file(request: &Request) -> HandlerResult {
     let found = files.find(|file| file.name == request.parameter);
     let file = found.ok_or_else(Error::no_such_path)?;
     Ok(match file.media_type {
-        HTML => page(file.content.clone()),
-        media_type => secured(media_type, file.content.clone()),
+        HTML => page(file.content.response()),
+        media_type => request::with_content_type(media_type, file.content.response()),
     })
 }
 
 /// An HTML response with security headers.
-pub(super) fn page(html: Bytes) -> Response<Bytes> {
-    let mut response = secured(HTML, html);
+pub(super) fn page(html: Response<Bytes>) -> Response<Bytes> {
+    let mut response = request::with_content_type(HTML, html);
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
-}
-
-/// A response whose media type browsers must not guess.
-fn secured(media_type: &'static str, content: Bytes) -> Response<Bytes> {
-    let mut response = request::response(media_type, content);
-    let nosniff = HeaderValue::from_static("nosniff");
-    response
-        .headers_mut()
-        .insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     response
 }

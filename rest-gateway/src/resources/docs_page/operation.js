@@ -1,6 +1,6 @@
-// Renders an operation: its description, a form to send requests, samples and responses.
+// Adds to an operation a form to send requests, samples and responses.
 
-import { code, disclosure, element, inline, markdown } from "./dom.js";
+import { code, disclosure, element, inline, markdown, onFirstOpen } from "./dom.js";
 import { authentication, examples, JSON_LD, preferred, resolve } from "./openapi.js";
 import { members } from "./schema.js";
 import { fields } from "./form.js";
@@ -9,25 +9,16 @@ import { send } from "./client.js";
 import { languages } from "./languages.js";
 import { LANGUAGES } from "./samples.js";
 import { rendered } from "./response.js";
-import { completeButton } from "./demo.js";
 
-/** A `details` element with an operation; `openOperation` opens the one that a path in a response names. */
+/** Completes the description of an operation; `openOperation` opens the one that a path in a response names. */
 export function operation(api, entry, openOperation) {
-  const { id, path, method, operationObject } = entry;
-  const details = disclosure(
-    { className: "operation", id },
-    [
-      element("span", { className: `method ${method}` }, method.toUpperCase()),
-      element("span", { className: "path" }, path),
-      element("span", { className: "title" }, operationObject.summary),
-    ],
-    () => content(api, entry, openOperation, details),
-  );
-  return details;
+  const details = document.getElementById(entry.id);
+  onFirstOpen(details, () => complete(api, entry, openOperation, details));
 }
 
-function content(api, entry, openOperation, details) {
+function complete(api, entry, openOperation, details) {
   const { operationObject } = entry;
+  const content = details.querySelector(".content");
   const { form, sample } = tryIt(api, entry, openOperation, details);
   const { by, scopes } = authentication(operationObject);
   const auth = {
@@ -36,16 +27,9 @@ function content(api, entry, openOperation, details) {
       : "Requires an access token with any scope.",
     credentials: "Sends the API key and secret of the form “Authorise”.",
   };
-  return element(
-    "div",
-    { className: "content" },
-    element(
-      "div",
-      {},
-      ...markdown(operationObject.description || ""),
-      element("p", { className: "hint" }, ...inline(auth[by] || "Requires no access token.")),
-      ...form,
-    ),
+  const hint = element("p", { className: "hint" }, ...inline(auth[by] || "Requires no access token."));
+  content.firstElementChild.append(hint, ...form);
+  content.append(
     element("div", {}, sample, element("h3", {}, "Responses"), responseList(api, operationObject.responses)),
   );
 }
@@ -77,9 +61,10 @@ function tryIt(api, { id, path, method, operationObject }, openOperation, detail
       status.replaceChildren(
         "Response ",
         element("strong", { className: response.status < 400 ? "succeeded" : "failed" }, String(response.status)),
-        `, ${new TextEncoder().encode(response.text).length} bytes, below.`,
+        `, ${new TextEncoder().encode(response.text).length} bytes, below. `,
+        response.status === 401 ? element("a", { href: "#key" }, "Get an access token") : "",
       );
-      outcome.replaceChildren(...rendered(api, response, openOperation), ...completeButton(response));
+      outcome.replaceChildren(...rendered(api, response, openOperation));
     } catch (error) {
       status.replaceChildren(element("span", { className: "failed" }, `No response: ${error.message}`));
       outcome.replaceChildren();
@@ -124,5 +109,5 @@ export function responseList(api, responses) {
 }
 
 export function example({ name, value }) {
-  return disclosure({}, [name], () => code(JSON.stringify(value, null, 2), name));
+  return disclosure({}, [name], () => code(JSON.stringify(value, null, 2), name, "json"));
 }

@@ -1,9 +1,9 @@
-// Fetches the OpenAPI document, renders it, and opens what the URL's fragment names.
+// Adds what can be tried to the reference, from the OpenAPI document, and opens what the URL's fragment names.
 
-import { element, markdown } from "./dom.js";
+import { element } from "./dom.js";
 import { operations, webhooks } from "./openapi.js";
 import { operation } from "./operation.js";
-import { webhookSection } from "./webhooks.js";
+import { webhook } from "./webhooks.js";
 import { schemas } from "./schema.js";
 import { entries } from "./search.js";
 import { searchBox } from "./search_box.js";
@@ -14,39 +14,15 @@ const byId = (id) => document.getElementById(id);
 async function show() {
   const response = await fetch(new URL("docs.json", document.baseURI), { credentials: "omit" });
   const api = await response.json();
-  document.title = api.info.title;
-  byId("title").textContent = api.info.title;
-  byId("version").textContent = `Version ${api.info.version}`;
-  byId("summary").textContent = api.info.summary;
-  byId("about").append(...markdown(api.info.description));
-
-  const all = operations(api);
-  for (const { name, description } of api.tags) {
-    const tagged = all.filter(({ operationObject }) => operationObject.tags.includes(name));
-    const links = tagged.map(({ id, method, operationObject }) => [id, method, operationObject.summary]);
-    section(name, links, [
-      ...(description ? markdown(description) : []),
-      ...tagged.map((entry) => operation(api, entry, openOperation)),
-    ]);
-  }
-  const events = webhooks(api).map(({ id, name }) => [id, "event", name]);
-  section("Webhook events", [...events, ["webhook-receiver", "code", "Verify a signature"]], webhookSection(api));
-  section("Schemas", Object.keys(api.components.schemas).map((name) => [`schema/${name}`, "", name]), schemas(api));
+  for (const entry of operations(api)) operation(api, entry, openOperation);
+  for (const entry of webhooks(api)) webhook(api, entry);
+  const links = Object.keys(api.components.schemas).map((name) =>
+    element("li", {}, element("a", { href: `#schema/${name}` }, name)),
+  );
+  byId("contents").append(element("details", {}, element("summary", {}, "Schemas"), element("ul", {}, ...links)));
+  byId("list").append(element("section", {}, element("h2", {}, "Schemas"), ...schemas(api)));
   searchBox(entries(api));
   openFromFragment();
-}
-
-/** A section, and its entry in the contents. */
-function section(title, links, content) {
-  const id = `section-${title.toLowerCase().replaceAll(" ", "-")}`;
-  const items = links.map(([target, method, text]) => {
-    const label = method ? element("span", { className: `method ${method}` }, `${method.toUpperCase()} `) : "";
-    return element("li", {}, element("a", { href: `#${target}` }, label, element("span", {}, text)));
-  });
-  byId("contents").append(
-    element("details", { open: title !== "Schemas" }, element("summary", {}, title), element("ul", {}, ...items)),
-  );
-  byId("list").append(element("section", { "aria-labelledby": id }, element("h2", { id }, title), ...content));
 }
 
 /** Opens an operation with these values in its form. */
@@ -83,5 +59,5 @@ byId("list").addEventListener(
 addEventListener("hashchange", openFromFragment);
 authoriseForm();
 show().catch((error) => {
-  byId("summary").textContent = `The documentation cannot be loaded: ${error.message}`;
+  byId("summary").textContent = `What can be tried cannot be loaded: ${error.message}`;
 });

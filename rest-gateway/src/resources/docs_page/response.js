@@ -9,14 +9,14 @@ const SHOWN = 100_000;
 /** The elements of a response. Each path of a resource in it leads to the operation that reads it. */
 export function rendered(api, { headers, text }, openOperation) {
   const lines = headers.map(([name, value]) => `${name}: ${value}`).join("\n");
-  let body = text;
+  let [body, language] = [text, ""];
   try {
-    body = JSON.stringify(JSON.parse(text), null, 2);
+    [body, language] = [JSON.stringify(JSON.parse(text), null, 2), "json"];
   } catch {
     // Not JSON: shown unchanged.
   }
   const isCut = body.length > SHOWN;
-  const shown = code(isCut ? body.slice(0, SHOWN) : body, "Body of the response");
+  const shown = code(isCut ? body.slice(0, SHOWN) : body, "Body of the response", language);
   link(api, shown.querySelector("code"), openOperation);
   return [
     element("details", {}, element("summary", {}, "Headers"), code(lines, "Headers of the response")),
@@ -26,15 +26,15 @@ export function rendered(api, { headers, text }, openOperation) {
 }
 
 function link(api, shown, openOperation) {
-  const parts = shown.textContent.split(/"(\/api\/[^"]+)"/).map((part, index) => {
-    const operation = index % 2 === 1 ? operationAt(api, "get", part) : null;
-    if (!operation) return index % 2 === 1 ? `"${part}"` : part;
-    const anchor = element("a", { href: `#${operation.id}` }, part);
+  for (const string of shown.querySelectorAll(".token-string")) {
+    const path = string.textContent.slice(1, -1);
+    const operation = path.startsWith("/api/") ? operationAt(api, "get", path) : null;
+    if (!operation) continue;
+    const anchor = element("a", { href: `#${operation.id}` }, path);
     anchor.addEventListener("click", (event) => {
       event.preventDefault();
       openOperation(operation);
     });
-    return element("span", {}, '"', anchor, '"');
-  });
-  shown.replaceChildren(...parts);
+    string.replaceChildren('"', anchor, '"');
+  }
 }

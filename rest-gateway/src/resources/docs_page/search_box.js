@@ -1,11 +1,11 @@
-// The search field, its results, and the texts of the guides.
+// The search field, its results, and the texts of the guides and of the codes of errors.
 
 import { element } from "./dom.js";
 import { find } from "./search.js";
 
 const SHOWN = 20;
 
-/** Searches the entries of the document, and once it is used, the guides too. */
+/** Searches the entries of the document, and once it is used, the guides and codes too. */
 export function searchBox(documentEntries) {
   const [input, results, count, contents] = ["search", "results", "count", "contents"].map((id) =>
     document.getElementById(id),
@@ -23,12 +23,19 @@ export function searchBox(documentEntries) {
     const first = results.querySelector("a");
     if (event.key === "Enter" && first) first.click();
   });
-  // The guides are read when they are first needed.
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.matches("input, select, textarea");
+    if ((event.key === "/" && !isTyping) || (event.key === "k" && (event.ctrlKey || event.metaKey))) {
+      event.preventDefault();
+      input.focus();
+    }
+  });
+  // They are read when they are first needed.
   input.addEventListener(
     "focus",
     async () => {
-      const guides = await Promise.all([...document.querySelectorAll("#guides a")].map(guide));
-      all = documentEntries.concat(guides.flat());
+      const found = await Promise.all([codes(), ...[...document.querySelectorAll("#guides a")].map(guide)]);
+      all = documentEntries.concat(found.flat());
       show();
     },
     { once: true },
@@ -40,11 +47,24 @@ function result({ href, kind, title, detail }) {
   return element("li", {}, link, detail ? element("span", { className: "detail" }, detail) : null);
 }
 
+async function read(url) {
+  const response = await fetch(url, { credentials: "omit" });
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+/** The codes of errors, violations and warnings. */
+async function codes() {
+  const page = await read(new URL("../errors", document.baseURI));
+  return [...page.querySelectorAll("li")].map((item) => {
+    const link = item.querySelector("a");
+    return { href: `../${link.getAttribute("href")}`, kind: "Code", title: link.textContent, text: item.textContent };
+  });
+}
+
 /** The sections of a guide. */
 async function guide(link) {
-  const response = await fetch(link.href, { credentials: "omit" });
-  const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
-  return [...parsed.querySelectorAll("main h1, main h2")].map((heading) => {
+  const page = await read(link.href);
+  return [...page.querySelectorAll("main h1, main h2")].map((heading) => {
     let text = "";
     for (let next = heading.nextElementSibling; next && !/^H[12]$/.test(next.tagName); ) {
       text += ` ${next.textContent}`;

@@ -28,9 +28,9 @@ use crate::{
 struct TokenResponse {
     access_token: String,
     token_type: &'static str,
-    /// In seconds.
+    /// The lifetime of the token, in seconds.
     expires_in: u32,
-    /// Separated by spaces.
+    /// The granted scopes, separated by spaces.
     scope: String,
 }
 
@@ -109,6 +109,9 @@ async fn try_issue(mut request: Request) -> Result<TokenResponse, TokenError> {
         return Err(TokenError::invalid_request(
             "the body must be application/x-www-form-urlencoded",
         ));
+    }
+    if media_type::is_compressed(request.headers()) {
+        return Err(TokenError::invalid_request(media_type::COMPRESSED));
     }
     let body = mem::replace(&mut request.body, Ok(Bytes::new()))?;
     let message = read(request.headers(), &TokenForm::parse(&body)?)?;

@@ -1,5 +1,4 @@
-//! `GET /oauth2/jwks`: the keys that verify access tokens, also the question by which `/readyz` finds out
-//! whether a core responds.
+//! `GET /oauth2/jwks`: the keys that verify access tokens.
 
 use std::time::Duration;
 
@@ -9,12 +8,12 @@ use proto::{ListPublicKeysRequest, tokens_client::TokensClient};
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
-    core_pool::{CallOptions, rpc},
+    core_pool::rpc,
     error::Error,
     request::{self, HandlerResult, Request},
 };
 
-/// So often core is asked at most, however many strangers ask the gateway.
+/// Core is asked at most once in this time, however many unauthenticated clients ask the gateway.
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 /// Allows caching for less than the minute between the publication and first use of a key.
@@ -25,14 +24,14 @@ const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=30");
 pub(crate) struct PublicKeys(Mutex<Option<(Instant, Bytes)>>);
 
 pub(crate) async fn get(request: Request) -> HandlerResult {
-    let keys = read(&request, request.anonymous_call_options()).await?;
+    let keys = read(&request).await?;
     let mut response = request::response("application/jwk-set+json", keys);
     response.headers_mut().insert(CACHE_CONTROL, CACHE);
     Ok(response)
 }
 
 /// The keys, no older than [`MAX_AGE`]. A failure is not kept.
-pub(crate) async fn read(request: &Request, options: CallOptions) -> Result<Bytes, Error> {
+async fn read(request: &Request) -> Result<Bytes, Error> {
     let gateway = &request.gateway;
     let mut known = gateway.public_keys.0.lock().await;
     if let Some((since, keys)) = &*known
@@ -41,8 +40,8 @@ pub(crate) async fn read(request: &Request, options: CallOptions) -> Result<Byte
         return Ok(keys.clone());
     }
     let list = rpc!(TokensClient.list_public_keys);
-    let response = gateway.core.call(options, ListPublicKeysRequest {}, list);
-    let keys = Bytes::from(response.await?.into_inner().jwks);
+    let response = request.call_without_token(ListPublicKeysRequest {}, list);
+    let keys = Bytes::from(response.await?.jwks);
     *known = Some((Instant::now(), keys.clone()));
     Ok(keys)
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod notifications;
 
+use std::mem;
+
 use bytes::Bytes;
 use http::{HeaderValue, Response, header::CACHE_CONTROL};
 use proto::{
@@ -9,6 +11,7 @@ use proto::{
     EnableWebhookRequest, GetWebhookRequest, Idempotency, ListWebhooksRequest,
     RotateWebhookSecretRequest, TestWebhookRequest,
     iri::{self, Collection},
+    microseconds,
     webhook::DisabledReason,
     webhooks_client::WebhooksClient,
 };
@@ -17,11 +20,12 @@ use serde::Serialize;
 use crate::{
     body_reader::Object,
     core_pool::{CoreChannel, rpc},
-    error::Error,
+    error::{Error, Violation},
     idempotency,
     representation::{
         collection,
         json_ld::{self, Node, StoreTimeZone},
+        language,
     },
     request::{HandlerResult, Request},
 };
@@ -43,6 +47,9 @@ struct Webhook {
     enabled: bool,
     disabled_at: Option<String>,
     disabled_reason: Option<&'static str>,
+    /// Of the request that creates it; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Violation>,
 }
 
 /// A sample notification that was sent, and its outcome.
@@ -87,9 +94,15 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         .write(message, rpc!(WebhooksClient.create_webhook))
         .await?;
 
-    idempotency::respond(response, |webhook| {
+    idempotency::respond(response, |mut webhook| {
         let location = request.url_of(&webhook.name);
-        json_ld::created(&location, CONTEXT, &Webhook::try_from(webhook)?).map(no_store)
+        let (warnings, language) = request.warnings(mem::take(&mut webhook.warnings));
+        let webhook = Webhook {
+            warnings,
+            ..webhook.try_into()?
+        };
+        let response = json_ld::created(&location, CONTEXT, &webhook).map(no_store)?;
+        Ok(language::declare(response, language.as_deref()))
     })
 }
 
@@ -243,6 +256,7 @@ impl TryFrom<proto::Webhook> for Webhook {
             url: webhook.url,
             event: webhook.event,
             secret: webhook.secret,
+            warnings: Vec::new(),
         })
     }
 }
@@ -275,11 +289,4 @@ fn milliseconds(duration: prost_types::Duration) -> f64 {
     // A test's timeout in microseconds fits in an `i32`.
     let microseconds = i32::try_from(microseconds(duration)).unwrap_or(i32::MAX);
     f64::from(microseconds) / 1000.0
-}
-
-fn microseconds(duration: prost_types::Duration) -> i64 {
-    duration
-        .seconds
-        .saturating_mul(1_000_000)
-        .saturating_add(i64::from(duration.nanos) / 1000)
 }

@@ -179,10 +179,7 @@ fn read_since(request: &mut Request) -> Option<prost_types::Timestamp> {
         );
         return None;
     };
-    Some(prost_types::Timestamp {
-        seconds: since.as_second(),
-        nanos: since.subsec_nanosecond(),
-    })
+    Some(std::time::SystemTime::from(since).into())
 }
 
 impl TryFrom<WebhookNotification> for Notification {

@@ -227,7 +227,13 @@ scripted_services! {
     }
     Tasks {
         get_task: GetTaskRequest => Task,
+        list_tasks: ListTasksRequest => ListTasksResponse,
+        start_task: StartTaskRequest => Task,
         complete_task: CompleteTaskRequest => Task,
+        fail_task: FailTaskRequest => Task,
+        reopen_task: ReopenTaskRequest => Task,
+        reschedule_task: RescheduleTaskRequest => Task,
+        list_task_events: ListTaskEventsRequest => ListTaskEventsResponse,
     }
     RetailPrices {
         calculate_retail_price: CalculateRetailPriceRequest => RetailPrice,

@@ -72,6 +72,10 @@ pub(crate) fn task(kind: task::Kind) -> Task {
         update_time: instant(NOON - 3600),
         complete_time: None,
         cancel_time: None,
+        state: task::State::Todo.into(),
+        state_time: instant(NOON - 7200),
+        failure_reason: String::new(),
+        ..Task::default()
     }
 }
 
@@ -133,6 +137,7 @@ pub(crate) fn delivery() -> Delivery {
         retail_price: "retail_prices/quote".to_owned(),
         external_reference: None,
         warnings: Vec::new(),
+        state: proto::delivery::State::Created.into(),
     }
 }
 

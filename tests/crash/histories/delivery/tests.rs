@@ -1,5 +1,7 @@
 //! Handwritten histories of a delivery.
 
+use serde_json::json;
+
 use super::{
     super::{
         answer::Rejection,
@@ -58,11 +60,13 @@ fn cancelled(at: &str) -> Response {
     }
 }
 
-fn rejected(code: &str) -> Response {
+/// The rejection of a command because of the state of a task.
+fn rejected(state: &str) -> Response {
+    let detail = format!("the pickup is {state} since 12:00, set by the shop");
     Response::Rejected(Rejection {
         status: 409,
-        code: code.to_owned(),
-        body: String::new(),
+        code: "task_state".to_owned(),
+        body: json!({ "detail": detail }).to_string(),
     })
 }
 
@@ -100,15 +104,17 @@ fn a_delivery_is_cancelled_or_started_but_never_both() {
         ]
     };
     for (cancelled, completed) in [
-        (Response::Cancelled, rejected("delivery_cancelled")),
-        (rejected("task_done"), done("12:01")),
+        (Response::Cancelled, rejected("CANCELLED")),
+        (rejected("DONE"), done("12:01")),
     ] {
         assert_linearizable(&delivery(), &race(cancelled, completed));
     }
     for (cancelled, completed) in [
         (Response::Cancelled, done("12:01")),
-        (rejected("task_done"), rejected("delivery_cancelled")),
-        (rejected("task_done"), rejected("task_done")),
+        (Response::Cancelled, rejected("DONE")),
+        (rejected("CANCELLED"), done("12:01")),
+        (rejected("DONE"), rejected("CANCELLED")),
+        (rejected("DONE"), rejected("DONE")),
     ] {
         assert_not_linearizable(&delivery(), &race(cancelled, completed));
     }
@@ -137,7 +143,7 @@ fn a_cancelled_delivery_keeps_its_status_and_time() {
 fn a_rejection_needs_a_completion_which_may_have_got_no_response() {
     let mut history: Vec<Operation<Delivery>> = vec![
         known(1..=2, ReadTask(PICKUP), to_do()),
-        known(5..=6, Cancel, rejected("task_done")),
+        known(5..=6, Cancel, rejected("DONE")),
         known(7..=8, ReadTask(PICKUP), done("12:01")),
     ];
     assert_not_linearizable(&delivery(), &history);

@@ -53,7 +53,8 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     // Time zones.
     "OFFSET" =>
         r"(GMT)?[+-]({HOUR24}(:?{MINUTE})?|{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}|{TIME_PADDED})";
-    "TIME_ZONE" => r"{OFFSET}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
+    // As in POSIX: `PST8PDT`.
+    "TIME_ZONE" => r"{OFFSET}|[A-Z]{3}[0-9][A-Z]{3}|\(?[a-zA-Z]{1,6}\)?|[A-Z][a-z]+([_/-][a-zA-Z]+)+";
     // Relative times.
     "ORDINAL" => r"{ORDINALS}|{RELATIVE_WORDS}";
 };

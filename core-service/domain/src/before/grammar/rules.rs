@@ -42,7 +42,7 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     TIME24 => r"[tT]?{HOUR24_PADDED}{MINUTE_PADDED}{SECOND_PADDED}";
     // Dates.
     TokenKind::Numbers => r"{NUMBER2}/{NUMBER2}(/({YEAR4}|{NUMBER2}))?";
-    TokenKind::Numbers => r"{NUMBER2}-{NUMBER2}-{NUMBER2}|{NUMBER2}\.{NUMBER2}(\.([0-9]{2})?)?";
+    TokenKind::Numbers => r"{NUMBER2}-{NUMBER2}-({YEAR4}|{NUMBER2})|{NUMBER2}\.{NUMBER2}(\.([0-9]{2})?)?";
     DATE => r"([+-]?{YEAR4}|[+-][0-9]{5,19})-{MONTH_PADDED}-{DAY_PADDED}";
     DATE => r"{YEAR4}/{MONTH_PADDED}/{DAY_PADDED}/?|{YEAR4}/{MONTH}/{DAY}";
     Fields(&[Year, Month, FirstOfMonth]) => r"{YEAR4}-{MONTH}";

@@ -73,12 +73,25 @@ pub(super) fn time_or_duration(text: &str, time: String, duration: String) -> Er
 /// An hour from 0 to 24 and its minutes at the start of a text, which may also mean a duration, and
 /// their length in bytes: `18h`, `2 heures 30`. No other unit follows.
 pub(super) fn hour(text: &str) -> Option<(&str, &str, usize)> {
+    hour_at_start(text)
+        .filter(|(.., length)| amount_and_unit(text[*length..].trim_start()).is_none())
+}
+
+/// The same, without a check of what follows.
+pub(super) fn hour_at_start(text: &str) -> Option<(&str, &str, usize)> {
     let (hour, unit, after) = amount_and_unit(text)?;
     let (minutes, rest) = bare_minutes(unit, after).unwrap_or(("", after));
     let is_whole = rest.is_empty() || rest.starts_with(is_end);
     let is_hour_of_day = is_hour(unit) && matches!(hour.parse(), Ok(0..=24));
-    (is_whole && is_hour_of_day && amount_and_unit(rest.trim_start()).is_none())
-        .then(|| (hour, minutes, text.len() - rest.len()))
+    (is_whole && is_hour_of_day).then(|| (hour, minutes, text.len() - rest.len()))
+}
+
+/// Whether the unit of the hour at the start of a text is that of times of day as well: `10 heures`.
+pub(super) fn has_hour_of_day(text: &str) -> bool {
+    let unit = split_digits(text).1.trim_start();
+    let after = unit.trim_start_matches(char::is_alphabetic);
+    let unit = unit.strip_suffix(after).unwrap_or_default();
+    matches!(first_phrase(&[fold(unit)]), Some((PhraseKind::Hour, _)))
 }
 
 /// Whether the hour at the start of a text has an `h`, as times of day have.

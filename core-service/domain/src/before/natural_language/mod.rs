@@ -1,11 +1,14 @@
 //! Natural language in five languages, translated into the strict grammar by tables of phrases.
 //! Tried only if the strict grammar rejects a text.
 
+mod ambiguous_hours;
 mod dictionary;
 mod duration;
 mod names;
 mod normalizer;
 mod phrases;
+mod ranges;
+mod several_meanings;
 pub(super) mod words;
 
 use super::calendar::{RepeatedTime, offset_at};
@@ -13,10 +16,13 @@ use super::context::Context;
 use super::error::Error;
 use super::instant;
 use super::parsed_time::ParsedTime;
+use super::time_zone::UTC_OFFSETS;
 use jiff::civil::Time;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
+pub(super) use ranges::as_range;
+use ranges::iso_range;
 
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     if let Some(range) = iso_range(context.original) {
@@ -45,8 +51,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
         is_from_now: normalized.from_now.is_some(),
         ..context
     };
-    let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)
-        .map_err(|error| as_range(error, context.original))?;
+    let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;
     // `today in 2 hours` is not two hours after midnight.
     if let Some(position) = normalized.from_now
         && parsed.relative.has_clock_units()
@@ -65,27 +70,6 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     instant::resolve(parsed, now)
 }
 
-/// A second date, day or time after `bis` or its like is the end of a range.
-fn as_range(error: Error, text: &str) -> Error {
-    const TO: [&str; 5] = ["bis", "à", "alle", "al", "-"];
-    match &error {
-        Error::Duplicate { understood, .. }
-            if TO.contains(&understood.rsplit(' ').next().unwrap_or_default()) =>
-        {
-            Error::Range {
-                range: text.to_owned(),
-            }
-        }
-        _ => error,
-    }
-}
-
-/// The text, if it is two ISO 8601 times with a slash or two hyphens between them.
-fn iso_range(text: &str) -> Option<&str> {
-    let (from, to) = text.split_once('/').or_else(|| text.split_once("--"))?;
-    (Pieces::parse(from).is_ok() && Pieces::parse(to).is_ok()).then_some(text)
-}
-
 /// Parses forms of ISO 8601 and RFC 9557 that the strict grammar lacks: a decimal comma, a time
 /// zone in brackets. `None` for other texts; an error if the time zone has another offset then.
 fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
@@ -99,6 +83,11 @@ fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
         .date()
         .to_datetime(pieces.time().unwrap_or(Time::midnight()));
     let offset = match (pieces.to_numeric_offset(), &time_zone) {
+        (Some(offset), _) if !UTC_OFFSETS.contains(&offset.seconds().into()) => {
+            return Err(Error::NoSuchOffset {
+                offset: offset.to_string(),
+            });
+        }
         (Some(offset), _) => offset,
         (None, Some(time_zone)) => offset_at(time_zone, local, RepeatedTime::Earlier)?,
         (None, None) => offset_at(now.time_zone(), local, RepeatedTime::AsInPhp)?,

@@ -5,17 +5,17 @@ use super::super::error::Error;
 use super::super::grammar::TokenKind;
 use super::super::lexer;
 use super::super::parsed_time::TimeOfDay;
-use super::super::word_tables::{Unit, WEEKDAYS, month, value_of};
+use super::super::word_tables::{Unit, WEEKDAYS, value_of};
 use super::dictionary::first_phrase;
-use super::phrases::{MORNING, PhraseKind};
+use super::phrases::{MORNING, PartOfDay, PhraseKind};
 use super::words::{
-    Words, is_number, is_year, starts_with_duration, starts_with_duration_suffix,
-    starts_with_number, without_ordinal_suffix,
+    Words, is_number, starts_with_duration, starts_with_duration_suffix, starts_with_number,
+    without_ordinal_suffix,
 };
 use std::ops::{Range, RangeInclusive};
 
 pub(super) struct NormalizedText<'a> {
-    words: Words<'a>,
+    pub(super) words: Words<'a>,
     expected: Expectation,
     pub(super) text: String,
     /// Pairs of a position in `text` and its position in the original.
@@ -24,28 +24,7 @@ pub(super) struct NormalizedText<'a> {
     /// The position in the original of the phrase that counts a duration from now.
     pub(super) from_now: Option<usize>,
     /// Why the phrase last read is rejected, if not because it is not valid there.
-    rejection: Option<Error>,
-}
-
-/// A part of the day that the text names.
-#[derive(Debug)]
-pub(super) struct PartOfDay {
-    /// Its phrase in the original.
-    pub(super) text: String,
-    pub(super) hours: RangeInclusive<i64>,
-    /// The time of day if none is given.
-    pub(super) default: Option<TimeOfDay>,
-}
-
-impl PartOfDay {
-    /// Says that a time of day is needed, within the hours.
-    pub(super) fn error(&self) -> Error {
-        Error::PartOfDay {
-            part: self.text.clone(),
-            first_hour: *self.hours.start(),
-            last_hour: *self.hours.end(),
-        }
-    }
+    pub(super) rejection: Option<Error>,
 }
 
 /// The hours accepted with [`PhraseKind::ThisEvening`]: `tonight 8:00` is rejected as ambiguous.
@@ -56,6 +35,10 @@ const THIS_EVENING_HOURS: RangeInclusive<i64> = 12..=23;
 struct Expectation {
     /// Expected after the last preposition.
     next: Option<ExpectedPhrase>,
+    /// The position of the preposition or article directly before.
+    object_of: Option<usize>,
+    /// The position of a phrase that counts a duration from now.
+    duration_of: Option<usize>,
     /// The index of the word directly after the last preposition of time.
     hour_at: Option<usize>,
     /// The position of a spelled-out number, which is valid only in a duration with a direction.
@@ -125,14 +108,19 @@ impl<'a> NormalizedText<'a> {
         let Expectation {
             direction,
             spelled_number,
+            object_of,
+            duration_of,
             ..
         } = normalized.expected;
         if direction == Some(Direction::PastPrefix) {
             normalized.push("ago", context.original.len());
         }
-        match spelled_number {
-            Some(position) if direction.is_none() => Err(context.unrecognized(position)),
-            _ => Ok(normalized),
+        // `in 18:00` and `friday from now` have none.
+        let without_duration = duration_of.filter(|_| !normalized.has_duration(|_| true));
+        let spelled_number = spelled_number.filter(|_| direction.is_none());
+        match object_of.or(without_duration).or(spelled_number) {
+            Some(position) => Err(context.unrecognized(position)),
+            None => Ok(normalized),
         }
     }
 
@@ -140,6 +128,10 @@ impl<'a> NormalizedText<'a> {
     /// valid at this position.
     fn push_phrase(&mut self, index: usize) -> Option<usize> {
         let (word, position) = (self.words.original[index], self.words.positions[index]);
+        // `18:00 by ,`
+        if word != "," {
+            self.expected.object_of = None;
+        }
         let is_duration_expected = self.expected.is(ExpectedPhrase::Duration);
         if let Some((duration, length)) = self.words.duration(index, is_duration_expected) {
             let is_signed = word.starts_with(['+', '-']);
@@ -202,22 +194,23 @@ impl<'a> NormalizedText<'a> {
             {
                 return None;
             }
-            // `12:30 am Montag` may be at noon or at midnight.
-            PhraseKind::FillerUnlessAfterNumber
-                if self.words.hour_before(index) == Some(12)
-                    && matches!(first_phrase(rest), Some((PhraseKind::Replacement(_), _))) =>
+            // `at 2 days`
+            PhraseKind::At
+                if starts_with_number(rest)
+                    && matches!(
+                        rest.get(1..).and_then(first_phrase),
+                        Some((PhraseKind::Unit(_), _))
+                    ) =>
             {
                 return None;
-            }
-            PhraseKind::FillerUnlessAfterNumber
-                if self.words.hour_before(index).is_some_and(|hour| hour <= 12) =>
-            {
-                self.push(self.words.original[index], position);
             }
             PhraseKind::And if self.last_unit().is_some() && starts_with_duration(rest) => {}
             PhraseKind::And
                 if is_duration_expected && self.words.duration(phrase.end, true).is_some() => {}
             PhraseKind::In | PhraseKind::Within if starts_with_number(rest) => {
+                if kind == PhraseKind::In {
+                    self.expected.duration_of = Some(position);
+                }
                 self.expected.expect_duration(Direction::Future);
             }
             PhraseKind::AgoPrefix if starts_with_number(rest) => {
@@ -228,9 +221,9 @@ impl<'a> NormalizedText<'a> {
             }
             PhraseKind::Filler
             | PhraseKind::FillerUnlessAfterDuration
-            | PhraseKind::FillerUnlessAfterNumber
             | PhraseKind::Within
             | PhraseKind::Before => {
+                self.expected.object_of = Some(position);
                 if is_duration_expected {
                     self.expected.next = None;
                 }
@@ -238,11 +231,13 @@ impl<'a> NormalizedText<'a> {
             PhraseKind::At | PhraseKind::BeforeAt | PhraseKind::AgoOrBefore => {
                 self.expected.next = Some(ExpectedPhrase::Hour);
                 self.expected.hour_at = Some(phrase.end);
+                self.expected.object_of = Some(position);
             }
             PhraseKind::FromNow
                 if matches!(self.expected.direction, None | Some(Direction::Future)) =>
             {
                 self.expected.direction = Some(Direction::Future);
+                self.expected.duration_of = Some(position);
             }
             PhraseKind::Ago
                 if matches!(self.expected.direction, None | Some(Direction::PastSuffix)) =>
@@ -258,7 +253,8 @@ impl<'a> NormalizedText<'a> {
             PhraseKind::Hour if is_duration_expected || starts_with_duration_suffix(rest) => {
                 self.push("hours", position);
             }
-            PhraseKind::OClock if self.last_word().contains([':', '.']) => {}
+            PhraseKind::OClock
+                if self.last_word().contains([':', '.']) && !self.last_word().ends_with('.') => {}
             PhraseKind::And
             | PhraseKind::In
             | PhraseKind::AgoPrefix
@@ -268,77 +264,24 @@ impl<'a> NormalizedText<'a> {
             | PhraseKind::OClock
             | PhraseKind::WithinOrBefore
             | PhraseKind::WithinOrBeforeAt
+            | PhraseKind::FillerUnlessAfterNumber
             | PhraseKind::TuesdayOrOf
-            | PhraseKind::TuesdayOrMarch => return None,
+            | PhraseKind::TuesdayOrMarch
+            | PhraseKind::OfMonth => return None,
             PhraseKind::NextSuffix => self.insert_before_last_phrase("next")?,
             PhraseKind::LastSuffix => self.insert_before_last_phrase("last")?,
             PhraseKind::ThisEvening(_)
             | PhraseKind::PartOfDay(..)
             | PhraseKind::TomorrowOrMorning => {
                 let text = self.words.slice(index, phrase.len())?;
-                self.push_part_of_day(kind, text, position);
+                self.push_part_of_day(kind, text, position)?;
             }
         }
         Some(())
     }
 
-    /// The meaning of a phrase that the words around it decide.
-    fn resolve_kind(&mut self, kind: PhraseKind, phrase: &Range<usize>) -> Option<PhraseKind> {
-        let rest = self.words.rest(phrase.end);
-        Some(match kind {
-            PhraseKind::TuesdayOrOf if self.words.is_of(phrase.end) => PhraseKind::Filler,
-            PhraseKind::TuesdayOrOf => PhraseKind::Replacement("tuesday"),
-            PhraseKind::TuesdayOrMarch => {
-                let name = self.tuesday_or_march(phrase.end);
-                if name.is_none() {
-                    self.rejection = Some(Error::Ambiguous {
-                        text: self.words.original[phrase.start]
-                            .trim_end_matches(',')
-                            .to_owned(),
-                        readings: "Tuesday or March",
-                        write: vec!["tuesday".to_owned(), "march".to_owned()],
-                    });
-                }
-                PhraseKind::Replacement(name?)
-            }
-            // `10 ago 2027` is in August.
-            PhraseKind::Ago
-                if is_number(self.last_word())
-                    && self.words.folded[phrase.start] == "ago"
-                    && rest.first().is_some_and(|word| is_year(word)) =>
-            {
-                PhraseKind::Replacement("august")
-            }
-            kind => self.words.resolve_kind(kind, phrase.end),
-        })
-    }
-
-    /// What `mar` means, if the words around it decide: `mar 8 dic`, `8 mar`, `mar 8 2027`. `next` is
-    /// the index of the word after it.
-    fn tuesday_or_march(&self, next: usize) -> Option<&'static str> {
-        if is_number(self.last_word()) || value_of(self.last_word(), WEEKDAYS).is_some() {
-            return Some("march");
-        }
-        let number = self.words.folded.get(next)?;
-        let day = number.trim_end_matches(|char: char| !char.is_ascii_digit());
-        let after = self.words.rest(next + 1);
-        let is_month = match first_phrase(after) {
-            Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
-            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
-            None => after.first().is_some_and(|word| month(word).is_some()),
-        };
-        if !is_number(day) {
-            return None;
-        }
-        if is_month {
-            return Some("tuesday");
-        }
-        let suffix = number.strip_prefix(day).unwrap_or_default();
-        let is_ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
-        (is_ordinal || after.first().is_some_and(|word| is_year(word))).then_some("march")
-    }
-
-    fn push_part_of_day(&mut self, kind: PhraseKind, text: &str, position: usize) {
+    /// `None` if it has no hour in common with the part of the day before it.
+    fn push_part_of_day(&mut self, kind: PhraseKind, text: &str, position: usize) -> Option<()> {
         let kind = match kind {
             PhraseKind::TomorrowOrMorning if self.ends_in_named_day() => MORNING,
             kind => kind,
@@ -346,16 +289,33 @@ impl<'a> NormalizedText<'a> {
         let (hours, default) = match kind {
             PhraseKind::ThisEvening(hour) => (THIS_EVENING_HOURS, Some(hour)),
             PhraseKind::PartOfDay(first, last) => (first..=last, None),
-            _ => return self.push("tomorrow", position),
+            _ => {
+                self.push("tomorrow", position);
+                return Some(());
+            }
         };
         if default.is_some() {
             self.push("today", position);
         }
+        let default = default.map(|hour| TimeOfDay::at(hour, 0));
+        let (hours, default) = match &self.part_of_day {
+            Some(PartOfDay {
+                hours: other,
+                default: of_other,
+                ..
+            }) => {
+                let first = *hours.start().max(other.start());
+                let last = *hours.end().min(other.end());
+                (first <= last).then_some((first..=last, default.or(*of_other)))?
+            }
+            None => (hours, default),
+        };
         self.part_of_day = Some(PartOfDay {
             text: text.trim_end_matches(',').to_owned(),
             hours,
-            default: default.map(|hour| TimeOfDay::at(hour, 0)),
+            default,
         });
+        Some(())
     }
 
     fn push(&mut self, words: &str, position: usize) {
@@ -399,7 +359,7 @@ impl<'a> NormalizedText<'a> {
         false
     }
 
-    fn last_word(&self) -> &str {
+    pub(super) fn last_word(&self) -> &str {
         self.text.rsplit(' ').next().unwrap_or_default()
     }
 }

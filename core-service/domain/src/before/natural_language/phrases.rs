@@ -2,12 +2,37 @@
 //! this order. English has only those that the strict grammar lacks, units, and `ago`. The names of
 //! months and weekdays are in `names`.
 
+use super::super::error::Error;
+use super::super::parsed_time::TimeOfDay;
+use std::ops::RangeInclusive;
+
 use PhraseKind::{
     Ago, AgoOrBefore, AgoPrefix, And, At, Before, BeforeAt, Filler, FillerUnlessAfterDuration,
-    FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix, Number, OClock,
+    FillerUnlessAfterNumber, FromNow, Hour, In, LastSuffix, NextSuffix, Number, OClock, OfMonth,
     Replacement, ThisEvening, TomorrowOrMorning, TuesdayOrMarch, TuesdayOrOf, Unit, Within,
     WithinOrBefore, WithinOrBeforeAt,
 };
+
+/// A part of the day that the text names.
+#[derive(Debug)]
+pub(super) struct PartOfDay {
+    /// Its phrase in the original.
+    pub(super) text: String,
+    pub(super) hours: RangeInclusive<i64>,
+    /// The time of day if none is given.
+    pub(super) default: Option<TimeOfDay>,
+}
+
+impl PartOfDay {
+    /// Says that a time of day is needed, within the hours.
+    pub(super) fn error(&self) -> Error {
+        Error::PartOfDay {
+            part: self.text.clone(),
+            first_hour: *self.hours.start(),
+            last_hour: *self.hours.end(),
+        }
+    }
+}
 
 /// What a phrase means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +90,8 @@ pub(super) enum PhraseKind {
     TuesdayOrOf,
     /// `mar`: the rest of the text decides between Tuesday and March.
     TuesdayOrMarch,
+    /// Ignored between a day and its month: `4th of december`.
+    OfMonth,
 }
 
 pub(super) const MORNING: PhraseKind = PhraseKind::PartOfDay(0, 11);
@@ -86,6 +113,7 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Filler => "para, para el, el, los, del, este, esta";
     Filler => "per, per il, il, lo, questo, questa";
     TuesdayOrOf => "di";
+    OfMonth => "of";
     FillerUnlessAfterDuration => "on";
     FillerUnlessAfterNumber => "am";
     And => "and, et, und, y, e";
@@ -160,6 +188,8 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     Replacement("15 minutes") => "einer viertelstunde, un cuarto de hora, un quarto d'ora";
 
     TuesdayOrMarch => "mar";
+    Replacement("tuesday") => "tues";
+    Replacement("thursday") => "thur, thurs";
     Replacement("saturday") => "sonnabend";
     Replacement("september") => "setiembre";
 

@@ -1,16 +1,13 @@
 //! The words of a text, and the times, durations and ranges that they form.
 
-use super::super::error::Error;
 use super::super::word_tables::{Unit, WEEKDAYS, month, value_of};
 use super::dictionary::{first_phrase, fold};
 use super::duration;
 use super::phrases::PhraseKind;
 use std::borrow::Cow;
 
-const DASHES: [char; 3] = ['-', '–', '—'];
-
 pub(super) struct Words<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     pub(super) positions: Vec<usize>,
     pub(super) original: Vec<&'a str>,
     pub(super) folded: Vec<Cow<'a, str>>,
@@ -60,12 +57,12 @@ impl<'a> Words<'a> {
     }
 
     /// The byte after the word at `index`.
-    fn end(&self, index: usize) -> Option<usize> {
+    pub(super) fn end(&self, index: usize) -> Option<usize> {
         Some(self.positions.get(index)? + self.original.get(index)?.len())
     }
 
     /// Whether an hour with an `h` starts at `index`.
-    fn has_h(&self, index: usize) -> bool {
+    pub(super) fn has_h(&self, index: usize) -> bool {
         let start = self.positions.get(index);
         let text = start.and_then(|start| self.text.get(*start..));
         text.is_some_and(|text| {
@@ -119,66 +116,11 @@ impl<'a> Words<'a> {
             .then_some((duration, end - index))
     }
 
-    /// The error for an hour at or after the phrase at `index` that has two readings: `d'ici 18h`,
-    /// `at 5`.
-    pub(super) fn ambiguity_error(&self, index: usize) -> Option<Error> {
-        self.twelve_hour_error(index)
-            .or_else(|| self.time_or_duration_error(index))
-    }
-
-    /// English counts to twelve twice: `at 5`, `5 o'clock`.
-    fn twelve_hour_error(&self, index: usize) -> Option<Error> {
-        let word = self.folded.get(index)?;
-        let next = self.folded.get(index + 1)?;
-        let is_after_preposition = ["at", "by", "before"].contains(&word.as_ref());
-        let hour = if is_after_preposition && self.is_bare_hour(index + 1) {
-            next
-        } else if next == "o'clock" {
-            word
-        } else {
-            return None;
-        };
-        let part_of_day = first_phrase(self.rest(index + 2));
-        match (hour.parse().ok()?, part_of_day) {
-            (1..=12, Some((PhraseKind::PartOfDay(..), _))) => None,
-            (hour @ 1..=12, _) => Some(Error::Ambiguous {
-                text: self.slice(index, 2)?.trim_end_matches(',').to_owned(),
-                readings: "in the morning or in the afternoon",
-                write: [hour % 12, hour % 12 + 12]
-                    .map(|hour| format!("{hour:02}:00"))
-                    .to_vec(),
-            }),
-            _ => None,
-        }
-    }
-
-    fn time_or_duration_error(&self, index: usize) -> Option<Error> {
-        let (kind, length) = first_phrase(self.rest(index))?;
-        let next = index + length;
-        let start = *self.positions.get(next)?;
-        let after = self.text.get(start..)?;
-        let (hour, minutes, end) = match (kind, first_phrase(self.rest(next))) {
-            (PhraseKind::WithinOrBeforeAt, _) if self.has_h(next) => return None,
-            (
-                PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt,
-                Some((PhraseKind::Number(hour), length)),
-            ) => match first_phrase(self.rest(next + length))? {
-                (PhraseKind::Hour, _) => (hour, "", self.end(next + length)?),
-                _ => return None,
-            },
-            (PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt, _) => {
-                let (hour, minutes, length) = duration::hour(after)?;
-                (hour, minutes, start + length)
-            }
-            _ => return None,
-        };
-        let text = self.text.get(*self.positions.get(index)?..end)?;
-        let duration = format!("dans {hour} h {minutes}");
-        Some(duration::time_or_duration(
-            text,
-            format!("d'ici à {hour}h{minutes}"),
-            duration.trim_end().to_owned(),
-        ))
+    /// Whether the preposition before the word at `index` is one of times of day only; after the others,
+    /// such as in `bis 10.12`, a day may follow.
+    pub(super) fn is_after_at(&self, index: usize) -> bool {
+        !["by", "before", "avant", "jusqu'a", "bis", "vor", "pour"]
+            .contains(&self.folded[index - 1].as_ref())
     }
 
     /// Whether the word at `index` is an hour if a preposition of time is before it: a number without
@@ -216,6 +158,12 @@ impl<'a> Words<'a> {
         let word = self.folded.get(index)?;
         let digits = word.bytes().take_while(u8::is_ascii_digit).count();
         let (hour, rest) = word.split_at(digits);
+        if is_next
+            && (self.is_after_at(index) || !is_year(word))
+            && let Some(time) = time_of_four_digits(word)
+        {
+            return Some((time, 1));
+        }
         if !(1..=2).contains(&digits) {
             return None;
         }
@@ -233,11 +181,7 @@ impl<'a> Words<'a> {
         }
         if let Some(minutes) = rest.strip_prefix([':', '.']) {
             let after = first_phrase(self.rest(index + 1));
-            // `bis 10.12` may be a day.
-            let is_after_at = is_next
-                && !["by", "before", "avant", "jusqu'a", "bis", "vor"]
-                    .contains(&self.folded[index - 1].as_ref());
-            let is_time = is_after_at
+            let is_time = (is_next && self.is_after_at(index))
                 || minutes.ends_with('h')
                 || matches!(after, Some((PhraseKind::OClock, _)));
             let minutes = minutes.strip_suffix('h').unwrap_or(minutes);
@@ -262,47 +206,57 @@ impl<'a> Words<'a> {
         let length = match (after.first().map(AsRef::as_ref), first_phrase(after)) {
             (Some("h"), _) => 2,
             (_, Some((PhraseKind::OClock, length))) => 1 + length,
-            (_, Some((PhraseKind::Hour, length))) if is_expected => 1 + length,
+            (_, Some((PhraseKind::Hour, length))) if is_expected || self.is_french_time(index) => {
+                1 + length
+            }
             _ => return None,
         };
         match self.folded.get(index + length) {
-            Some(minutes) if minutes.len() <= 2 && is_number(minutes) => {
+            // `9 Uhr 13 Dez. 2026` is at 9:00.
+            Some(minutes)
+                if minutes.len() <= 2
+                    && is_number(minutes)
+                    && !self.is_month(index + length + 1) =>
+            {
                 Some((format_time(hour, minutes), length + 1))
             }
             _ => Some((format_time(hour, ""), length)),
         }
     }
 
-    /// Two times with a dash between them that is in or at the start of the word at `index`. Other
-    /// words may be before the dash, such as a time zone.
-    pub(super) fn range(&self, index: usize) -> Option<&'a str> {
-        let word = *self.original.get(index)?;
-        let is_time = |word: &str| {
-            starts_with_digit(word)
-                && (word.contains(|char: char| char == ':' || char.is_alphabetic())
-                    || word.matches('.').count() == 2)
+    /// `lundi 9 heures`, but not `9 heures`, `et 9 heures` or `2 jours 9 heures`.
+    fn is_french_time(&self, index: usize) -> bool {
+        let is_hour = self
+            .rest(index + 1)
+            .first()
+            .is_some_and(|word| word.starts_with("heure"));
+        let Some(day) = index
+            .checked_sub(1)
+            .and_then(|index| self.folded.get(index))
+        else {
+            return false;
         };
-        if let Some((from, to)) = word.split_once(DASHES)
-            && is_time(to)
-            && from.starts_with(|char: char| char.is_ascii_digit())
-            // A date has two dashes.
-            && !to.contains(DASHES)
-        {
-            return Some(word);
-        }
-        let is_time_at = |index: usize| {
-            is_time(self.original[index]) || self.time(index, false, false).is_some()
+        let is_name = match first_phrase(&self.folded[index - 1..index]) {
+            Some((PhraseKind::Replacement(name), _)) => {
+                month(name).is_some()
+                    || value_of(name, WEEKDAYS).is_some()
+                    || ["today", "tomorrow"].contains(&name)
+            }
+            Some((kind, _)) => kind == PhraseKind::NextSuffix,
+            None => false,
         };
-        let to = word.strip_prefix(DASHES)?;
-        let start = (0..index).rev().find(|index| is_time_at(*index))?;
-        if to.is_empty() {
-            let is_range = index + 1 < self.original.len() && is_time_at(index + 1);
-            return is_range.then(|| self.slice(start, index + 2 - start))?;
+        is_hour && (is_name || is_year(day))
+    }
+
+    /// Whether a month is named at `index`.
+    pub(super) fn is_month(&self, index: usize) -> bool {
+        let words = self.rest(index);
+        match first_phrase(words) {
+            Some((PhraseKind::Replacement(name), _)) => month(name).is_some(),
+            Some((PhraseKind::Filler | PhraseKind::TuesdayOrOf, 1)) => self.is_month(index + 1),
+            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
+            None => words.first().is_some_and(|word| month(word).is_some()),
         }
-        // `18:00 -2h` is a duration before a time, `15h -18h` is not.
-        let hour = |word: &str| leading_number(word).filter(|hour| *hour <= 24);
-        let is_later = hour(to) > hour(self.original[start]);
-        (duration::has_h(to) && is_later).then(|| self.slice(start, index + 1 - start))?
     }
 }
 
@@ -325,6 +279,14 @@ pub(super) fn without_ordinal_suffix(word: &str) -> &str {
     if is_number(number) { number } else { word }
 }
 
+/// `1745` as `17:45`.
+pub(super) fn time_of_four_digits(word: &str) -> Option<String> {
+    let (hour, minute) = word.split_at_checked(2).filter(|_| word.len() == 4)?;
+    let is_time =
+        is_number(word) && matches!((hour.parse(), minute.parse()), (Ok(0..=24), Ok(0..=59)));
+    is_time.then(|| format!("{hour}:{minute}"))
+}
+
 fn format_time(hour: &str, minutes: &str) -> String {
     if minutes.is_empty() {
         format!("{hour}:00")
@@ -340,6 +302,14 @@ pub(super) fn starts_with_number(words: &[Cow<'_, str>]) -> bool {
         Some((PhraseKind::Replacement(text), _)) => starts_with_digit(text),
         _ => words.first().is_some_and(|word| starts_with_digit(word)),
     }
+}
+
+/// Whether the words start with a date in digits, or the name of a day in another language than
+/// English.
+pub(super) fn starts_with_day(words: &[Cow<'_, str>]) -> bool {
+    let is_name = |kind| matches!(kind, PhraseKind::Replacement(_) | PhraseKind::TuesdayOrOf);
+    words.first().is_some_and(|word| starts_with_digit(word))
+        || first_phrase(words).is_some_and(|(kind, _)| is_name(kind))
 }
 
 /// Whether the words start with a number and a unit.
@@ -359,12 +329,7 @@ pub(super) fn starts_with_duration_suffix(words: &[Cow<'_, str>]) -> bool {
     )
 }
 
-fn leading_number(word: &str) -> Option<u8> {
-    let after = word.trim_start_matches(|char: char| char.is_ascii_digit());
-    word.strip_suffix(after)?.parse().ok()
-}
-
-fn starts_with_digit(word: &str) -> bool {
+pub(super) fn starts_with_digit(word: &str) -> bool {
     word.starts_with(|char: char| char.is_ascii_digit())
 }
 

@@ -71,9 +71,11 @@ impl ParsedTime<'_> {
         Ok(())
     }
 
-    /// `ago` gives a direction to the amounts before it. It does not apply to `tomorrow`.
+    /// `ago` gives a direction to the amounts before it. It does not apply to `tomorrow`, and not to
+    /// `friday`.
     pub(super) fn apply_ago(&mut self, token: &Token<'_>) -> Result<(), Error> {
-        if self.days.word.is_some_and(|(days, _)| days != 0) {
+        let is_day = self.days.word.is_some_and(|(days, _)| days != 0);
+        if is_day || self.days.weekday.is_some() {
             return Err(self.context.unrecognized(token.start));
         }
         (

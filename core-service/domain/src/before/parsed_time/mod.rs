@@ -43,6 +43,8 @@ pub(super) struct ParsedTime<'a> {
     pub(super) relative: RelativeOffset,
     /// The position of the time of day, unless a day implies it.
     time_at: Option<usize>,
+    /// The position of a year of four digits with a space before it, which may be a time.
+    bare_year: Option<usize>,
     has_date: bool,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,

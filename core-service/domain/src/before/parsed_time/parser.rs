@@ -1,7 +1,7 @@
 //! Parses a text of the strict grammar token by token.
 
 use super::super::context::Context;
-use super::super::error::Error;
+use super::super::error::{Error, noon_or_midnight};
 use super::super::grammar::{Field, TokenKind};
 use super::super::lexer::{self, Cursor, Token};
 use super::super::numbers::Readings;
@@ -23,7 +23,8 @@ impl<'a> ParsedTime<'a> {
         let mut zone_start = None;
         let mut is_empty = true;
         while start < text.len() {
-            let token = lexer::token_at(text, start).ok_or_else(|| context.unrecognized(start))?;
+            let token =
+                lexer::token_at(text, start).ok_or_else(|| parsed.without_token(text, start))?;
             parsed.apply(&token)?;
             start = token.end();
             match token.kind {
@@ -55,6 +56,7 @@ impl<'a> ParsedTime<'a> {
         if let Some(start) = rejected {
             return Err(context.unrecognized(start));
         }
+        parsed.check_year()?;
         parsed.check_durations()?;
         parsed.resolve_day()?;
         parsed.check_month()?;
@@ -217,6 +219,11 @@ impl<'a> ParsedTime<'a> {
                         _ => (1, 4),
                     };
                     self.year = cursor.year(width).map(|year| sign * year);
+                    // `5 dec 2030`, but not `5-dec-2030`.
+                    let before = token.text.trim_end_matches(|c: char| c.is_ascii_digit());
+                    if self.year.is_some() && before.ends_with([' ', '\t', ',']) {
+                        self.bare_year = Some(token.end() - 4);
+                    }
                 }
                 Field::Month => self.month = cursor.number(2),
                 Field::MonthName => {
@@ -242,6 +249,13 @@ impl<'a> ParsedTime<'a> {
             }
         }
         if fields.contains(&Field::Hour) {
+            let after = token.source_from("").trim_start();
+            let is_before_date = after.starts_with(|char: char| char.is_ascii_digit());
+            // German `12 am 5.12.`, as against `12 AM` and `12am`.
+            if time.hour == 0 && token.text.trim_end().ends_with(" am") && is_before_date {
+                let text = token.text.trim_end().to_owned();
+                return Err(noon_or_midnight(text, &format!("{:02}", time.minute)));
+            }
             self.set_time(time, token)?;
             if !has_second && !fields.contains(&Field::Meridiem) {
                 self.last_short_time = Some(*token);

@@ -13,7 +13,13 @@ impl ParsedTime<'_> {
         if self.zone_count == 1 {
             return self.set_zone(token.text, self.is_after_time, token);
         }
-        let second = time_zone::parse(token.text);
+        // `-0800 (PST)`
+        if let Some(TimeZoneDesignator::Fixed(first)) = &self.zone
+            && time_zone::offsets_of_ambiguous(token.text).is_some_and(|all| all.contains(first))
+        {
+            return Ok(());
+        }
+        let second = zone_called(token.text)?;
         match (&self.zone, second) {
             _ if token.text.starts_with(['+', '-']) => Err(self.context.unrecognized(token.start)),
             (_, None) => Err(self.context.unrecognized(token.start)),
@@ -48,7 +54,7 @@ impl ParsedTime<'_> {
             return Err(unrecognized());
         }
         let name = number.unwrap_or(name);
-        let zone = time_zone::parse(name).ok_or_else(unrecognized)?;
+        let zone = zone_called(name)?.ok_or_else(unrecognized)?;
         if let Some(range) = self.range(&zone, name, start) {
             return Err(self.context.range(range));
         }
@@ -91,8 +97,21 @@ impl ParsedTime<'_> {
     }
 }
 
+/// `None`: there is no such time zone.
+fn zone_called(name: &str) -> Result<Option<TimeZoneDesignator>, Error> {
+    match time_zone::parse(name) {
+        None if time_zone::offsets_of_ambiguous(name).is_some() => Err(Error::AmbiguousTimeZone {
+            abbreviation: name.trim_matches([' ', '\t', '(', ')']).to_owned(),
+        }),
+        zone => Ok(zone),
+    }
+}
+
 /// Whether a number before this text is an amount: `h`, ` h`, `.5 hours`.
 fn starts_with_unit_or_fraction(text: &str) -> bool {
+    if text.is_empty() {
+        return false;
+    }
     let fraction = text.strip_prefix(['.', ',']);
     let words = text.trim_start();
     let word = words.strip_suffix(words.trim_start_matches(char::is_alphabetic));

@@ -1,5 +1,6 @@
 //! Numbers and words with several readings: the rest of the text decides, or the text is rejected.
 
+use super::super::calendar::date_of;
 use super::super::error::Error;
 use super::super::lexer::{Cursor, Token};
 use super::super::numbers::{NumericDate, Readings};
@@ -19,6 +20,11 @@ impl<'a> ParsedTime<'a> {
         match (&*readings.dates, readings.time) {
             ([], None) => Err(self.context.unrecognized(token.start)),
             ([], Some(time)) => self.set_time(time, &token),
+            ([date], None) if readings.is_year_first => Err(self.context.ambiguous(
+                token.start..token.end(),
+                "a date with a year of two digits first",
+                vec![date.text(self.context.today)],
+            )),
             ([date], None) => self.set_date(*date, &token),
             _ if self.undecided.is_some() => Err(self.context.duplicate("date", token.start)),
             _ => {
@@ -35,6 +41,7 @@ impl<'a> ParsedTime<'a> {
             token,
             mut dates,
             mut time,
+            ..
         }) = self.undecided.take()
         else {
             return Ok(());
@@ -92,6 +99,7 @@ impl<'a> ParsedTime<'a> {
             && (1960..=2099).contains(&number);
         if may_be_year && self.month.is_some() {
             self.year = Some(number);
+            self.bare_year = Some(token.start);
             return Ok(());
         }
         // `2026.12.01` is neither.
@@ -106,6 +114,58 @@ impl<'a> ParsedTime<'a> {
         }
         self.last_short_time = Some(*token);
         self.set_time(time, token)
+    }
+
+    /// Rejects a year after a day and a month that is rather a time: `5 dec 2030`. Not that of the
+    /// last, the present or one of the next three years.
+    pub(super) fn check_year(&self) -> Result<(), Error> {
+        let (Some(start), Some(year), false) = (self.bare_year, self.year, self.has_time()) else {
+            return Ok(());
+        };
+        let today = i64::from(self.context.today.year());
+        let (hour, minute) = (year / 100, year % 100);
+        if !self.has_day || minute > 59 || (today - 1..=today + 3).contains(&year) {
+            return Ok(());
+        }
+        let (month, day) = (self.month.unwrap_or_default(), self.day.unwrap_or_default());
+        // The weekday decides, and so does `de` in `5 de diciembre de 2030`.
+        let weekday = date_of(today, month, day)?
+            .weekday()
+            .to_sunday_zero_offset();
+        let is_other = |(given, _)| given != i64::from(weekday);
+        if self.days.weekday.is_some_and(is_other) || self.context.is_after_de(start) {
+            return Ok(());
+        }
+        let write = [
+            format!("{today}-{month:02}-{day:02} {hour:02}:{minute:02}"),
+            format!("{year}-{month:02}-{day:02}"),
+        ];
+        let readings = "a time of day or a year";
+        Err(self
+            .context
+            .ambiguous(start..start + 4, readings, write.to_vec()))
+    }
+
+    /// The error for a text that starts with no token: two digits at the end, after a day and a
+    /// month, are an hour or a year without its century.
+    pub(super) fn without_token(&self, text: &str, start: usize) -> Error {
+        let number = text.get(start..).unwrap_or_default().trim_end();
+        let (Ok(value), 2, true, None) =
+            (number.parse::<i64>(), number.len(), self.has_day, self.year)
+        else {
+            return self.context.unrecognized(start);
+        };
+        let (month, day) = (self.month.unwrap_or_default(), self.day.unwrap_or_default());
+        let hour = (value <= 24 && !self.has_time()).then(|| format!("{value:02}:00"));
+        let readings = match hour {
+            Some(_) => "an hour or a year of two digits",
+            None => "a year of two digits",
+        };
+        let write = hour
+            .into_iter()
+            .chain([format!("20{number}-{month:02}-{day:02}")]);
+        self.context
+            .ambiguous(start..start + 2, readings, write.collect())
     }
 
     /// Rejects a month alone: PHP takes the present day of the month.
@@ -128,9 +188,17 @@ impl<'a> ParsedTime<'a> {
 
     /// Rejects a number before a weekday, such as `5 friday`: it is rarely the fifth one from now.
     pub(super) fn number_before_weekday(&self, token: &Token<'_>) -> Error {
-        let number = Cursor::new(token.text).number(2).unwrap_or_default();
+        let number = Cursor::new(token.text)
+            .number(usize::MAX)
+            .unwrap_or_default();
         let start = token.end() - token.text.trim_start().len();
-        let hour = (number <= 24).then(|| format!("{number:02}:00"));
+        let (hour, minute) = if number > 24 {
+            (number / 100, number % 100)
+        } else {
+            (number, 0)
+        };
+        let is_time = hour <= 24 && minute < 60 && (number <= 24 || number >= 100);
+        let hour = is_time.then(|| format!("{hour:02}:{minute:02}"));
         let write = hour
             .into_iter()
             .chain(["a date such as 2026-11-25".to_owned()]);

@@ -134,10 +134,11 @@ fn may_be_refused(form: &str) -> bool {
         || (form.ends_with("medium time") && form.starts_with("fr-CA"))
 }
 
-/// Every fifth day of two years, at a time that differs from day to day.
+/// Each form has every fifth day, another one than the form before it, at a time that differs from day
+/// to day.
 #[test]
-fn every_fifth_date_and_time_of_two_years_is_read_right_or_refused_in_each_form_of_cldr() {
-    let days = (0..731_i64).step_by(5).map(|day| {
+fn every_date_of_two_years_is_read_right_or_refused_in_the_forms_of_cldr() {
+    let days = (0..731_i64).map(|day| {
         let local = civil::date(2026, 11, 30)
             .at(0, 0, 0, 0)
             .checked_add(day.days().seconds(day * 4_271 % 86_400))
@@ -145,10 +146,15 @@ fn every_fifth_date_and_time_of_two_years_is_read_right_or_refused_in_each_form_
         local.in_tz("Europe/Paris").unwrap()
     });
     let mut wrong = Vec::new();
-    for form in LOCALES.into_iter().flat_map(forms) {
-        for at in days.clone() {
+    for (index, form) in LOCALES.into_iter().flat_map(forms).enumerate() {
+        let order = if form.name.starts_with("en ") {
+            DateOrder::MonthFirst
+        } else {
+            DateOrder::DayFirst
+        };
+        for at in days.clone().skip(index % 5).step_by(5) {
             let text = form.text(&at);
-            match parse(&text, &now(), DateOrder::DayFirst) {
+            match parse(&text, &now(), order) {
                 Ok(instant) if instant == form.instant(&at) => {}
                 Ok(instant) => wrong.push(format!("{}: {text:?} {instant}", form.name)),
                 Err(_) if may_be_refused(&form.name) => {}

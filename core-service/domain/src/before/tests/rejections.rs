@@ -51,6 +51,14 @@ fn rejected_texts_get_a_message_about_their_mistake() {
             r#"understood "10:00 UTC", but "CET" is a second time zone: write only one"#,
         ),
         (
+            "10:00 IST",
+            r#""IST" is the abbreviation of several time zones: write an offset such as +02:00 or a name such as Europe/Paris"#,
+        ),
+        (
+            "10:00 +05:00 (ist)",
+            r#""ist" is the abbreviation of several time zones: write an offset such as +02:00 or a name such as Europe/Paris"#,
+        ),
+        (
             "UTC @1792600000",
             r#"understood "UTC", but "@1792600000" is a second time zone: write only one"#,
         ),

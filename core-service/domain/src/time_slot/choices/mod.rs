@@ -91,8 +91,7 @@ impl TimeSlot {
     ) -> Option<String> {
         let limits = BookingLimits::new(self, now);
         let day = window.after.to_zoned(limits.zone.clone()).date();
-        // If clocks skip midnight, a slot's day differs from the day of its first instant.
-        let days = day.yesterday().unwrap_or(day)..day_after(day_after(day));
+        let days = days_around(window, &limits.zone);
         let reason = match self
             .slots(Hours::AsWritten, days, &limits.zone)
             .iter()
@@ -108,10 +107,16 @@ impl TimeSlot {
             .find(|choice| choice.after >= window.after)
             .or(offered.first());
         Some(format!(
-            "the slot {} can't be booked: {reason}; {}",
+            "the slot {} is not offered: {reason}; {}",
             window::text(window, &limits.zone),
             next_slot(next, &limits.zone)
         ))
+    }
+
+    /// Whether the opening hours define a window, offered or not.
+    pub fn defines(&self, window: TimeWindow, zone: &TimeZone) -> bool {
+        let slots = self.slots(Hours::AsWritten, days_around(window, zone), zone);
+        slots.iter().any(|slot| slot.window == window)
     }
 
     /// Why a dropoff can't be booked without a window at `now`; `None` if none is required.
@@ -247,6 +252,13 @@ impl BookingLimits {
             past_previous_day_cutoff: time_slot.previous_day_cutoff.filter(is_past),
         }
     }
+}
+
+/// The days on which a slot with a window may start. If clocks skip midnight, a slot's day differs from the day of
+/// its first instant.
+fn days_around(window: TimeWindow, zone: &TimeZone) -> Range<Date> {
+    let day = window.after.to_zoned(zone.clone()).date();
+    day.yesterday().unwrap_or(day)..day_after(day_after(day))
 }
 
 fn next_slot(next: Option<&TimeWindow>, zone: &TimeZone) -> String {

@@ -36,7 +36,7 @@ pub(super) fn interval(text: &str) -> Result<CalendarDuration, String> {
     duration_within(text, MIN_INTERVAL, MAX_INTERVAL)
 }
 
-/// In minutes.
+/// The length of a slot in minutes.
 pub(super) fn slot_length(text: &str) -> Result<i64, String> {
     duration_within(text, MIN_SLOT_LENGTH, MAX_SLOT_LENGTH).map(CalendarDuration::minutes)
 }

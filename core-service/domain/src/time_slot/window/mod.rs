@@ -10,18 +10,20 @@ use jiff::{
     tz::{AmbiguousOffset, Offset, TimeZone},
 };
 
-use crate::task::TimeWindow;
+use crate::{before::UTC_OFFSETS, task::TimeWindow, visible::visible};
 
 /// Upper limit of a `timeSlot`, in bytes.
 pub const MAX_BYTES: usize = 128;
 
 /// Parses `<YYYY-MM-DD> <HH:MM>-<HH:MM>` in the time zone, or an ISO 8601 interval `<start>/<end>`:
-/// an end without an offset has the start's; without any offset, both are in the time zone.
+/// an end without an offset has the start's, unless the time zone's own changes between them;
+/// without any offset, both are in the time zone.
 ///
 /// Across a clock change, a repeated local time means its first occurrence, and a skipped local
 /// time means the instant of the change. So windows adjacent in local time are adjacent in time
 /// and do not overlap; a window inside the skipped hour is an error.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
+    let text = &*visible(text);
     if text.len() > MAX_BYTES {
         let length = text.len();
         return Err(format!(
@@ -43,6 +45,14 @@ pub fn parse(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
             }
             let after = start.instant(start.offset, zone)?;
             let before = end.instant(end.offset.or(start.offset), zone)?;
+            if let (Some(offset), None) = (start.offset, end.offset)
+                && zone.to_offset(after) == offset
+                && zone.to_offset(before) != offset
+            {
+                return Err(format!(
+                    "{text:?} ends after a clock change: write an offset at its end too"
+                ));
+            }
             match start.offset {
                 Some(_) => check_order(&after, &before, text)?,
                 None => check_order(&start.local, &end.local, text)?,
@@ -148,6 +158,12 @@ fn date_and_range(text: &str, zone: &TimeZone) -> Result<TimeWindow, String> {
 }
 
 fn format_error(text: &str) -> String {
+    if text.starts_with("/api/") {
+        return format!(
+            "{text:?} is not a time slot: send the value of one of the choices of \
+             GET /api/time_slots/choices"
+        );
+    }
     format!(
         "{text:?} is not a time slot: write 2026-11-25 10:00-11:00, \
          or 2026-11-25T09:00:00Z/2026-11-25T10:00:00Z"
@@ -199,10 +215,16 @@ impl<'a> Point<'a> {
             .time()
             .filter(|_| pieces.time_zone_annotation().is_none())
             .ok_or_else(|| not_an_instant(text))?;
+        let offset = pieces.to_numeric_offset();
+        if let Some(offset) = offset.filter(|it| !UTC_OFFSETS.contains(&it.seconds().into())) {
+            return Err(format!(
+                "{text:?} has the UTC offset {offset}: they are from -12:00 to +14:00"
+            ));
+        }
         Ok(Self {
             text,
             local: pieces.date().to_datetime(time),
-            offset: pieces.to_numeric_offset(),
+            offset,
         })
     }
 

@@ -282,7 +282,6 @@ impl<'a> StreetCandidate<'a> {
     }
 }
 
-/// The house numbers next to a street.
 fn houses(parsed: &ParsedQuery, street: &Range<usize>) -> Vec<HouseNumberInQuery> {
     let mut houses = HouseNumber::before(&parsed.words, street.start, parsed.country);
     if houses.is_empty() {

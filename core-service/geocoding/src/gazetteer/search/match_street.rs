@@ -16,12 +16,11 @@ pub(super) struct StreetMatch {
     pub(super) spellings: Vec<(usize, String)>,
 }
 
-// Factors that reduce the confidence.
-/// For each edit of a word.
+/// The factor for each edit of a word.
 const EDIT: f64 = 0.92;
-/// For an added or omitted title, or an initial instead of a name.
+/// The factor for an added or omitted title, or an initial instead of a name.
 const TITLE_OR_INITIAL: f64 = 0.95;
-/// For an omitted street type: `Rivoli` instead of `Rue de Rivoli`.
+/// The factor for an omitted street type: `Rivoli` instead of `Rue de Rivoli`.
 const NO_STREET_TYPE: f64 = 0.85;
 /// The maximum of edits in a whole name: with more, it is another street.
 const MAX_EDITS: u8 = 3;
@@ -40,23 +39,6 @@ impl StreetMatch {
             .filter(|found| is_isolated(&found.words, parsed))
             .max_by(|a, b| a.confidence.total_cmp(&b.confidence))
     }
-}
-
-/// The share of a street's name that a query contains, from 0 to 1; ignores street types
-/// and words for towns, postcodes, regions and the country.
-pub(super) fn similarity(name: &str, parsed: &ParsedQuery, candidates: &WordCandidates) -> f64 {
-    let (mut present, mut all) = (0_u32, 0_u32);
-    for word in name
-        .split(' ')
-        .filter(|word| !parsed.country.is_street_type(word))
-    {
-        all += 1;
-        let is_present = (0..parsed.words.len()).any(|position| {
-            !parsed.is_place(position) && candidates.0[position].contains_key(word)
-        });
-        present += u32::from(is_present);
-    }
-    f64::from(present) / f64::from(all.max(1))
 }
 
 fn match_at(

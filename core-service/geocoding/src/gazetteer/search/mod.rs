@@ -56,7 +56,6 @@ impl Search<'_> {
     fn run(&self) -> rusqlite::Result<GeocodeResult> {
         let mut candidates_by_pass = Vec::new();
         let mut elsewhere = Vec::new();
-        let mut similar = Vec::new();
         for scope in self.scopes() {
             for (pass, spell_check) in [
                 SpellCheck::Off,
@@ -82,15 +81,12 @@ impl Search<'_> {
                     return self.select(streets.matching, &others, scope);
                 }
                 elsewhere.extend(streets.elsewhere);
-                if scope == Scope::GivenPlaces {
-                    similar.extend(streets.similar);
-                }
             }
         }
         if !elsewhere.is_empty() {
             return self.partial_elsewhere(elsewhere);
         }
-        self.town(similar)
+        self.town()
     }
 
     fn scopes(&self) -> Vec<Scope> {

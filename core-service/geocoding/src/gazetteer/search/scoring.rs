@@ -7,11 +7,11 @@ use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::Stre
 use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, result::NEAREST_TOWN};
 
 // Factors that reduce the confidence.
-/// For a street found with [`Scope::Area`], if the query has neither its town nor its postcode.
+/// The factor for a street found with [`Scope::Area`], if the query has neither its town nor its postcode.
 const NEAREST_TOWN_FACTOR: f64 = 0.9;
-/// The same for a street found with another scope.
+/// The factor for a street found with another scope.
 const OUTSIDE_AREA_FACTOR: f64 = 0.7;
-/// For an interpolated house number.
+/// The factor for an interpolated house number.
 const INTERPOLATED_FACTOR: f64 = 0.9;
 
 impl Search<'_> {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AREA_RADIUS_METERS, Scope, Search,
-    match_locality::StreetCandidate,
-    match_street::{StreetMatch, similarity},
+    AREA_RADIUS_METERS, Scope, Search, match_locality::StreetCandidate, match_street::StreetMatch,
     parsed_query::WordCandidates,
 };
 use crate::gazetteer::{
@@ -13,24 +11,18 @@ use crate::gazetteer::{
     point,
 };
 
-/// The streets found for a query.
 #[derive(Default)]
 pub(super) struct Streets<'a> {
-    /// Streets that match the query.
     pub(super) matching: Vec<StreetCandidate<'a>>,
     /// Streets that match by name but not by place.
     pub(super) elsewhere: Vec<StreetCandidate<'a>>,
-    /// Streets with similar names, with their similarity.
-    pub(super) similar: Vec<(f64, Street)>,
 }
 
 /// Streets compared per full-text query.
 const MAX_STREETS: u32 = 48;
-/// Streets with a lower similarity are ignored.
-const MIN_SIMILARITY: f64 = 0.5;
 
 impl Search<'_> {
-    /// The streets that match the query or have similar names.
+    /// The streets that match the query by name.
     pub(super) fn streets(
         &self,
         candidates: &WordCandidates,
@@ -41,10 +33,6 @@ impl Search<'_> {
         for expression in self.expressions(candidates, scope) {
             for street in self.lookup.streets(&expression, MAX_STREETS)? {
                 let Some(found) = StreetMatch::find(&street.words, &self.parsed, candidates) else {
-                    let similarity = similarity(&street.words, &self.parsed, candidates);
-                    if similarity >= MIN_SIMILARITY {
-                        streets.similar.push((similarity, street));
-                    }
                     continue;
                 };
                 let known = best.get(&street.id);

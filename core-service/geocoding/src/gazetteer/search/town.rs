@@ -6,17 +6,12 @@ use super::{
     parsed_query::{ParsedPostcode, ParsedTown},
 };
 use crate::{
-    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision,
-    gazetteer::index::{Locality, Street},
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, gazetteer::index::Locality,
     tokenizer::is_same_name,
 };
 
 impl Search<'_> {
-    /// The town of the query, with streets of similar names as candidates.
-    pub(super) fn town(
-        &self,
-        mut similar_streets: Vec<(f64, Street)>,
-    ) -> rusqlite::Result<GeocodeResult> {
+    pub(super) fn town(&self) -> rusqlite::Result<GeocodeResult> {
         let postcode = self
             .parsed
             .postcodes
@@ -62,26 +57,7 @@ impl Search<'_> {
         if found.precision.meets(self.query.required) {
             return Ok(GeocodeResult::Found(found));
         }
-        similar_streets.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let mut candidates = vec![found];
-        for (similarity, street) in similar_streets {
-            let country = self.parsed.country;
-            let formatted = country.format("", &street.name, "", &locality.name);
-            if street.locality == locality.id
-                && candidates.iter().all(|known| known.formatted != formatted)
-            {
-                candidates.push(GeocodeMatch {
-                    formatted,
-                    postal_code: Some(street.postcode).filter(|postcode| !postcode.is_empty()),
-                    lat_lng: street.point,
-                    precision: Precision::Street,
-                    confidence: similarity / 2.0,
-                    reasons: Vec::new(),
-                    ..candidates[0].clone()
-                });
-            }
-        }
-        Ok(PartialMatch::new(Mismatch::Street, candidates).into())
+        Ok(PartialMatch::new(Mismatch::Street, vec![found]).into())
     }
 
     /// The mismatch of a postcode and a town that does not have it, or of the unknown words after a

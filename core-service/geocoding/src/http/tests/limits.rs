@@ -148,26 +148,6 @@ async fn a_store_whose_queries_get_no_response_leaves_permits_to_another() {
     }
 }
 
-#[tokio::test]
-async fn requests_stay_within_the_rate_limit() {
-    let server = TestServer::start(|_, _| Reply::Text(200, "[]".to_owned())).await;
-    let geocoder = geocoder(Protocol::Nominatim, &server.url, "rate=1&timeout=1s");
-    let query = Query::new(TEXT);
-    let start = Instant::now();
-
-    let results = join_all((0..5).map(|_| geocoder.search(&query))).await;
-
-    // A request waits for the rate limiter for at most half of the timeout.
-    let is_rate_limited = |result: &&Result<_, Failure>| {
-        let failure = result.as_ref().err();
-        failure.is_some_and(|failure| failure.to_string() == "rate limit exceeded")
-    };
-    let rate_limited = results.iter().filter(is_rate_limited).count();
-    let sent = server.targets().len();
-    assert_eq!(sent + rate_limited, 5, "{results:?}");
-    assert!(sent as u64 <= 1 + start.elapsed().as_secs(), "{results:?}");
-}
-
 fn geocoder_without_server(options: &str) -> HttpGeocoder {
     let url = "http://127.0.0.1:9".parse().unwrap();
     geocoder(Protocol::Nominatim, &url, options)
@@ -179,7 +159,10 @@ async fn waiting_requests_reach_the_rate_limit_with_a_timer_of_milliseconds() {
     let queue = geocoder.queues.of(None);
     let start = Instant::now();
 
-    let permitted = join_all((0..=300).map(|_| geocoder.wait_for_rate_limit(&queue))).await;
+    let permitted = join_all(
+        (0..=300).map(|_| geocoder.wait_for_rate_limit(&queue, start + Duration::from_secs(15))),
+    )
+    .await;
 
     assert!(permitted.iter().all(Result::is_ok));
     let millis = start.elapsed().as_millis();
@@ -190,14 +173,41 @@ async fn waiting_requests_reach_the_rate_limit_with_a_timer_of_milliseconds() {
 async fn time_without_requests_does_not_shorten_the_next_interval() {
     let geocoder = geocoder_without_server("rate=2&timeout=20s");
     let queue = geocoder.queues.of(None);
-    geocoder.wait_for_rate_limit(&queue).await.unwrap();
+    let request_deadline = Instant::now() + Duration::from_secs(15);
+    geocoder
+        .wait_for_rate_limit(&queue, request_deadline)
+        .await
+        .unwrap();
     advance(Duration::from_millis(900)).await;
     let start = Instant::now();
 
     for _ in 0..2 {
-        geocoder.wait_for_rate_limit(&queue).await.unwrap();
+        geocoder
+            .wait_for_rate_limit(&queue, request_deadline)
+            .await
+            .unwrap();
     }
 
     let millis = start.elapsed().as_millis();
     assert!((500..=501).contains(&millis), "{millis} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_not_made_without_time_for_its_response() {
+    let geocoder = geocoder_without_server("rate=1&timeout=4s");
+    let queue = geocoder.queues.of(None);
+    let start = Instant::now();
+    let request_deadline = start + Duration::from_millis(1500);
+    let mut made_at = Vec::new();
+
+    for _ in 0..3 {
+        let permitted = geocoder.wait_for_rate_limit(&queue, request_deadline).await;
+        made_at.push((permitted.is_ok(), start.elapsed().as_millis() / 10));
+    }
+
+    assert_eq!(made_at, [(true, 0), (true, 100), (false, 150)]);
+    // Nor once the rate permits it again.
+    advance(Duration::from_secs(1)).await;
+    let too_late = geocoder.wait_for_rate_limit(&queue, request_deadline).await;
+    assert!(too_late.is_err());
 }

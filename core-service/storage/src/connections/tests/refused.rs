@@ -1,5 +1,7 @@
 //! Connections that a server refuses, or does not accept yet.
 
+use tokio::net::TcpSocket;
+
 use super::*;
 use crate::{Error, connect::RETRY_AFTER};
 
@@ -81,17 +83,19 @@ async fn an_operation_fails_at_once_for_a_reason_other_than_a_refusal() {
     assert_eq!(connections.metrics().refused.get(), 0);
 }
 
-/// A server that has not started.
-fn starting() -> Target {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    Target::of(&format!("postgres://127.0.0.1:{port}/delivery")).unwrap()
+/// A server that has not started. Its port is reserved while the socket exists.
+fn starting() -> (TcpSocket, Target) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = socket.local_addr().unwrap();
+    let target = Target::of(&format!("postgres://{addr}/delivery"));
+    (socket, target.unwrap())
 }
 
 #[tokio::test]
 async fn a_session_waits_for_a_server_that_does_not_listen_yet_but_for_no_other_one() {
-    let begun = timeout(Duration::from_millis(100), starting().session()).await;
+    let (_socket, starting) = starting();
+    let begun = timeout(Duration::from_millis(100), starting.session()).await;
     assert!(begun.is_err(), "it waits for up to {ACQUIRE_TIMEOUT:?}");
 
     let directory = tempfile::tempdir().unwrap();
@@ -103,7 +107,8 @@ async fn a_session_waits_for_a_server_that_does_not_listen_yet_but_for_no_other_
 
 #[tokio::test]
 async fn an_operation_waits_for_a_server_that_does_not_listen_yet() {
-    let connections = Connections::new(starting(), 1);
+    let (_socket, starting) = starting();
+    let connections = Connections::new(starting, 1);
 
     let begun = timeout(Duration::from_millis(100), connections.begin()).await;
 

@@ -25,7 +25,7 @@ impl TestStore {
 
     /// Inserts a long backlog of a webhook, due now.
     async fn insert_long_backlog(&self, webhook_id: WebhookId) {
-        let store_id = self.store_id;
+        let (store_id, webhook) = (self.store_id, self.key(webhook_id));
         self.write(move |transaction| async move {
             let rows: Vec<_> = (0..BATCH + EXCESS)
                 .map(|_| notification::ActiveModel {
@@ -52,7 +52,7 @@ impl TestStore {
                     .await
                     .unwrap();
             }
-            let due = BTreeMap::from([((store_id, webhook_id), NOW)]);
+            let due = BTreeMap::from([(webhook, NOW)]);
             assert_eq!(move_forward(&transaction, &due).await?.len(), 1);
             Ok(())
         })
@@ -81,12 +81,11 @@ impl TestStore {
 
     /// How many notifications a recovery would resend.
     async fn recoverable(&self, webhook_id: WebhookId) -> usize {
-        let webhook = (self.store_id, webhook_id);
         let from = Cursor {
             created_at: NOW,
             id: Uuid::nil(),
         };
-        failed_after(self.storage.reader(), webhook, from, 1_000_000)
+        failed_after(self.storage.reader(), self.key(webhook_id), from, 1_000_000)
             .await
             .unwrap()
             .len()
@@ -107,7 +106,7 @@ async fn gone_with_a_long_backlog(store: &TestStore) -> [WebhookId; 2] {
     let leased = store.claim(NOW).await;
     let (of_gone, of_other): (Vec<_>, Vec<_>) = leased
         .iter()
-        .partition(|(_, claimed)| claimed.target.webhook_id == id);
+        .partition(|claimed| claimed.target.key.webhook_id == id);
     store.insert_long_backlog(id).await;
     store.insert_long_backlog(id).await;
 
@@ -118,7 +117,7 @@ async fn gone_with_a_long_backlog(store: &TestStore) -> [WebhookId; 2] {
         (of_other[1], server_error()),
     ];
     let applied = store.apply_outcomes(Duration::ZERO, &outcomes, NOW).await;
-    assert_eq!(applied.gone, [(store.store_id, id)]);
+    assert_eq!(applied.gone, [store.key(id)]);
     assert_eq!(applied.attempts.len(), 4, "including the other webhook's");
     assert!(store.row(id).await.disabled_at.is_some());
     let of_other = states([("delivered", 2), ("pending", 1)]);
@@ -143,7 +142,7 @@ async fn a_long_backlog_of_a_gone_receiver_does_not_delay_other_outcomes() {
         let claimed = store.claim(long_after).await;
         let webhooks: Vec<_> = claimed
             .iter()
-            .map(|(_, claimed)| claimed.target.webhook_id)
+            .map(|claimed| claimed.target.key.webhook_id)
             .collect();
         assert_eq!(webhooks, [other]);
         let reader = store.storage.reader();
@@ -178,7 +177,7 @@ async fn the_rest_of_a_backlog_is_not_sent_when_its_webhook_is_enabled() {
         assert!(
             claimed
                 .iter()
-                .all(|(_, claimed)| claimed.target.webhook_id == other)
+                .all(|claimed| claimed.target.key.webhook_id == other)
         );
         let failed = usize::try_from(cancelled + 1).unwrap();
         assert_eq!(
@@ -195,7 +194,7 @@ async fn a_long_backlog_is_cancelled_in_several_transactions_but_only_of_a_disab
         let id = store.add_webhook().await;
         store.insert_long_backlog(id).await;
         assert!(!store.clean_up().await);
-        let webhook = (store.store_id, id);
+        let webhook = store.key(id);
         cancel_whole_backlog(&store.storage, webhook, NOW)
             .await
             .unwrap();

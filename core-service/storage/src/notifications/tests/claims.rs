@@ -3,13 +3,13 @@
 use super::{super::eligibility::LEASE_LEFT_AFTER_WINDOW, *};
 
 /// The number of leased notifications of each webhook.
-pub(super) fn counts(leased: &[Leased], webhooks: &[WebhookId]) -> Vec<usize> {
+pub(super) fn counts(leased: &[ClaimedNotification], webhooks: &[WebhookId]) -> Vec<usize> {
     webhooks
         .iter()
         .map(|id| {
             let of_webhook = leased
                 .iter()
-                .filter(|(_, claimed)| claimed.target.webhook_id == *id);
+                .filter(|claimed| claimed.target.key.webhook_id == *id);
             of_webhook.count()
         })
         .collect()
@@ -29,7 +29,7 @@ async fn a_backlog_of_ten_thousand_does_not_delay_notifications_of_other_webhook
     assert_eq!(counts(&leased, &[backlogged, new]), [32, 1]);
     let of_new: Vec<_> = leased
         .iter()
-        .filter(|(_, claimed)| claimed.target.webhook_id == new)
+        .filter(|claimed| claimed.target.key.webhook_id == new)
         .cloned()
         .collect();
     store
@@ -225,23 +225,7 @@ async fn a_queue_position_is_set_while_notifications_are_pending() {
 #[tokio::test]
 async fn a_new_notification_may_be_pre_leased_to_a_healthy_receiver_without_earlier_ones_due() {
     let (store, _) = TestStore::with_a_webhook().await;
-    let store_id = store.store_id;
-    let may_be_pre_leased = async |now| {
-        let new = store
-            .storage
-            .write(move |transaction| async move {
-                let events = [EventName::DeliveryCompleted];
-                record_events(
-                    &transaction,
-                    fixture::delivery_events(store_id, &events),
-                    now,
-                )
-                .await
-            })
-            .await
-            .unwrap();
-        new[0].may_be_pre_leased
-    };
+    let may_be_pre_leased = async |now| store.record_completion(now).await[0].may_be_pre_leased;
     assert!(!may_be_pre_leased(NOW).await, "no attempt has ended yet");
     store.make_healthy(NOW).await;
     assert!(may_be_pre_leased(NOW).await);
@@ -268,12 +252,8 @@ async fn a_claim_that_uses_its_whole_budget_may_have_left_due_notifications() {
         store.add_webhook().await;
         store.complete(1, NOW).await;
 
-        let lease = NewLease {
-            token: Uuid::now_v7(),
-            duration: LONG_LEASE,
-        };
         let batch = store.write(move |transaction| async move {
-            claim(&transaction, &budget(free), lease, NOW).await
+            claim(&transaction, &budget(free), LONG_LEASE, NOW).await
         });
         let batch = batch.await;
 

@@ -77,24 +77,16 @@ impl TestStore {
 
     /// Completes deliveries, with pre-leased notifications.
     async fn complete_pre_leased(&self, deliveries: u64, lease: Duration) {
-        let store_id = self.store_id;
-        self.write(move |transaction| async move {
-            for _ in 0..deliveries {
-                let events = [EventName::DeliveryCompleted];
-                let mut new = record_events(
-                    &transaction,
-                    fixture::delivery_events(store_id, &events),
-                    NOW,
-                )
-                .await?;
-                for new in &mut new {
-                    new.lease_token = Some(Uuid::now_v7());
-                }
-                insert(&transaction, &new, lease, NOW).await?;
+        for _ in 0..deliveries {
+            let mut new = self.record_completion(NOW).await;
+            for new in &mut new {
+                new.is_pre_leased = true;
             }
-            Ok(())
-        })
-        .await;
+            self.write(move |transaction| async move {
+                insert(&transaction, &new.clone(), lease, NOW).await
+            })
+            .await;
+        }
     }
 
     /// Waits until a number of transactions wait for locks.
@@ -224,7 +216,7 @@ async fn concurrent_outcomes_that_disable_a_webhook_do_not_deadlock() {
         store.complete(CONCURRENT + 1, NOW).await;
         let leased = store.claim_for(LONG_LEASE, 64, NOW).await;
         assert_eq!(leased.len(), CONCURRENT + 1);
-        let report = async |leased: &Leased| {
+        let report = async |leased: &ClaimedNotification| {
             let gone = failed(Failure::Status, Some(410));
             store.report(&[(leased, gone)], NOW).await
         };
@@ -269,11 +261,7 @@ async fn in_flight_limits_hold_when_the_count_changes_before_the_lock() {
             },
             move |transaction| async move {
                 let (webhooks, budget) = (claimable.lock().unwrap().clone(), budget(64));
-                let lease = NewLease {
-                    token: Uuid::now_v7(),
-                    duration: LONG_LEASE,
-                };
-                claim_from(&transaction, &budget, webhooks, lease, NOW).await
+                claim_from(&transaction, &budget, webhooks, LONG_LEASE, NOW).await
             },
         );
         let claiming = claiming.await;
@@ -329,7 +317,7 @@ async fn concurrent_claims_take_each_notification_once_within_the_in_flight_limi
             assert!(in_flight <= 32, "{in_flight} in flight");
         }
         count += leased.len();
-        ids.extend(leased.iter().map(|(_, claimed)| claimed.id));
+        ids.extend(leased.iter().map(|claimed| claimed.lease.id));
         store.report_all(&leased, &Outcome::Delivered, NOW).await;
     }
     assert_eq!((ids.len(), count), (80 * WEBHOOKS, 80 * WEBHOOKS));

@@ -14,7 +14,7 @@ pub(super) struct WebhookPair {
     pub(super) store: TestStore,
     pub(super) ids: [WebhookId; 2],
     /// Two batches, each with one notification of each webhook.
-    pub(super) leased: [[Leased; 2]; 2],
+    pub(super) leased: [[ClaimedNotification; 2]; 2],
 }
 
 impl WebhookPair {
@@ -28,7 +28,7 @@ impl WebhookPair {
         store.make_healthy(NOW).await;
         store.complete(2, NOW).await;
         let mut leased = store.claim(NOW).await;
-        leased.sort_by_key(|(_, claimed)| claimed.target.webhook_id.0);
+        leased.sort_by_key(|claimed| claimed.target.key.webhook_id.0);
         let [a, b, c, d] = leased.try_into().unwrap();
         Self {
             store,
@@ -54,7 +54,7 @@ impl WebhookPair {
     }
 
     /// Locks a webhook in a transaction that locks nothing else.
-    async fn lock_webhook(&self, (id, strength): (WebhookId, &'static str)) -> OpenTransaction<()> {
+    async fn lock_webhook(&self, id: WebhookId, strength: &'static str) -> OpenTransaction<()> {
         self.store
             .begin(
                 move |transaction| async move { lock(&transaction, id, strength).await },
@@ -72,11 +72,12 @@ impl WebhookPair {
     /// Starts two transactions, one after the other, while one webhook is locked.
     async fn run_while_locked<A, B>(
         &self,
-        locked: (WebhookId, &'static str),
+        locked: WebhookId,
+        strength: &'static str,
         first: impl Future<Output = A>,
         second: impl Future<Output = B>,
     ) -> (A, B) {
-        let blocking = self.lock_webhook(locked).await;
+        let blocking = self.lock_webhook(locked, strength).await;
         let second = async {
             self.store.wait_until_blocked(1).await;
             let unblock = async {
@@ -130,8 +131,9 @@ async fn outcomes_of_the_same_webhooks_do_not_deadlock() {
             };
 
             let (first, second) = (report(first_batch), report(1 - first_batch));
-            let locked_row = (pair.ids[locked], "NO KEY UPDATE");
-            let counts = Box::pin(pair.run_while_locked(locked_row, first, second)).await;
+            let (locked_row, strength) = (pair.ids[locked], "NO KEY UPDATE");
+            let counts = pair.run_while_locked(locked_row, strength, first, second);
+            let counts = Box::pin(counts).await;
 
             let case = format!("{one:?}, {other:?}, {first_batch} first, {locked} locked");
             assert_eq!(counts, (2, 2), "{case}");
@@ -160,7 +162,7 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
             let outcomes = [(&one[0], server_error()), (&one[1], server_error())];
             let report = async { pair.store.report(&outcomes, NOW).await };
             let (store_id, now) = (pair.store.store_id, later(1));
-            let leases = [1, 0].map(|number: usize| lease_of(&other[number]));
+            let leases = [1, 0].map(|number: usize| other[number].lease);
             let enqueueing = async {
                 if is_completion {
                     let completed = pair.store.write(move |transaction| async move {
@@ -175,12 +177,12 @@ async fn enqueueing_and_outcomes_do_not_deadlock() {
                 released.await
             };
 
-            let locked = (pair.ids[locked], "NO KEY UPDATE");
+            let (locked, strength) = (pair.ids[locked], "NO KEY UPDATE");
             let counts = if is_reported_first {
-                Box::pin(pair.run_while_locked(locked, report, enqueueing)).await
+                Box::pin(pair.run_while_locked(locked, strength, report, enqueueing)).await
             } else {
                 let (enqueued, applied) =
-                    Box::pin(pair.run_while_locked(locked, enqueueing, report)).await;
+                    Box::pin(pair.run_while_locked(locked, strength, enqueueing, report)).await;
                 (applied, enqueued)
             };
 
@@ -214,13 +216,13 @@ async fn enqueueing_and_disabling_do_not_deadlock() {
             });
 
             // `FOR UPDATE` blocks even the first lock of a transaction that enqueues.
-            let locked = (pair.ids[locked], "UPDATE");
+            let (locked, strength) = (pair.ids[locked], "UPDATE");
             let counts = if is_reported_first {
-                Box::pin(pair.run_while_locked(locked, report, complete))
+                Box::pin(pair.run_while_locked(locked, strength, report, complete))
                     .await
                     .0
             } else {
-                Box::pin(pair.run_while_locked(locked, complete, report))
+                Box::pin(pair.run_while_locked(locked, strength, complete, report))
                     .await
                     .1
             };

@@ -28,9 +28,8 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
         for is_reported in [true, false] {
             let pair = WebhookPair::of(&store).await;
             let [[one, _], [other, _]] = &pair.leased;
-            let (store_id, id) = (pair.store.store_id, pair.ids[0]);
-            let client = pair.store.row(id).await.api_client_id;
-            let owner = (store_id, ApiClientId(client));
+            let (id, key) = (pair.ids[0], pair.store.key(pair.ids[0]));
+            let client = ApiClientId(pair.store.row(id).await.api_client_id);
             if change == Change::Enabled {
                 pair.store.disable_without_cancelling(id).await;
             }
@@ -38,10 +37,10 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
             let changing = pair.store.begin(
                 move |transaction| async move {
                     if change == Change::Deleted {
-                        assert!(webhooks::delete(&transaction, owner, id).await?);
+                        assert!(webhooks::delete(&transaction, key, client).await?);
                         return Ok(());
                     }
-                    let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                    let found = webhooks::find_and_lock(&transaction, key).await?;
                     let (mut webhook, _) = found.unwrap();
                     let reason = DisabledReason::Client;
                     let has_changed = match change {
@@ -53,11 +52,11 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
                     Ok(())
                 },
                 move |transaction| async move {
-                    cancel_notifications(&transaction, store_id, id, None, NOW).await
+                    cancel_notifications(&transaction, key, None, NOW).await
                 },
             );
             let changing = changing.await;
-            let lease = [lease_of(one)];
+            let lease = [one.lease];
             let outcomes = [(one, server_error())];
             let finishing = async {
                 if is_reported {
@@ -74,7 +73,7 @@ async fn a_webhook_is_disabled_enabled_or_deleted_while_notifications_are_in_fli
             let case = format!("{change:?}, {is_reported}");
             assert_eq!(count, 1, "{case}");
             assert_eq!(store.retries(), 0, "{case}");
-            let states = [one, other].map(|leased| pair.state(leased.1.id));
+            let states = [one, other].map(|leased| pair.state(leased.lease.id));
             let expected = if change == Change::Enabled && is_reported {
                 // The report finds the webhook enabled, so the notification is retried.
                 ["pending", "cancelled"]
@@ -98,7 +97,7 @@ async fn expired_leases_are_released_without_waiting_for_outcomes() {
     store.make_healthy(NOW).await;
     store.complete(2, NOW).await;
     let leased = store.claim_for(Duration::ZERO, 2, NOW).await;
-    let (reported, other) = (leased[0].1.id, leased[1].1.id);
+    let (reported, other) = (leased[0].lease.id, leased[1].lease.id);
 
     let reporting = store.begin(
         move |transaction| async move {
@@ -118,7 +117,7 @@ async fn expired_leases_are_released_without_waiting_for_outcomes() {
 
     assert_eq!(released, 1);
     assert_eq!(store.queue_position(webhook_id).await, Some(NOW));
-    assert_eq!(store.claim(NOW).await[0].1.id, other);
+    assert_eq!(store.claim(NOW).await[0].lease.id, other);
     assert_eq!(store.release_expired().await, 1, "the next run");
 }
 
@@ -132,21 +131,18 @@ async fn a_cancelled_notification_is_resent_while_its_outcome_is_reported() {
         for is_resent_first in [true, false] {
             let pair = WebhookPair::of(&store).await;
             let [[one, _], [other, _]] = &pair.leased;
-            let (store_id, id) = (pair.store.store_id, pair.ids[0]);
+            let (id, key) = (pair.ids[0], pair.store.key(pair.ids[0]));
             pair.store.set_enabled(id, false, NOW).await;
             pair.store.set_enabled(id, true, NOW).await;
-            let ids = [one.1.id, other.1.id];
+            let ids = [one.lease.id, other.lease.id];
 
-            let resending =
-                pair.store.begin(
-                    move |transaction| async move {
-                        webhooks::find_and_lock(&transaction, store_id, id).await?;
-                        Ok(())
-                    },
-                    move |transaction| async move {
-                        resend(&transaction, (store_id, id), ids, NOW).await
-                    },
-                );
+            let resending = pair.store.begin(
+                move |transaction| async move {
+                    webhooks::find_and_lock(&transaction, key).await?;
+                    Ok(())
+                },
+                move |transaction| async move { resend(&transaction, key, ids, NOW).await },
+            );
             let outcomes = [(one, outcome.clone()), (other, outcome.clone())];
             let case = format!("{outcome:?}, {is_resent_first}");
             if is_resent_first {
@@ -175,7 +171,7 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
     };
     for is_gone in [true, false] {
         let pair = WebhookPair::of(&store).await;
-        let (store_id, id) = (pair.store.store_id, pair.ids[0]);
+        let (id, key) = (pair.ids[0], pair.store.key(pair.ids[0]));
         let (outcome, now) = if is_gone {
             (gone(), NOW)
         } else {
@@ -188,7 +184,7 @@ async fn a_webhook_is_disabled_while_a_transaction_enqueues_and_moves_it_forward
         let enqueueing = pair.store.begin(
             move |transaction| async move { lock(&transaction, id, "KEY SHARE").await },
             move |transaction| async move {
-                let due = std::collections::BTreeMap::from([((store_id, id), NOW)]);
+                let due = std::collections::BTreeMap::from([(key, NOW)]);
                 move_forward(&transaction, &due).await?;
                 Ok(())
             },

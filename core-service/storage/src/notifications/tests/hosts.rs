@@ -59,7 +59,7 @@ async fn unproven_webhooks_of_a_store_at_a_host_have_one_notification_in_flight(
         let leased = store.claim(NOW).await;
         let stores: BTreeSet<_> = leased
             .iter()
-            .map(|(_, claimed)| claimed.target.store_id)
+            .map(|claimed| claimed.target.key.store_id)
             .collect();
         assert_eq!((leased.len(), stores.len()), (2, 2), "one of each store");
 
@@ -124,7 +124,7 @@ async fn an_accepted_notification_proves_all_webhooks_of_its_store_at_the_host()
             .claim(NOW)
             .await
             .into_iter()
-            .partition(|(_, claimed)| claimed.target.store_id == store.store_id);
+            .partition(|claimed| claimed.target.key.store_id == store.store_id);
         assert_eq!((leased.len(), of_other.len()), (1, 1));
 
         store.report_all(&leased, &Outcome::Delivered, NOW).await;
@@ -154,7 +154,7 @@ async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_i
         let leased = store.claim(NOW).await;
         store.report_all(&leased, &Outcome::Delivered, NOW).await;
         let leased = store.claim(NOW).await;
-        let failing = leased[0].1.target.webhook_id;
+        let failing = leased[0].target.key.webhook_id;
         store.report_all(&leased, &server_error(), NOW).await;
         for (seconds, expected) in [(59, true), (400, false)] {
             let leased = store.claim(later(seconds)).await;
@@ -172,7 +172,7 @@ async fn a_webhook_that_only_fails_for_a_minute_becomes_unproven_and_others_at_i
         assert_eq!(counts(&leased, &[proven, failing]), [3, 1]);
         let (of_failing, leased): (Vec<_>, Vec<_>) = leased
             .into_iter()
-            .partition(|(_, claimed)| claimed.target.webhook_id == failing);
+            .partition(|claimed| claimed.target.key.webhook_id == failing);
         store
             .report_all(&leased, &Outcome::Delivered, later(400))
             .await;
@@ -190,7 +190,7 @@ async fn a_notification_that_was_not_sent_frees_its_host() {
     for (store, _) in stores_with_unproven_webhooks(1).await {
         store.complete(2, NOW).await;
         let leased = store.claim(NOW).await;
-        let unsent = [lease_of(&leased[0])];
+        let unsent = [leased[0].lease];
         let released = store
             .write(move |transaction| async move { release(&transaction, &unsent, NOW).await })
             .await;
@@ -261,10 +261,10 @@ async fn a_failing_webhook_that_is_enabled_is_unproven_and_a_new_one_at_its_host
         let leased = store.claim(NOW).await;
         store.report_all(&leased, &server_error(), NOW).await;
         let enable = async || {
-            let store_id = store.store_id;
+            let key = store.key(id);
             store
                 .write(move |transaction| async move {
-                    let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                    let found = webhooks::find_and_lock(&transaction, key).await?;
                     let (mut webhook, _) = found.unwrap();
                     webhook.disabled = None;
                     webhooks::save_disabled(&transaction, &webhook).await

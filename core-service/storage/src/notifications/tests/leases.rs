@@ -15,8 +15,8 @@ async fn a_due_notification_is_claimed_once_and_a_delivered_one_never_again() {
 
     let leased = store.claim(NOW).await;
     assert_eq!(leased.len(), 1);
-    assert_eq!(leased[0].1.event, "delivery.completed");
-    assert_eq!(leased[0].1.target.webhook_id, webhook_id);
+    assert_eq!(leased[0].event, "delivery.completed");
+    assert_eq!(leased[0].target.key.webhook_id, webhook_id);
     assert!(
         store.claim(later(1_000_000)).await.is_empty(),
         "already leased"
@@ -49,7 +49,7 @@ async fn a_notification_is_claimed_again_after_its_lease_expires_and_the_old_out
     assert_eq!(store.release_expired().await, 1);
     let claimed_again = store.claim(NOW).await;
 
-    assert_eq!(claimed_again[0].1.id, expired[0].1.id);
+    assert_eq!(claimed_again[0].lease.id, expired[0].lease.id);
     assert_eq!(
         store
             .report(&[(&expired[0], Outcome::Delivered)], NOW)
@@ -81,7 +81,7 @@ async fn an_outcome_applies_only_under_its_own_lease() {
     assert_eq!(leased.len(), 2);
     let other = leased
         .iter()
-        .find(|leased| leased.1.id != expired[0].1.id)
+        .find(|leased| leased.lease.id != expired[0].lease.id)
         .unwrap();
 
     let outcomes = [
@@ -210,7 +210,7 @@ async fn a_clock_jump_expires_no_lease_and_sends_nothing_early_or_twice() {
         .report_all(&again, &server_error(), later(-hour))
         .await;
     assert!(store.claim(later(-hour + 299)).await.is_empty());
-    assert_eq!(store.claim(later(-hour + 300)).await[0].1.attempts, 2);
+    assert_eq!(store.claim(later(-hour + 300)).await[0].attempts, 2);
 }
 
 #[tokio::test]
@@ -220,10 +220,10 @@ async fn a_released_notification_is_due_at_once() {
     let leased = store.claim(NOW).await;
     assert_eq!(store.queue_position(webhook_id).await, None);
     let tokens = [
-        lease_of(&leased[0]),
+        leased[0].lease,
         Lease {
             token: Uuid::now_v7(),
-            ..lease_of(&leased[0])
+            ..leased[0].lease
         },
     ];
 
@@ -236,32 +236,19 @@ async fn a_released_notification_is_due_at_once() {
         assert_eq!(released, expected);
     }
 
-    assert_eq!(store.claim(NOW).await[0].1.id, leased[0].1.id);
+    assert_eq!(store.claim(NOW).await[0].lease.id, leased[0].lease.id);
 }
 
 #[tokio::test]
 async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
-    let store_id = store.store_id;
-    let (pre_leased, is_any_pending) = store
-        .storage
-        .write(move |transaction| async move {
-            let events = [EventName::DeliveryCompleted];
-            let mut new = record_events(
-                &transaction,
-                fixture::delivery_events(store_id, &events),
-                NOW,
-            )
-            .await?;
-            for new in &mut new {
-                new.lease_token = Some(Uuid::now_v7());
-            }
-            let is_any_pending = insert(&transaction, &new, Duration::ZERO, NOW).await?;
-            Ok::<_, Error>((new, is_any_pending))
-        })
-        .await
-        .unwrap();
-    assert!(!is_any_pending);
+    let mut new = store.record_completion(NOW).await;
+    new[0].is_pre_leased = true;
+    let id = new[0].leased.lease.id;
+    let is_any_pending = store.write(move |transaction| async move {
+        insert(&transaction, &new.clone(), Duration::ZERO, NOW).await
+    });
+    assert!(!is_any_pending.await);
 
     assert_eq!(
         store.queue_position(webhook_id).await,
@@ -270,7 +257,7 @@ async fn a_pre_leased_notification_is_not_claimed_until_its_lease_expires() {
     );
     assert!(store.claim(later(1_000_000)).await.is_empty());
     assert_eq!(store.release_expired().await, 1);
-    assert_eq!(store.claim(NOW).await[0].1.id, pre_leased[0].id);
+    assert_eq!(store.claim(NOW).await[0].lease.id, id);
 }
 
 /// Otherwise it would be pending forever.
@@ -299,28 +286,13 @@ async fn a_released_notification_of_a_deleted_or_disabled_webhook_is_cancelled()
 #[tokio::test]
 async fn no_notification_becomes_pending_for_a_webhook_that_was_just_disabled() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
-    let store_id = store.store_id;
-    let new = store
-        .storage
-        .write(move |transaction| async move {
-            let events = [EventName::DeliveryCompleted];
-            record_events(
-                &transaction,
-                fixture::delivery_events(store_id, &events),
-                NOW,
-            )
-            .await
-        })
-        .await
-        .unwrap();
+    let new = store.record_completion(NOW).await;
     store.set_enabled(webhook_id, false, NOW).await;
 
-    let is_any_pending = store
-        .storage
-        .write(move |transaction| async move { insert(&transaction, &new, LONG_LEASE, NOW).await })
-        .await
-        .unwrap();
+    let is_any_pending = store.write(move |transaction| async move {
+        insert(&transaction, &new.clone(), LONG_LEASE, NOW).await
+    });
 
-    assert!(!is_any_pending);
+    assert!(!is_any_pending.await);
     assert_eq!(store.count("pending").await, 0);
 }

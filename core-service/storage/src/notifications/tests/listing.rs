@@ -31,7 +31,7 @@ async fn failed_notifications_are_found_by_their_partial_index() {
             (&[], false),
         ] {
             let mut statement =
-                page_query((store.store_id, webhook_id), states, start).build(DbBackend::Sqlite);
+                page_query(store.key(webhook_id), states, start).build(DbBackend::Sqlite);
             statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
 
             let plan = store.storage.reader().query_all_raw(statement).await;
@@ -58,7 +58,7 @@ async fn failed_notifications_are_found_by_their_partial_index() {
 async fn notifications_are_filtered_by_state() {
     let (store, webhook_id) = TestStore::with_a_webhook().await;
     let found = async |states: &[State]| {
-        let page = page_query((store.store_id, webhook_id), states, Start::Newest);
+        let page = page_query(store.key(webhook_id), states, Start::Newest);
         page.all(store.storage.reader()).await.unwrap().len()
     };
     store.make_healthy(NOW).await;

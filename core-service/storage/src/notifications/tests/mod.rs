@@ -26,7 +26,7 @@ use domain::{
     id::{ApiClientId, DeliveryId, NotificationId, StoreId, WebhookId},
     notification::{Failure, Outcome},
     scheduling::{Capacity, ClaimBudget},
-    webhook::{Disabled, DisabledReason, Webhook},
+    webhook::{Disabled, DisabledReason, Webhook, WebhookKey},
     webhook_secrets::Secrets,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -60,16 +60,6 @@ struct TestStore {
     store_id: StoreId,
     /// How many transactions were retried: on `PostgreSQL`, because of deadlocks.
     retries: Arc<AtomicUsize>,
-}
-
-/// A notification under a lease, with the lease's token.
-type Leased = (Uuid, ClaimedNotification);
-
-fn lease_of((token, claimed): &Leased) -> Lease {
-    Lease {
-        id: claimed.id,
-        token: *token,
-    }
 }
 
 impl TestStore {
@@ -116,6 +106,14 @@ impl TestStore {
         (store, id)
     }
 
+    fn key(&self, webhook_id: WebhookId) -> WebhookKey {
+        let store_id = self.store_id;
+        WebhookKey {
+            store_id,
+            webhook_id,
+        }
+    }
+
     /// Adds a proven webhook at a host of its own.
     async fn add_webhook(&self) -> WebhookId {
         let id = WebhookId::new();
@@ -136,7 +134,7 @@ impl TestStore {
             id,
             store_id: self.store_id,
             api_client_id: ApiClientId::new(),
-            event: EventName::DeliveryCompleted,
+            event: EventName::DeliveryCompleted.as_str().to_owned(),
             url: format!("https://{host}/hook"),
             host: host.to_owned(),
             created_at: NOW,
@@ -152,6 +150,16 @@ impl TestStore {
             })
             .await
             .unwrap();
+    }
+
+    /// Inserts the event of completing a delivery. Returns its notifications, which are not inserted.
+    async fn record_completion(&self, now: Timestamp) -> Vec<NewNotification> {
+        let store_id = self.store_id;
+        self.write(move |transaction| async move {
+            let change = fixture::delivery_events(store_id, &[EventName::DeliveryCompleted]);
+            record_events(&transaction, change, now).await
+        })
+        .await
     }
 
     /// Inserts the events of picking and completing deliveries: one notification per delivery and
@@ -189,11 +197,16 @@ impl TestStore {
             .unwrap()
     }
 
-    async fn claim_for(&self, lease: Duration, free: u32, now: Timestamp) -> Vec<Leased> {
+    async fn claim_for(
+        &self,
+        lease: Duration,
+        free: u32,
+        now: Timestamp,
+    ) -> Vec<ClaimedNotification> {
         self.claim_within(budget(free), lease, now).await
     }
 
-    async fn claim(&self, now: Timestamp) -> Vec<Leased> {
+    async fn claim(&self, now: Timestamp) -> Vec<ClaimedNotification> {
         self.claim_for(LONG_LEASE, 10, now).await
     }
 
@@ -202,26 +215,16 @@ impl TestStore {
         budget: ClaimBudget,
         lease: Duration,
         now: Timestamp,
-    ) -> Vec<Leased> {
-        let token = Uuid::now_v7();
-        let claimed = self
-            .write(move |transaction| async move {
-                let lease = NewLease {
-                    token,
-                    duration: lease,
-                };
-                claim(&transaction, &budget, lease, now).await
-            })
-            .await
-            .claimed;
-        claimed
-            .into_iter()
-            .map(|claimed| (token, claimed))
-            .collect()
+    ) -> Vec<ClaimedNotification> {
+        let batch =
+            self.write(
+                move |transaction| async move { claim(&transaction, &budget, lease, now).await },
+            );
+        batch.await.claimed
     }
 
     /// Reports outcomes in one batch. Returns how many were applied.
-    async fn report(&self, outcomes: &[(&Leased, Outcome)], now: Timestamp) -> usize {
+    async fn report(&self, outcomes: &[(&ClaimedNotification, Outcome)], now: Timestamp) -> usize {
         self.report_with_duration(Duration::ZERO, outcomes, now)
             .await
     }
@@ -230,7 +233,7 @@ impl TestStore {
     async fn report_with_duration(
         &self,
         duration: Duration,
-        outcomes: &[(&Leased, Outcome)],
+        outcomes: &[(&ClaimedNotification, Outcome)],
         now: Timestamp,
     ) -> usize {
         let applied = self.apply_outcomes(duration, outcomes, now).await;
@@ -241,14 +244,13 @@ impl TestStore {
     async fn apply_outcomes(
         &self,
         duration: Duration,
-        outcomes: &[(&Leased, Outcome)],
+        outcomes: &[(&ClaimedNotification, Outcome)],
         now: Timestamp,
     ) -> AppliedOutcomes {
         let reports: Vec<_> = outcomes
             .iter()
-            .map(|((token, claimed), outcome)| AttemptReport {
-                id: claimed.id,
-                lease_token: *token,
+            .map(|(claimed, outcome)| AttemptReport {
+                lease: claimed.lease,
                 outcome: outcome.clone(),
                 status: None,
                 duration,
@@ -272,7 +274,7 @@ impl TestStore {
     }
 
     /// Reports the same outcome for all.
-    async fn report_all(&self, leased: &[Leased], outcome: &Outcome, now: Timestamp) {
+    async fn report_all(&self, leased: &[ClaimedNotification], outcome: &Outcome, now: Timestamp) {
         let outcomes: Vec<_> = leased
             .iter()
             .map(|leased| (leased, outcome.clone()))
@@ -289,10 +291,10 @@ impl TestStore {
 
     /// Disables or enables a webhook.
     async fn set_enabled(&self, id: WebhookId, enabled: bool, now: Timestamp) {
-        let store_id = self.store_id;
+        let key = self.key(id);
         self.storage
             .write(move |transaction| async move {
-                let found = webhooks::find_and_lock(&transaction, store_id, id).await?;
+                let found = webhooks::find_and_lock(&transaction, key).await?;
                 let (mut webhook, _) = found.unwrap();
                 let has_changed = if enabled {
                     webhook.enable(now)

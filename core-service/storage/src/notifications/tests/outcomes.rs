@@ -13,8 +13,11 @@ async fn a_failed_notification_is_retried_on_schedule() {
 
     assert!(store.claim(later(4)).await.is_empty());
     let again = store.claim(later(5)).await;
-    assert_eq!(again[0].1.id, leased[0].1.id, "the same notification");
-    assert_eq!(again[0].1.attempts, 1);
+    assert_eq!(
+        again[0].lease.id, leased[0].lease.id,
+        "the same notification"
+    );
+    assert_eq!(again[0].attempts, 1);
 }
 
 /// However many attempts were before it was resent.
@@ -27,7 +30,7 @@ async fn the_schedule_of_a_resent_notification_begins_again() {
     leased = store.claim(later(5)).await;
     store.report_all(&leased, &server_error(), later(5)).await;
     assert!(store.claim(later(5 + 5)).await.is_empty(), "a longer pause");
-    let (webhook, id) = ((store.store_id, webhook_id), leased[0].1.id);
+    let (webhook, id) = (store.key(webhook_id), leased[0].lease.id);
     let resent = store.write(move |transaction| async move {
         resend(&transaction, webhook, [id], later(10)).await
     });
@@ -38,8 +41,8 @@ async fn the_schedule_of_a_resent_notification_begins_again() {
 
     assert!(store.claim(later(10 + 4)).await.is_empty());
     let again = store.claim(later(10 + 5)).await;
-    assert_eq!(again[0].1.id, id, "the same notification");
-    assert_eq!(again[0].1.attempts, 3);
+    assert_eq!(again[0].lease.id, id, "the same notification");
+    assert_eq!(again[0].attempts, 3);
 }
 
 #[tokio::test]
@@ -67,7 +70,7 @@ async fn each_notification_of_a_batch_has_its_own_outcome() {
         store.row(webhook_id).await.receiver_health.as_deref(),
         Some("slow")
     );
-    assert_eq!(store.claim(later(5)).await[0].1.id, leased[2].1.id);
+    assert_eq!(store.claim(later(5)).await[0].lease.id, leased[2].lease.id);
     let rows = attempt::Entity::find()
         .all(store.storage.reader())
         .await
@@ -133,11 +136,11 @@ async fn later_outcomes_do_not_disable_a_webhook_again() {
     let gone = failed(Failure::Status, Some(410));
     for (later_outcome, days) in [(&gone, 0), (&server_error(), 0), (&server_error(), 10)] {
         let (store, webhook_id) = TestStore::with_a_webhook().await;
-        let webhook = (store.store_id, webhook_id);
+        let webhook = store.key(webhook_id);
         store.make_healthy(NOW).await;
         store.complete(3, NOW).await;
         let leased = store.claim(NOW).await;
-        let apply_outcomes = async |leased: &[Leased], outcome: &Outcome, now| {
+        let apply_outcomes = async |leased: &[ClaimedNotification], outcome: &Outcome, now| {
             let outcomes: Vec<_> = leased
                 .iter()
                 .map(|leased| (leased, outcome.clone()))
@@ -233,7 +236,7 @@ async fn a_notification_in_flight_when_its_webhook_is_disabled_is_not_retried() 
         let attempted = rows.unwrap().into_iter().map(|row| row.notification_id);
         let attempted: std::collections::HashSet<_> = attempted.collect();
         for (leased, was_attempted) in leased.iter().zip([true, true, true, false]) {
-            assert_eq!(attempted.contains(&leased.1.id.0), was_attempted);
+            assert_eq!(attempted.contains(&leased.lease.id.0), was_attempted);
         }
     }
 }
@@ -268,7 +271,7 @@ async fn a_resent_notification_accepts_outcomes_only_under_its_new_lease() {
     let in_flight = store.claim(NOW).await;
     store.set_enabled(webhook_id, false, NOW).await;
     store.set_enabled(webhook_id, true, NOW).await;
-    let (webhook, id) = ((store.store_id, webhook_id), in_flight[0].1.id);
+    let (webhook, id) = (store.key(webhook_id), in_flight[0].lease.id);
     let resend = async || {
         store
             .storage

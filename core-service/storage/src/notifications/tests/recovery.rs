@@ -10,8 +10,8 @@ impl TestStore {
     /// A page of the events missed in a long period, after a number in the log.
     async fn missed_events(&self, id: WebhookId, after: i64, limit: u64) -> MissedPage {
         let webhook = Webhook::try_from(self.row(id).await).unwrap();
-        let period = (later(-1000), later(1000));
-        missed_events(self.storage.reader(), &webhook, period, after, limit)
+        let period = later(-1000)..=later(1000);
+        missed_events(self.storage.reader(), &webhook, &period, after, limit)
             .await
             .unwrap()
     }

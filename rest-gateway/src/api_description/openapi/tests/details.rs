@@ -1,7 +1,10 @@
 //! Single parts of the document: tags, credentials, headers, examples, previews and collections.
 
 use super::*;
-use crate::{api_description::classes::Access, representation::error_codes as codes};
+use crate::{
+    api_description::classes::{self, Access},
+    representation::error_codes as codes,
+};
 
 fn document() -> Value {
     openapi("Service", PUBLIC_URL)
@@ -142,6 +145,8 @@ fn an_error_response_has_the_headers_of_its_status() {
     };
     let common = headers("not_acceptable");
     for (code, expected) in [
+        ("validation_failed", "Content-Language"),
+        ("idempotency_key_reused", "Content-Language"),
         ("insufficient_scope-or-no_store", "WWW-Authenticate"),
         ("method_not_allowed", "Allow"),
         ("too_many_requests", "Retry-After"),
@@ -150,6 +155,11 @@ fn an_error_response_has_the_headers_of_its_status() {
         own.retain(|header| !common.contains(header));
         assert_eq!(own, [expected], "{code}");
     }
+    let calculate = &document["paths"]["/api/retail_prices/calculate"]["post"]["responses"];
+    assert_eq!(
+        calculate["200"]["headers"],
+        responses::header_references(&[])
+    );
     let token_errors = &document["paths"]["/oauth2/token"]["post"]["responses"];
     for (status, own) in [
         ("400", &["Cache-Control"][..]),

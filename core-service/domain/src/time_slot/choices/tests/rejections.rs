@@ -83,7 +83,7 @@ fn a_rejection_has_a_reason_and_the_next_available_slot() {
         ),
     ] {
         let expected =
-            (!reason.is_empty()).then(|| format!("the slot {slot} can't be booked: {reason}"));
+            (!reason.is_empty()).then(|| format!("the slot {slot} is not offered: {reason}"));
         assert_eq!(rejection(&daily(more), slot, now), expected, "{more}");
     }
 }
@@ -120,7 +120,7 @@ fn the_reason_may_be_a_holiday_or_a_weekend() {
             "the store is closed on 2026-07-16; the next available slot is 2026-07-15 12:00-14:00",
         ),
     ] {
-        let expected = format!("the slot {slot} can't be booked: {reason}");
+        let expected = format!("the slot {slot} is not offered: {reason}");
         assert_eq!(rejection(time_slot, slot, now), Some(expected));
     }
 }
@@ -137,7 +137,7 @@ fn a_full_slot_is_neither_offered_nor_accepted() {
     assert_eq!(
         time_slot.rejection(full, &now, booked).as_deref(),
         Some(
-            "the slot 2020-04-02 12:00-14:00 can't be booked: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00"
+            "the slot 2020-04-02 12:00-14:00 is not offered: full, its capacity of 10 is booked; the next available slot is 2020-04-02 14:00-17:00"
         )
     );
     assert_eq!(time_slot.rejection(next, &now, booked), None);

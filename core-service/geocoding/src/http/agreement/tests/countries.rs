@@ -23,7 +23,7 @@ fn agreement(line: &str, text: &str) -> Agreement {
     check(text, &geocode_match(house, postcode, town, country), &place)
 }
 
-/// The service is asked for the second name only if the first is no town.
+/// The second name is requested only if the first is no town.
 fn either_town(postcode: &str, towns: [&str; 2]) -> Agreement {
     Agreement::UnknownTown {
         postcode: Some(postcode.to_owned()),

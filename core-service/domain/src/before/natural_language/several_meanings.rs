@@ -1,0 +1,112 @@
+//! Words with several meanings, such as `mar`, `di`, `am` and `ago`: the words around them decide.
+
+use super::super::error::{Error, noon_or_midnight};
+use super::super::word_tables::{WEEKDAYS, month, value_of};
+use super::dictionary::first_phrase;
+use super::normalizer::NormalizedText;
+use super::phrases::PhraseKind;
+use super::words::{is_number, is_year, starts_with_day, starts_with_digit};
+use std::ops::Range;
+
+impl NormalizedText<'_> {
+    /// The meaning of a phrase that the words around it decide.
+    pub(super) fn resolve_kind(
+        &mut self,
+        kind: PhraseKind,
+        phrase: &Range<usize>,
+    ) -> Option<PhraseKind> {
+        let rest = self.words.rest(phrase.end);
+        Some(match kind {
+            PhraseKind::TuesdayOrOf if self.words.is_of(phrase.end) => PhraseKind::Filler,
+            PhraseKind::TuesdayOrOf => PhraseKind::Replacement("tuesday"),
+            PhraseKind::TuesdayOrMarch => {
+                let name = self.tuesday_or_march(phrase.end);
+                if name.is_none() {
+                    self.rejection = Some(Error::Ambiguous {
+                        text: self.words.original[phrase.start]
+                            .trim_end_matches(',')
+                            .to_owned(),
+                        readings: "Tuesday or March",
+                        write: vec!["tuesday".to_owned(), "march".to_owned()],
+                    });
+                }
+                PhraseKind::Replacement(name?)
+            }
+            // `10 ago 2027` and `10 ago 18:00` are in August.
+            PhraseKind::Ago
+                if is_number(self.last_word()) && self.words.folded[phrase.start] == "ago" =>
+            {
+                if self.text.contains(':') || rest.iter().any(|word| starts_with_digit(word)) {
+                    return Some(PhraseKind::Replacement("august"));
+                }
+                let day = self.last_word();
+                self.rejection = Some(Error::Ambiguous {
+                    text: self.words.slice(phrase.start - 1, 2)?.to_owned(),
+                    readings: "in August or in the past",
+                    write: vec![format!("{day} august"), format!("{day} days ago")],
+                });
+                return None;
+            }
+            PhraseKind::FillerUnlessAfterNumber => self.am(phrase)?,
+            PhraseKind::OfMonth
+                if starts_with_digit(self.last_word()) && self.words.is_month(phrase.end) =>
+            {
+                PhraseKind::Filler
+            }
+            PhraseKind::OfMonth => PhraseKind::Replacement("of"),
+            // `4 dicembre ore 18`, but not `2 ore 18`.
+            PhraseKind::Hour
+                if self.words.folded[phrase.start].starts_with("or")
+                    && (!is_number(self.last_word()) || is_year(self.last_word()))
+                    && rest.first().is_some_and(|word| starts_with_digit(word)) =>
+            {
+                PhraseKind::At
+            }
+            kind => self.words.resolve_kind(kind, phrase.end),
+        })
+    }
+
+    /// What `am` means: a meridiem, or German `on` before a day. `12:30 am Montag` may be at noon or
+    /// at midnight.
+    fn am(&mut self, phrase: &Range<usize>) -> Option<PhraseKind> {
+        let is_before_day = starts_with_day(self.words.rest(phrase.end));
+        match self.words.hour_before(phrase.start) {
+            Some(12) if is_before_day => {
+                let text = self.words.slice(phrase.start - 1, 2)?;
+                let minutes = text.split([':', '.', ' ']).nth(1)?;
+                let minutes = if is_number(minutes) { minutes } else { "00" };
+                self.rejection = Some(noon_or_midnight(text.to_owned(), minutes));
+                None
+            }
+            Some(0..=12) => Some(PhraseKind::Replacement("am")),
+            // `18 Uhr am`, `12h30 am`
+            hour if !is_before_day && (hour.is_some() || self.last_word().contains(':')) => None,
+            _ => Some(PhraseKind::Filler),
+        }
+    }
+
+    /// What `mar` means, if the words around it decide: `mar 8 dic`, `8 mar`, `mar 8 2027`. `next` is
+    /// the index of the word after it.
+    fn tuesday_or_march(&self, next: usize) -> Option<&'static str> {
+        if is_number(self.last_word()) || value_of(self.last_word(), WEEKDAYS).is_some() {
+            return Some("march");
+        }
+        let number = self.words.folded.get(next)?;
+        let day = number.trim_end_matches(|char: char| !char.is_ascii_digit());
+        let after = self.words.rest(next + 1);
+        let is_month = match first_phrase(after) {
+            Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
+            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
+            None => after.first().is_some_and(|word| month(word).is_some()),
+        };
+        if !is_number(day) {
+            return None;
+        }
+        if is_month {
+            return Some("tuesday");
+        }
+        let suffix = number.strip_prefix(day).unwrap_or_default();
+        let is_ordinal = ["st", "nd", "rd", "th"].contains(&suffix);
+        (is_ordinal || after.first().is_some_and(|word| is_year(word))).then_some("march")
+    }
+}

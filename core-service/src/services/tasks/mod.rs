@@ -1,0 +1,285 @@
+//! Tasks: read by shops, changed by couriers and dispatchers.
+
+mod history;
+mod requests;
+
+use domain::{
+    api_client::Scope,
+    delivery::Delivery,
+    id::TaskId,
+    lifecycle::Command,
+    store::Store,
+    task::{Task, TaskKind},
+    task_event::TaskReport,
+    violation::Violations,
+};
+use proto::iri::Collection;
+use storage::{
+    pages::Start,
+    task_lists::{self, ListedTask},
+};
+use tonic::{Request, Response};
+
+use self::requests::{read_filter, read_position, read_reschedule};
+use super::{
+    Reply, Services,
+    delivery_changes::{DeliveryWriter, LimitedSlot, TASK_STATE, WrittenEvents},
+};
+use crate::{
+    auth::caller::{Caller, Effect},
+    error::Error,
+    idempotency::{CommandResponse, RequestKey},
+    messages::{self, pages},
+    planning::{definitions::CachePolicy, validation},
+};
+
+/// A request to change a task.
+struct CommandRequest {
+    rpc: &'static str,
+    name: String,
+    idempotency: Option<proto::Idempotency>,
+    report: Option<proto::Report>,
+    notes: String,
+    contact_name: String,
+}
+
+#[tonic::async_trait]
+impl proto::tasks_server::Tasks for Services {
+    async fn get_task(&self, request: Request<proto::GetTaskRequest>) -> Reply<proto::Task> {
+        let (caller, request) = Caller::of(request)?;
+        let name = request.name;
+
+        let reply = if caller.has(Scope::TasksAll) || caller.has(Scope::Dispatch) {
+            let (store, task) = self.find_any_task(&name).await?;
+            messages::task(task, &store)
+        } else {
+            caller.require(Scope::Tasks)?;
+            let task = self.find_own_task(&caller, &name).await?;
+            messages::task(task, caller.store()?)
+        };
+
+        Ok(Response::new(reply))
+    }
+
+    async fn list_tasks(
+        &self,
+        request: Request<proto::ListTasksRequest>,
+    ) -> Reply<proto::ListTasksResponse> {
+        let (caller, request) = Caller::of(request)?;
+        if !caller.has(Scope::Dispatch) {
+            caller.require(Scope::TasksAll)?;
+        }
+        let mut violations = Violations::new();
+        let size = pages::read_size(request.page_size, &mut violations);
+        let after = read_position(&request.page_token, &mut violations);
+        let today = self
+            .clock
+            .now()
+            .to_zoned(self.config.platform.timezone.clone());
+        let filter = read_filter(&request, &today, &mut violations);
+        Error::check(violations)?;
+
+        let page = task_lists::read(self.storage.reader(), &filter, after, size);
+        let (mut page, has_more) = page.await.map_err(Error::from)?;
+        let text_bytes = |listed: &ListedTask| {
+            listed.task.address.text_bytes() + validation::text_bytes(&listed.task.details)
+        };
+        let has_more = pages::shorten(&mut page, Start::Newest, text_bytes) || has_more;
+        let last = page.last().filter(|_| has_more).map(ListedTask::cursor);
+        let next_page_token = last.map(|last| pages::encode(Start::NewerThan(last)));
+        Ok(Response::new(proto::ListTasksResponse {
+            tasks: page.into_iter().map(messages::listed_task).collect(),
+            next_page_token: next_page_token.unwrap_or_default(),
+        }))
+    }
+
+    async fn start_task(&self, request: Request<proto::StartTaskRequest>) -> Reply<proto::Task> {
+        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (name, idempotency) = (request.name, request.idempotency);
+        let call = CommandRequest::new("StartTask", name, idempotency, request.report);
+        let started = self.change_task(&caller, call, |_, _| Some(Command::Start));
+        Ok(started.await?)
+    }
+
+    async fn complete_task(
+        &self,
+        request: Request<proto::CompleteTaskRequest>,
+    ) -> Reply<proto::Task> {
+        let (caller, request) = Caller::of(request)?;
+        if !caller.has(Scope::Dispatch) {
+            caller.require(Scope::TasksAll)?;
+        }
+        let (name, idempotency) = (request.name, request.idempotency);
+        let call = CommandRequest {
+            notes: request.notes,
+            contact_name: request.contact_name,
+            ..CommandRequest::new("CompleteTask", name, idempotency, request.report)
+        };
+        let completed = self.change_task(&caller, call, |_, _| Some(Command::Complete));
+        Ok(completed.await?)
+    }
+
+    async fn fail_task(&self, request: Request<proto::FailTaskRequest>) -> Reply<proto::Task> {
+        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (name, idempotency) = (request.name, request.idempotency);
+        let call = CommandRequest {
+            notes: request.notes,
+            ..CommandRequest::new("FailTask", name, idempotency, request.report)
+        };
+        let reason = request.reason.parse();
+        let failed = self.change_task(&caller, call, |_, violations| {
+            let reason = violations.check("reason", "MALFORMED_REASON", reason);
+            reason.map(Command::Fail)
+        });
+        Ok(failed.await?)
+    }
+
+    async fn reopen_task(&self, request: Request<proto::ReopenTaskRequest>) -> Reply<proto::Task> {
+        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (name, idempotency) = (request.name, request.idempotency);
+        let call = CommandRequest::new("ReopenTask", name, idempotency, request.report);
+        let reopened = self.change_task(&caller, call, |_, _| Some(Command::Reopen));
+        Ok(reopened.await?)
+    }
+
+    async fn reschedule_task(
+        &self,
+        request: Request<proto::RescheduleTaskRequest>,
+    ) -> Reply<proto::Task> {
+        let (caller, mut request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (name, idempotency) = (
+            std::mem::take(&mut request.name),
+            request.idempotency.take(),
+        );
+        let call = CommandRequest::new("RescheduleTask", name, idempotency, request.report.take());
+        let now = self.clock.now();
+        let rescheduled = self.change_task(&caller, call, |store, violations| {
+            let now = now.to_zoned(store.time_zone.clone());
+            read_reschedule(&request, &now, violations).map(Command::Reschedule)
+        });
+        Ok(rescheduled.await?)
+    }
+
+    async fn list_task_events(
+        &self,
+        request: Request<proto::ListTaskEventsRequest>,
+    ) -> Reply<proto::ListTaskEventsResponse> {
+        let (caller, request) = Caller::of(request)?;
+        Ok(Response::new(self.list_history(&caller, request).await?))
+    }
+}
+
+impl Services {
+    /// Applies a command to a task of any store. Programs of scope `tasks:all` act for dispatch.
+    async fn change_task(
+        &self,
+        caller: &Caller,
+        mut call: CommandRequest,
+        command: impl FnOnce(&Store, &mut Violations) -> Option<Command> + Send,
+    ) -> Result<Response<proto::Task>, Error> {
+        let (rpc, idempotency) = (call.rpc, call.idempotency.take());
+        let name = std::mem::take(&mut call.name);
+        let (store, task) = self.find_any_task(&name).await?;
+        let key = self
+            .idempotency
+            .read_key(caller, rpc, &name, idempotency)?
+            .map(|key| key.of_store(store.id));
+        let (response, events) = if let Some(replayed) = self.idempotency.replay(key).await? {
+            (replayed, None)
+        } else {
+            let mut violations = Violations::new();
+            let command = command(&store, &mut violations);
+            let report = call.report(caller.id, &mut violations);
+            let Some(command) = command.filter(|_| violations.is_empty()) else {
+                return Err(Error::Invalid(violations));
+            };
+            self.write_command(key, store, task, command, report)
+                .await?
+        };
+        let effect = match (Effect::of(&response), &events) {
+            (Effect::Changed, None) => Effect::Unchanged,
+            (effect, _) => effect,
+        };
+        if let Some(events) = events {
+            self.dispatch(events);
+        }
+        let reply = CommandResponse::into_reply(response, TASK_STATE)?;
+        caller.audit_effect(rpc, &name, effect);
+        Ok(reply)
+    }
+
+    async fn write_command(
+        &self,
+        request_key: RequestKey,
+        store: Store,
+        task: Task,
+        command: Command,
+        report: TaskReport,
+    ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
+        let is_completion = command == Command::Complete;
+        if is_completion && task.is_done() && request_key.is_none() {
+            let unchanged = CommandResponse::of_task(messages::task(task, &store));
+            return Ok((Response::new(unchanged), None));
+        }
+        let mut writer = DeliveryWriter::new(self, &store, task.delivery_id, report);
+        let kind = task.kind;
+        if let Command::Reschedule(to) = &command {
+            let is_requested = to.is_time_slot && kind == TaskKind::Dropoff;
+            writer.slot = self.find_limited_slot(&store, is_requested).await?;
+        }
+        let name = Collection::Tasks.name(task.id);
+        let write = self
+            .idempotency
+            .write_with(request_key, move |transaction| async move {
+                let apply = |delivery: &mut Delivery, now| {
+                    delivery.apply(kind, &command, writer.report.by, now)
+                };
+                match writer.change(&transaction, apply).await {
+                    Ok(Some(changed)) => {
+                        let task = messages::task(changed.delivery.into_task(kind), &store);
+                        Ok((CommandResponse::of_task(task), changed.events))
+                    }
+                    Ok(None) => Err(Error::NotFound(name)),
+                    // Stored, too: the state may permit a repetition of the command later.
+                    Err(Error::Conflict(TASK_STATE, message)) => {
+                        Ok((CommandResponse::refused(message), None))
+                    }
+                    Err(error) => Err(error),
+                }
+            });
+        let (response, events) = write.await?;
+        let events = events.flatten();
+        if is_completion && events.is_some() {
+            self.metrics.tasks_completed.inc(kind.as_str());
+        }
+        Ok((response, events))
+    }
+
+    async fn find_limited_slot(
+        &self,
+        store: &Store,
+        is_requested: bool,
+    ) -> Result<Option<LimitedSlot>, Error> {
+        let current = self.definitions().time_slot(store, CachePolicy::Bypass);
+        let Some(current) = current.await? else {
+            return Ok(None);
+        };
+        Ok(current.rules.capacity.map(|capacity| LimitedSlot {
+            id: current.stored.id,
+            rules: current.rules,
+            capacity,
+            is_requested,
+        }))
+    }
+
+    async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
+        let store = caller.store()?;
+        let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
+        messages::find_resource(Collection::Tasks, name, find).await
+    }
+
+    async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
+        let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
+        messages::find_resource(Collection::Tasks, name, find).await
+    }
+}

@@ -1,0 +1,130 @@
+//! What requests about tasks ask for.
+
+use domain::{
+    lifecycle::Reschedule,
+    task::{StateName, TimeWindow},
+    time_slot::window,
+    violation::Violations,
+    visible::visible,
+};
+use jiff::{Unit, Zoned, civil::Date};
+use storage::{
+    pages::{Cursor, Start},
+    task_lists::Filter,
+};
+
+use crate::{
+    messages::{self, pages},
+    planning::validation,
+};
+
+/// The position after which a page begins; `None` for the first page.
+pub(super) fn read_position(token: &str, violations: &mut Violations) -> Option<Cursor> {
+    match pages::read_token(token, violations) {
+        Start::Newest => None,
+        Start::NewerThan(cursor) => Some(cursor),
+        Start::OlderThan(_) => {
+            violations.add(
+                "page_token",
+                "INVALID_CURSOR",
+                "is not a token of this list",
+            );
+            None
+        }
+    }
+}
+
+pub(super) fn read_filter(
+    request: &proto::ListTasksRequest,
+    today: &Zoned,
+    violations: &mut Violations,
+) -> Filter {
+    let day = if request.day.is_empty() {
+        Some(today.date())
+    } else {
+        let parsed = request.day.parse::<Date>();
+        let parsed = parsed.map_err(|_| "must be a day such as 2026-12-01");
+        violations.check("day", "INVALID_TIME", parsed)
+    };
+    let bounds = day.and_then(|day| {
+        let start = |day: Date| Some(day.to_zoned(today.time_zone().clone()).ok()?.timestamp());
+        Some(TimeWindow {
+            after: start(day)?,
+            before: start(day.tomorrow().ok()?)?,
+        })
+    });
+    if day.is_some() && bounds.is_none() {
+        violations.add("day", "ABSURD_TIME", "is out of range");
+    }
+    let mut states = Vec::new();
+    for (index, state) in request.states().enumerate() {
+        match messages::read_task_state(state) {
+            Some(state) if states.contains(&state) => {}
+            Some(state) => states.push(state),
+            None => violations.add(
+                format!("states[{index}]"),
+                "UNKNOWN_STATUS",
+                "must be TODO, DOING, DONE, FAILED or CANCELLED",
+            ),
+        }
+    }
+    if states.is_empty() {
+        states.extend(StateName::ALL);
+    }
+    Filter {
+        states,
+        day: bounds.unwrap_or(TimeWindow {
+            after: today.timestamp(),
+            before: today.timestamp(),
+        }),
+        include_overdue: request.include_overdue,
+    }
+}
+
+/// The new window, in whole microseconds, as it is stored. `time_slot` takes precedence, as in a draft.
+pub(super) fn read_reschedule(
+    request: &proto::RescheduleTaskRequest,
+    now: &Zoned,
+    violations: &mut Violations,
+) -> Option<Reschedule> {
+    let time_slot = visible(request.time_slot.as_deref().unwrap_or_default());
+    let time_slot = time_slot.trim();
+    let is_time_slot = !time_slot.is_empty();
+    let window = if is_time_slot {
+        let parsed = window::parse(time_slot, now.time_zone());
+        let window = violations.check("time_slot", "INVALID_TIME_SLOT", parsed);
+        window.filter(|window| {
+            let mut is_plausible =
+                |instant| validation::is_plausible("time_slot", instant, now, violations);
+            is_plausible(window.after) && is_plausible(window.before)
+        })
+    } else {
+        read_window(request, now, violations)
+    };
+    Some(Reschedule {
+        window: window?,
+        is_time_slot,
+        both: request.both,
+    })
+}
+
+fn read_window(
+    request: &proto::RescheduleTaskRequest,
+    now: &Zoned,
+    violations: &mut Violations,
+) -> Option<TimeWindow> {
+    let times = [("after", &request.after), ("before", &request.before)];
+    let [after, before] = times.map(|(field, timestamp)| {
+        let instant = timestamp.as_ref().and_then(messages::instant);
+        let instant = instant.and_then(|instant| instant.round(Unit::Microsecond).ok());
+        violations
+            .check(field, "INVALID_TIME", instant.ok_or("must be an instant"))
+            .filter(|instant| validation::is_plausible(field, *instant, now, violations))
+    });
+    let (after, before) = (after?, before?);
+    if after < before {
+        return Some(TimeWindow { after, before });
+    }
+    violations.add("after", "OUT_OF_ORDER", "must be earlier than `before`");
+    None
+}

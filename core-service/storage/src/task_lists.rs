@@ -1,0 +1,289 @@
+//! Lists of tasks of all stores whose windows touch a day, by the end of the window.
+
+use domain::{
+    store::Store,
+    task::{StateName, Task, TimeWindow},
+};
+use sea_orm::{Iterable as _, Value};
+
+use super::{
+    entity::{ByPosition as _, instant::Instant, store, task},
+    pages::{self, Cursor, Start},
+};
+use crate::prelude::*;
+
+/// Which tasks are listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    pub states: Vec<StateName>,
+    /// The day's first instant, and that of the next day.
+    pub day: TimeWindow,
+    /// Whether tasks that ended before the day are listed too, unless they are done or cancelled.
+    pub include_overdue: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct ListedTask {
+    pub task: Task,
+    /// The other task of its delivery.
+    pub other: Task,
+    pub store: Store,
+    pub external_reference: Option<String>,
+}
+
+impl ListedTask {
+    /// Its position in a list.
+    pub fn cursor(&self) -> Cursor {
+        Cursor {
+            // By which this list is ordered.
+            created_at: self.task.window.before,
+            id: self.task.id.0,
+        }
+    }
+}
+
+/// As in the indexes.
+const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'done' \
+    WHEN cancelled_at IS NOT NULL THEN 'cancelled' ELSE COALESCE(state, 'todo') END";
+const LENGTH_CLASS: &str = "CASE WHEN before - after <= 14400000000 THEN 0 \
+    WHEN before - after <= 172800000000 THEN 1 WHEN before - after <= 1209600000000 THEN 2 ELSE 3 END";
+
+/// The longest windows of the classes, in microseconds; the last class has longer ones.
+const LONGEST: [i64; 3] = [14_400_000_000, 172_800_000_000, 1_209_600_000_000];
+
+/// The next tasks after a position, and whether more follow.
+pub async fn read(
+    connection: &impl ConnectionTrait,
+    filter: &Filter,
+    after: Option<Cursor>,
+    size: u32,
+) -> Result<(Vec<ListedTask>, bool), Error> {
+    let (sql, values) = statement(filter, after, pages::limit(size));
+    let rows = rows::query(connection, &sql, values).await?;
+    let task_columns = task::Column::iter().count();
+    let store_columns = store::Column::iter().count();
+    let tasks = rows.iter().map(|row| {
+        Ok::<_, Error>(ListedTask {
+            task: task::Model::at(row, 0)?.try_into()?,
+            other: task::Model::at(row, task_columns)?.try_into()?,
+            store: store::Model::at(row, 2 * task_columns)?.try_into()?,
+            external_reference: row.try_get_by_index(2 * task_columns + store_columns)?,
+        })
+    });
+    Ok(pages::cut(
+        tasks.collect::<Result<_, _>>()?,
+        Start::Newest,
+        size,
+    ))
+}
+
+/// A list of each state and class of lengths, of which the page is the first rows: each is read by an index, and
+/// no further than the page may reach.
+fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec<Value>) {
+    let mut values = Vec::<Value>::new();
+    let mut parameter = |value: Value| {
+        values.push(value);
+        format!("${}", values.len())
+    };
+    let [day_start, day_end] = [filter.day.after, filter.day.before];
+    let starts_before = parameter(Instant::from(day_end).into());
+    let mut parts = Vec::new();
+    for state in &filter.states {
+        let is_open = !matches!(state, StateName::Done | StateName::Cancelled);
+        let first = if filter.include_overdue && is_open {
+            (Timestamp::MIN, Uuid::nil())
+        } else {
+            // A window that ends with the day before does not touch the day.
+            (day_start, Uuid::max())
+        };
+        let after = after.map_or(first, |cursor| first.max((cursor.created_at, cursor.id)));
+        let state = parameter(state.as_str().into());
+        let (at, id) = (
+            parameter(Instant::from(after.0).into()),
+            parameter(after.1.into()),
+        );
+        for class in 0..=LONGEST.len() {
+            let longest = LONGEST.get(class).map(|longest| {
+                let end = day_end.as_microsecond().saturating_add(*longest);
+                format!("AND before < {} ", parameter(end.into()))
+            });
+            let longest = longest.unwrap_or_default();
+            parts.push(format!(
+                "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {STATE} = {state} \
+                 AND {LENGTH_CLASS} = {class} AND (before, id) > ({at}, {id}) {longest}\
+                 AND after < {starts_before} ORDER BY before, id LIMIT {limit}) AS part"
+            ));
+        }
+    }
+    let tasks: Vec<_> = rows::columns::<task::Entity>().collect();
+    let others = tasks
+        .iter()
+        .map(|column| column.replacen("tasks", "other", 1));
+    let stores = rows::columns::<store::Entity>();
+    let columns: Vec<_> = tasks.iter().cloned().chain(others).chain(stores).collect();
+    let sql = format!(
+        "SELECT {}, deliveries.external_reference \
+         FROM (SELECT * FROM ({}) AS parts ORDER BY before, id LIMIT {limit}) AS page \
+         JOIN tasks ON tasks.store_id = page.store_id AND tasks.id = page.id \
+         JOIN tasks AS other ON other.store_id = tasks.store_id \
+             AND other.delivery_id = tasks.delivery_id AND other.id <> tasks.id \
+         JOIN stores ON stores.id = tasks.store_id \
+         JOIN deliveries ON deliveries.store_id = tasks.store_id AND deliveries.id = tasks.delivery_id \
+         ORDER BY page.before, page.id",
+        columns.join(", "),
+        parts.join(" UNION ALL "),
+    );
+    (sql, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{
+        delivery::Delivery,
+        id::StoreId,
+        lifecycle::Command,
+        task::{Actor, TaskKind},
+    };
+    use jiff::SignedDuration;
+    use sea_orm::Statement;
+
+    use super::*;
+    use crate::{Storage, deliveries, fixture, stores};
+
+    fn hours(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    /// All tasks of the second day since 1970.
+    fn all() -> Filter {
+        Filter {
+            states: StateName::ALL.to_vec(),
+            day: TimeWindow {
+                after: hours(24),
+                before: hours(48),
+            },
+            include_overdue: false,
+        }
+    }
+
+    /// A delivery whose tasks have windows of these hours.
+    fn delivery(store_id: StoreId, windows: [[i64; 2]; 2]) -> Delivery {
+        let mut delivery = fixture::delivery(store_id, Timestamp::UNIX_EPOCH);
+        let [pickup, dropoff] = windows.map(|[after, before]| TimeWindow {
+            after: hours(after),
+            before: hours(before),
+        });
+        (delivery.pickup.window, delivery.dropoff.window) = (pickup, dropoff);
+        delivery
+    }
+
+    async fn insert(storage: &Storage, delivery: &Delivery) {
+        let new = fixture::new_delivery(delivery.clone());
+        assert!(storage.insert_delivery(new).await.unwrap());
+    }
+
+    async fn fail(storage: &Storage, before: &Delivery, kind: TaskKind) {
+        let mut failed = before.clone();
+        let command = Command::Fail("OTHER".parse().unwrap());
+        let applied = failed.apply(kind, &command, Actor::Dispatch, hours(1));
+        assert!(applied.unwrap().is_some());
+        let changes = deliveries::changes(before, &failed, &[]).unwrap();
+        let write = storage.write(move |transaction| async move {
+            changes.make(&transaction).await?;
+            Ok::<_, Error>(())
+        });
+        write.await.unwrap();
+    }
+
+    /// The hours of the listed windows, read in pages.
+    async fn list(storage: &Storage, filter: &Filter, size: u32) -> Vec<[i64; 2]> {
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let page = read(storage.reader(), filter, after, size).await;
+            let (tasks, has_more) = page.unwrap();
+            let hours = |instant: Timestamp| instant.as_second() / 3600;
+            let windows = tasks.iter().map(|listed| listed.task.window);
+            listed.extend(windows.map(|window| [hours(window.after), hours(window.before)]));
+            if !has_more {
+                return listed;
+            }
+            after = tasks.last().map(ListedTask::cursor);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_tasks_that_touch_a_day_are_listed_by_the_end_of_their_windows() {
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let [shop, other] = [fixture::store("A"), fixture::store("B")];
+            for store in [&shop, &other] {
+                stores::insert(storage.reader(), store).await.unwrap();
+            }
+            let touching = delivery(shop.id, [[30, 31], [40, 60]]);
+            // The first ends with the day before, the second begins with the next one.
+            let outside = delivery(shop.id, [[20, 24], [48, 49]]);
+            let long = delivery(shop.id, [[0, 25], [0, 600]]);
+            let overdue = delivery(other.id, [[1, 2], [30, 32]]);
+            for delivery in [&touching, &outside, &long, &overdue] {
+                insert(&storage, delivery).await;
+            }
+            fail(&storage, &overdue, TaskKind::Pickup).await;
+
+            let day = [[0, 25], [30, 31], [30, 32], [40, 60], [0, 600]];
+            for size in [1, 2, 100] {
+                assert_eq!(list(&storage, &all(), size).await, day, "{size}");
+            }
+            let with_overdue = Filter {
+                include_overdue: true,
+                ..all()
+            };
+            let expected = [&[[1, 2], [20, 24]], &day[..]].concat();
+            assert_eq!(list(&storage, &with_overdue, 2).await, expected);
+            let failed = Filter {
+                states: vec![StateName::Failed],
+                ..with_overdue.clone()
+            };
+            assert_eq!(list(&storage, &failed, 2).await, [[1, 2]]);
+            let (tasks, _) = read(storage.reader(), &with_overdue, None, 9)
+                .await
+                .unwrap();
+            let dropoff = tasks
+                .iter()
+                .find(|listed| listed.task.id == overdue.dropoff.id);
+            let dropoff = dropoff.unwrap();
+            assert_eq!(
+                (dropoff.other.id, &dropoff.store.id),
+                (overdue.pickup.id, &other.id)
+            );
+            assert!(dropoff.task.is_blocked_by(&dropoff.other));
+        }
+    }
+
+    /// The plan of a page that is read in SQLite.
+    async fn plan(filter: &Filter) -> String {
+        let (_directory, storage) = fixture::sqlite().await;
+        let cursor = Cursor {
+            created_at: hours(30),
+            id: Uuid::nil(),
+        };
+        let (sql, values) = statement(filter, Some(cursor), 31);
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let statement = Statement::from_sql_and_values(DbBackend::Sqlite, sql, values);
+        let rows = storage.reader().query_all_raw(statement).await.unwrap();
+        let details = rows.iter().map(|row| row.try_get("", "detail").unwrap());
+        details.collect::<Vec<String>>().join("\n")
+    }
+
+    #[tokio::test]
+    async fn each_state_of_a_list_is_found_by_an_index() {
+        let plan = plan(&all()).await;
+
+        let parts = StateName::ALL.len() * (LONGEST.len() + 1);
+        let index = "tasks_by_end (<expr>=? AND <expr>=? AND (before,id)>(?,?)";
+        assert_eq!(plan.matches(index).count(), parts, "{plan}");
+        assert!(
+            !plan.contains("SCAN tasks") && !plan.contains("SCAN other"),
+            "{plan}"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! An honest client: how many of its calls succeed, and how fast.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinSet,
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{caller::Caller, grpc::with_token};
+
+/// A call begins this often, however long the earlier ones take.
+const INTERVAL: Duration = Duration::from_millis(40);
+
+/// A slower call has failed. Programs without optimization, as tests use them, take seconds for large lists.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+#[derive(Clone)]
+pub(super) struct HonestClient {
+    pub(super) shop: Caller,
+    pub(super) rest: SocketAddr,
+    pub(super) endpoint: Endpoint,
+    pub(super) channel: Channel,
+}
+
+/// The calls of a period.
+pub(super) struct Figures {
+    pub(super) calls: usize,
+    pub(super) served: usize,
+    median: Duration,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.served * 100 / self.calls;
+        write!(f, "{percent} % {} ms", self.median.as_millis())
+    }
+}
+
+impl HonestClient {
+    /// Calls both APIs for a time, on open and on new connections.
+    pub(super) async fn serve(&self, time: Duration) -> Figures {
+        let client = Arc::new(self.clone());
+        let mut calls = JoinSet::new();
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let started = Instant::now();
+        let mut number = 0;
+        while started.elapsed() < time {
+            ticks.tick().await;
+            let client = Arc::clone(&client);
+            calls.spawn(async move {
+                let begun = Instant::now();
+                let is_served = timeout(TIMEOUT, client.call(number)).await == Ok(true);
+                is_served.then(|| begun.elapsed())
+            });
+            number += 1;
+        }
+        let results = calls.join_all().await;
+        let mut times: Vec<_> = results.iter().flatten().copied().collect();
+        times.sort_unstable();
+        Figures {
+            calls: results.len(),
+            served: times.len(),
+            median: times.get(times.len() / 2).copied().unwrap_or(TIMEOUT),
+        }
+    }
+
+    async fn call(&self, number: usize) -> bool {
+        match number % 4 {
+            0 => self.shop.get("/api/me").await.is_ok(),
+            1 => self.get("/api/me").await.is_some(),
+            2 => self.get_over_grpc(self.channel.clone()).await,
+            _ if number % 100 == 3 => self.shop.request_token().await.is_ok(),
+            _ if number % 8 == 7 => self.get("/readyz").await.is_some(),
+            _ => match self.endpoint.connect().await {
+                Ok(new) => self.get_over_grpc(new).await,
+                Err(_) => false,
+            },
+        }
+    }
+
+    /// A request on a new connection; none if it does not succeed.
+    async fn get(&self, path: &str) -> Option<()> {
+        let mut stream = TcpStream::connect(self.rest).await.ok()?;
+        let token = self.shop.token();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await.ok()?;
+        response.starts_with(b"HTTP/1.1 200 ").then_some(())
+    }
+
+    async fn get_over_grpc(&self, channel: Channel) -> bool {
+        let request = with_token(self.shop.token(), GetCurrentApiClientRequest {});
+        let mut clients = ApiClientsClient::new(channel);
+        clients.get_current_api_client(request).await.is_ok()
+    }
+}
