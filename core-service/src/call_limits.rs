@@ -1,8 +1,7 @@
-//! Timeout and concurrency limits for gRPC calls. While the database hangs, callers get an error
-//! before their own timeout, and the number of waiting calls stays bounded. Authentication comes
-//! after these limits and before the message is read, so a call with an invalid token counts only
-//! while the token is verified. Anonymous calls, such as token requests, have a limit of their
-//! own and count once their message is complete.
+//! Timeouts of gRPC calls, and limits of those without a token. While the database hangs, callers get an error
+//! before their own timeout, and the number of waiting calls stays bounded. Anonymous calls, such as token
+//! requests, count once their message is complete; those with a token are counted by [`crate::auth`], which
+//! knows their client.
 
 use std::{
     net::IpAddr,
@@ -18,7 +17,7 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Frame;
 use process::metrics::Counters;
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body};
 use tower::{BoxError, Service, ServiceExt as _};
@@ -50,13 +49,10 @@ const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 /// gateway's 30 s.
 const TEST_WEBHOOK_TIMEOUT: Duration = Duration::from_secs(27);
 
-/// Limit of calls in flight by callers with a token: as many as two gateways send, each with its
-/// default limit of 1024.
-const MAX_CALLS: usize = 2048;
-
-/// Limit of anonymous calls in flight: as many as a gateway sends with its default limit, so that it
-/// is the gateway where excess requests wait.
-const MAX_ANONYMOUS_CALLS: usize = 1024;
+/// Limits of anonymous calls in flight, in all and of a peer: as many as a gateway sends with its default limit,
+/// so that it is the gateway where excess requests wait.
+const MAX_ANONYMOUS_CALLS: usize = 2048;
+const MAX_ANONYMOUS_CALLS_PER_PEER: usize = 1024;
 
 /// Limits of the anonymous calls whose message is incomplete, in all and of a peer. The message of a
 /// gateway's token request arrives at once.
@@ -79,8 +75,7 @@ const MAX_HEADERS: usize = 16 * 1024;
 /// The limits of a server. Clones share them.
 #[derive(Clone)]
 pub(crate) struct CallLimits {
-    calls: Arc<Semaphore>,
-    anonymous_calls: Arc<Semaphore>,
+    anonymous_calls: Arc<Pool<IpAddr>>,
     /// Anonymous calls whose message is incomplete.
     incomplete_calls: Arc<Pool<IpAddr>>,
     /// Health checks and reflection.
@@ -92,13 +87,13 @@ pub(crate) struct CallLimits {
 
 impl CallLimits {
     pub(crate) fn new(rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
-        Self::with_max_calls(MAX_CALLS, rate_limits, shed)
-    }
-
-    fn with_max_calls(calls: usize, rate_limits: Arc<RateLimits>, shed: Counters) -> Self {
         Self {
-            calls: Arc::new(Semaphore::new(calls)),
-            anonymous_calls: Arc::new(Semaphore::new(MAX_ANONYMOUS_CALLS)),
+            anonymous_calls: Pool::new(
+                MAX_ANONYMOUS_CALLS,
+                MAX_ANONYMOUS_CALLS_PER_PEER,
+                shed.clone(),
+                "token_requests",
+            ),
             incomplete_calls: Pool::new(
                 MAX_INCOMPLETE_CALLS,
                 MAX_INCOMPLETE_CALLS_PER_PEER,
@@ -146,23 +141,19 @@ impl CallLimits {
         if is_counted && let Err(error) = self.rate_limits.check_peer(peer, path == ISSUE_TOKEN) {
             return Ok(Status::from(error).into_http());
         }
-        let semaphore = if is_anonymous {
+        let _permit = if is_anonymous {
             request = match receive(&self.incomplete_calls, peer, request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),
             };
-            self.anonymous_calls
-        } else {
-            self.calls
-        };
-        let Ok(_permit) = semaphore.try_acquire_owned() else {
-            let reason = if is_anonymous {
-                "token_requests"
-            } else {
-                "calls"
+            let evicted = CancellationToken::new();
+            let calls = &self.anonymous_calls;
+            let Some(permit) = calls.take(peer, 1, Usage::Kept, evicted) else {
+                return Ok(reject(storage::Error::Overloaded));
             };
-            self.shed.inc(reason);
-            return Ok(reject(storage::Error::Overloaded));
+            Some(permit)
+        } else {
+            None
         };
         let of_client =
             grpc_timeout(request.headers()).filter(|of_client| *of_client < call_timeout);

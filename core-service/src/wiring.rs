@@ -13,12 +13,19 @@ use proto::{
     stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
     tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinHandle,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::service::RoutesBuilder;
 
 use crate::{
-    auth::{authentication::Authentication, authenticator::Authenticator, rate_limits::RateLimits},
+    auth::{
+        authentication::{Authentication, MAX_CALLS},
+        authenticator::Authenticator,
+        rate_limits::RateLimits,
+    },
     config::Config,
     idempotency::Idempotency,
     metrics::Metrics,
@@ -79,6 +86,8 @@ pub(crate) fn wire(
         authenticator: Arc::clone(&authenticator),
         rate_limits: Arc::clone(rate_limits),
         calls: Concurrency::new(),
+        all_calls: Arc::new(Semaphore::new(MAX_CALLS)),
+        shed: metrics.calls.shed.clone(),
     };
     let planner = Planner {
         definitions: Definitions::new(Arc::clone(&storage)),

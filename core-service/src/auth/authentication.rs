@@ -5,6 +5,8 @@ use std::sync::Arc;
 use admission::Concurrency;
 use domain::{api_client::Scope, id::ApiClientId};
 use http::{Request, Response};
+use process::metrics::Counters;
+use tokio::sync::Semaphore;
 use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, ServiceExt as _};
 
@@ -18,8 +20,12 @@ use crate::{
     error::Error,
 };
 
-/// Limit of the calls of a platform's client in flight, until the end of their responses: half of all that
-/// a core serves.
+/// Limit of the calls in flight of all clients: as many as two gateways send, each with its default limit of
+/// 1024. A call counts once its client is known and has not more than its share: a burst of one client does
+/// not make those of others fail.
+pub(crate) const MAX_CALLS: usize = 2048;
+
+/// Limit of the calls of a platform's client in flight, until the end of their responses.
 const MAX_CALLS_PER_CLIENT: usize = 1024;
 
 /// Limit of those of a shop's client. All wait for the same few connections to the database: so many reads
@@ -36,6 +42,10 @@ pub(crate) struct Authentication {
     pub(crate) rate_limits: Arc<RateLimits>,
     /// The calls of each client in flight, of a shop's by kind.
     pub(crate) calls: Arc<Concurrency<(ApiClientId, CallKind)>>,
+    /// Those of all clients, until the head of their responses.
+    pub(crate) all_calls: Arc<Semaphore>,
+    /// Calls rejected because too many are in flight.
+    pub(crate) shed: Counters,
 }
 
 impl Authentication {
@@ -79,10 +89,61 @@ impl Authentication {
         let Some(call) = self.calls.enter((caller.id, kind), limit) else {
             return Ok(Status::from(Error::TooManyCalls { limit }).into_http());
         };
+        let Ok(_permit) = self.all_calls.try_acquire_owned() else {
+            self.shed.inc("calls");
+            return Ok(Status::from(Error::from(storage::Error::Overloaded)).into_http());
+        };
         let client = tracing::field::display(caller.id);
         tracing::Span::current().record("client.id", client);
         request.extensions_mut().insert(caller);
         *request.headers_mut() = metadata.into_headers();
         Ok(hold(call, inner.oneshot(request).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::FutureExt as _;
+    use process::metrics::Counters;
+    use tonic::Code;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::auth::{authenticator::tests::authenticator, rate_limits::RateLimitConfig};
+
+    #[tokio::test]
+    async fn a_call_beyond_the_limit_of_all_clients_is_rejected_until_another_has_its_response() {
+        let (_directory, authenticator, _, metadata) = authenticator().await;
+        let rejected = || Counters::new("reason", &["calls"]);
+        let authentication = Authentication {
+            authenticator: Arc::new(authenticator),
+            rate_limits: Arc::new(RateLimits::new(&RateLimitConfig::off(), rejected())),
+            calls: Concurrency::new(),
+            all_calls: Arc::new(Semaphore::new(1)),
+            shed: rejected(),
+        };
+        let call = |is_slow: bool| {
+            let mut request = Request::new(Body::empty());
+            *request.uri_mut() = "/delivery.v1.Tasks/GetTask".parse().unwrap();
+            *request.headers_mut() = metadata.clone().into_headers();
+            let service = service_fn(move |_: Request<Body>| async move {
+                if is_slow {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(Response::new(Body::empty()))
+            });
+            let response = authentication.clone().authenticate(request, service);
+            response.map(|Ok(response)| Some(Status::from_header_map(response.headers())?.code()))
+        };
+        assert_eq!(call(false).await, None);
+        let mut slow = Box::pin(call(true));
+        assert_eq!(slow.as_mut().now_or_never(), None);
+
+        assert_eq!(call(false).await, Some(Code::ResourceExhausted));
+
+        drop(slow);
+        assert_eq!(call(false).await, None);
     }
 }

@@ -5,7 +5,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, stream};
+use futures_util::stream;
 use http_body_util::StreamBody;
 use tokio::time::Instant;
 use tonic::Code;
@@ -29,7 +29,7 @@ const GET_TASK: &str = "/delivery.v1.Tasks/GetTask";
 /// How long the slow calls of [`service`] take.
 const RESPONSE_TIME: Duration = Duration::from_hours(1);
 
-/// A service with slow calls, of which one may be in flight.
+/// A service with slow calls.
 fn service()
 -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
 {
@@ -65,28 +65,12 @@ async fn a_call_without_a_response_in_time_is_unavailable() {
     }
 }
 
-#[tokio::test]
-async fn calls_beyond_the_limit_are_rejected_but_not_health_checks() {
-    let service = service();
-    let mut waiting = std::pin::pin!(call(service.clone(), SLOW));
-    assert!(waiting.as_mut().now_or_never().is_none());
-
-    let more = call(service.clone(), GET_TASK).await;
-    let health = call(service, "/grpc.health.v1.Health/Check").await;
-
-    let code = more.map(|status| status.code());
-    assert_eq!(code, Some(Code::ResourceExhausted));
-    assert!(health.is_none());
-    assert!(waiting.now_or_never().is_none());
-}
-
 fn unlimited() -> RateLimits {
     RateLimits::new(&RateLimitConfig::off(), Counters::new("limit", &[]))
 }
 
-/// Permits one call in flight.
 fn limits(rate_limits: RateLimits) -> CallLimits {
-    CallLimits::with_max_calls(1, Arc::new(rate_limits), Counters::new("reason", &[]))
+    CallLimits::new(Arc::new(rate_limits), Counters::new("reason", &[]))
 }
 
 const PEER: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -122,6 +106,26 @@ async fn health_checks_and_token_requests_have_separate_limits_per_peer() {
         let code = call_of(peer, &limits, path, Body::empty()).await;
         assert_eq!(code, expected, "{peer} {path}");
     }
+}
+
+#[tokio::test]
+async fn the_token_requests_of_a_peer_leave_a_share_to_others() {
+    let limits = limits(unlimited());
+    let request = || {
+        let calls = &limits.anonymous_calls;
+        calls.take(PEER.into(), 1, Usage::Kept, CancellationToken::new())
+    };
+    let requests: Vec<_> = std::iter::from_fn(request).collect();
+    let other = Ipv4Addr::new(192, 0, 2, 1);
+
+    let of_peer = call_of(PEER, &limits, ISSUE_TOKEN, Body::empty()).await;
+    let of_other = call_of(other, &limits, ISSUE_TOKEN, Body::empty()).await;
+
+    let refused = Some(Code::ResourceExhausted);
+    assert_eq!((of_peer, of_other), (refused, None));
+    drop(requests);
+    let of_peer = call_of(PEER, &limits, ISSUE_TOKEN, Body::empty()).await;
+    assert_eq!(of_peer, None);
 }
 
 #[test]
