@@ -32,7 +32,7 @@ pub enum Error {
     #[error("{0} does not exist")]
     NotFound(String),
     /// A text that is not the name of a resource of the collection.
-    #[error("{} does not exist: a name is {}/<id>, with a UUID in lower case", .0, .1.segment())]
+    #[error("{} does not exist: a name is {}", .0, .1.name_format())]
     InvalidName(String, Collection),
     /// The time slot became fully booked between the check and the booking.
     #[error("the time slot is fully booked")]

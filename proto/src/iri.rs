@@ -44,6 +44,14 @@ impl Collection {
         format!("{}/{id}", self.segment())
     }
 
+    /// What the name of a member looks like, for messages.
+    pub fn name_format(self) -> String {
+        self.name(match self {
+            Self::RetailPrices => "<token>",
+            _ => "<id>, with a UUID in lower case",
+        })
+    }
+
     /// The last segment of the name of a member of this collection.
     pub fn last_segment(self, name: &str) -> Option<&str> {
         name.strip_prefix(self.segment())?

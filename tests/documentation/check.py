@@ -18,11 +18,13 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 
 import requests
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -83,9 +85,22 @@ def is_missing(what, programs):
     return True
 
 
+def check_crates(guide):
+    """The guide adds the versions of crates with which the repository generates stubs."""
+    lock = tomllib.loads((REPOSITORY / "Cargo.lock").read_text())
+    added = [crate for line in guide.splitlines() if line.startswith("cargo add")
+             for crate in re.findall(r" (\w+)@([\d.]+)", line)]
+    assert [name for name, _ in added] == ["tonic", "tokio"], added
+    for name, version in added:
+        locked = [package["version"] for package in lock["package"] if package["name"] == name]
+        assert locked and all(f"{other}.".startswith(f"{version}.") for other in locked), (name, version, locked)
+    print("the guide for internal services adds the crates of Cargo.lock")
+
+
 def internal_service(program, fixtures, ready):
     """Runs the commands for Python of the guide for internal services, and its program in Rust."""
     guide = (REPOSITORY / "docs" / "guides" / "internal-service.md").read_text()
+    check_crates(guide)
     start = guide.index("python3 -m pip")
     rust = pathlib.Path(program).parent / "examples" / "complete_task"
     installed = {"grpcio-tools": importlib.util.find_spec("grpc_tools"), rust.name: rust.exists()}

@@ -86,8 +86,31 @@ async function showsExamplesInTabs() {
   assert.ok((await page.locator(".languages .token-keyword").count()) > 5);
 }
 
+/** Long lines scroll in their own block: no page is wider than the window, not even than that of a telephone. */
+async function scrollsCode() {
+  const { width, height } = page.viewportSize();
+  await page.setViewportSize({ width: 360, height });
+  for (const path of ["/webhooks", "/internal-service", "/shop", "#createDelivery"]) {
+    await page.goto(`${base}/api/docs${path}`);
+    await page.locator("main .code pre:visible").first().waitFor();
+    const found = await page.evaluate(() => {
+      const root = document.documentElement;
+      const blocks = [...document.querySelectorAll("main pre")].filter((block) => block.checkVisibility());
+      const scrolled = blocks.filter((block) => {
+        block.scrollLeft = 1;
+        return block.scrollWidth > block.clientWidth && block.scrollLeft === 1;
+      });
+      const overflowing = blocks.filter((block) => block.getBoundingClientRect().right > root.clientWidth);
+      return { width: root.scrollWidth, hasScrolled: scrolled.length > 0, overflowing: overflowing.length };
+    });
+    assert.deepEqual(found, { width: 360, hasScrolled: true, overflowing: 0 }, path);
+  }
+  await page.setViewportSize({ width, height });
+}
+
 const checks = [
   readsWithoutScripts, showsTablesAndLinksOfWebhooks, findsCodes, keepsTheToken, keepsTheTheme, showsExamplesInTabs,
+  scrollsCode,
 ];
 try {
   for (const check of checks) await check();

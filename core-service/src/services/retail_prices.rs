@@ -2,6 +2,7 @@
 //! only when it is used.
 
 use domain::api_client::Scope;
+use proto::iri::Collection;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -70,6 +71,10 @@ impl proto::retail_prices_server::RetailPrices for Services {
         let store = caller.store()?;
 
         let name = request.name;
+        let collection = Collection::RetailPrices;
+        if collection.last_segment(&name).is_none() {
+            return Err(Error::InvalidName(name, collection).into());
+        }
         let retail_price = self
             .planner
             .read_quote(store.id, &name)

@@ -100,8 +100,8 @@ impl proto::signing_keys_server::SigningKeys for Services {
 fn revoked(keys: Option<Keys>) -> Result<Option<String>, Error> {
     match keys {
         Some(Keys::All(true)) => Ok(None),
-        Some(Keys::KeyId(id)) => Ok(Some(id)),
-        Some(Keys::All(false)) | None => {
+        Some(Keys::KeyId(id)) if !id.is_empty() => Ok(Some(id)),
+        Some(Keys::KeyId(_) | Keys::All(false)) | None => {
             let description = "is required: the id of a key, or all";
             Err(Error::invalid("keys", "REQUIRED", description))
         }

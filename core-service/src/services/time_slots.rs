@@ -36,6 +36,10 @@ impl proto::time_slots_server::TimeSlots for Services {
         let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
         let store = caller.store()?;
 
+        let id = match &*request.name {
+            "" => None,
+            name => Some(messages::id_in(Collection::TimeSlots, name)?),
+        };
         let not_found = || {
             Error::NotFound(if request.name.is_empty() {
                 "time slot of the store".to_owned()
@@ -48,9 +52,7 @@ impl proto::time_slots_server::TimeSlots for Services {
             SlotAvailability::read(self.definitions(), store, CachePolicy::Recent, &now)
                 .await?
                 .ok_or_else(not_found)?;
-        if !request.name.is_empty()
-            && messages::id_in(Collection::TimeSlots, &request.name)? != availability.stored.id.0
-        {
+        if id.is_some_and(|id| id != availability.stored.id.0) {
             return Err(not_found().into());
         }
 

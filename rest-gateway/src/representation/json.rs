@@ -37,10 +37,10 @@ pub(crate) struct UnknownMember {
 pub(crate) enum ParseError {
     #[error("is not UTF-8: byte {} is malformed", .0.valid_up_to() + 1)]
     NotUtf8(#[from] Utf8Error),
-    #[error("is not JSON: {error}{}", within(.path))]
+    #[error("is not JSON: {reason}{}", within(.path))]
     NotJson {
-        #[source]
-        error: serde_json::Error,
+        /// What is wrong, and the line and column.
+        reason: String,
         /// Of the member that was read; empty outside of all.
         path: String,
     },
@@ -48,12 +48,13 @@ pub(crate) enum ParseError {
 
 /// Parses a whole text as JSON.
 pub(crate) fn parse(text: &[u8], shape: Shape) -> Result<Document, ParseError> {
-    let mut json = serde_json::Deserializer::from_str(std::str::from_utf8(text)?);
+    let text = std::str::from_utf8(text)?;
+    let mut json = serde_json::Deserializer::from_str(text);
     let mut reader = Reader::default();
     let value = reader.value(shape).deserialize(&mut json);
     let value = value.and_then(|value| json.end().map(|()| value));
     let value = value.map_err(|error| ParseError::NotJson {
-        error,
+        reason: reason(&error, text),
         path: std::mem::take(&mut reader.path),
     })?;
     Ok(Document {
@@ -61,6 +62,23 @@ pub(crate) fn parse(text: &[u8], shape: Shape) -> Result<Document, ParseError> {
         repeated: reader.repeated,
         unknown: reader.unknown,
     })
+}
+
+/// The error's own text, with the number that it calls out of range: `1e400`.
+fn reason(error: &serde_json::Error, text: &str) -> String {
+    let line = text.split('\n').nth(error.line().saturating_sub(1));
+    let number = number_at(line.unwrap_or_default(), error.column());
+    let shown = format!("number {number} out of range");
+    error.to_string().replace("number out of range", &shown)
+}
+
+/// The number around a position in a line.
+fn number_at(line: &str, position: usize) -> &str {
+    let is_part = |char: char| char.is_ascii_digit() || "+-.eE".contains(char);
+    let (before, after) = line.split_at_checked(position).unwrap_or((line, ""));
+    let start = before.trim_end_matches(is_part).len();
+    let end = line.len() - after.trim_start_matches(is_part).len();
+    line.get(start..end).unwrap_or_default()
 }
 
 fn within(path: &str) -> String {

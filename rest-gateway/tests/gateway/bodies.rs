@@ -170,6 +170,15 @@ async fn malformed_utf_8_and_malformed_json_have_messages_of_their_own() {
             br#"{"dropoff": {"comments": "caf\ud83d"}}"#.to_vec(),
             "the body is not JSON: unexpected end of hex escape at line 1 column 36, in dropoff.comments",
         ),
+        // With the number as the client wrote it, at its end or where it becomes too large.
+        (
+            br#"{"dropoff": {"weight": 1e400}}"#.to_vec(),
+            "the body is not JSON: number 1e400 out of range at line 1 column 28, in dropoff.weight",
+        ),
+        (
+            b"{\"dropoff\": {\n\"weight\": -1.5E+99999999999}}".to_vec(),
+            "the body is not JSON: number -1.5E+99999999999 out of range at line 2 column 26, in dropoff.weight",
+        ),
     ] {
         platform.core.will_return_violations();
 

@@ -243,6 +243,36 @@ async fn another_content_type_is_an_invalid_request() {
 }
 
 #[tokio::test]
+async fn a_compressed_body_is_an_invalid_request() {
+    let platform = Platform::start().await;
+    let request = |encoding: &str| {
+        platform
+            .client
+            .request(Method::POST, "/oauth2/token")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("content-encoding", encoding)
+            .header("authorization", basic("key:secret"))
+    };
+
+    for encoding in ["gzip", "br", "identity, gzip"] {
+        // The beginning of a gzip file.
+        let body = b"\x1f\x8b\x08".as_slice();
+        let reply = platform.client.send(request(encoding), body).await;
+
+        assert_token_error(
+            &reply,
+            400,
+            "invalid_request",
+            "the body must not be compressed",
+        );
+    }
+    assert!(!platform.core.has_unread_call());
+    platform.core.will_respond(token());
+    let reply = platform.client.send(request("Identity"), GRANT).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+}
+
+#[tokio::test]
 async fn errors_of_core_have_the_codes_of_rfc_6749() {
     for (status, (code, error)) in [
         (

@@ -38,6 +38,8 @@ async fn a_string_is_geocoded_regardless_of_case_accents_and_commas() {
             // A combining accent, and a typographic apostrophe.
             street.replace('é', "e\u{301}"),
             street.replace('\'', "’"),
+            // Marks that are displayed as nothing, as in a text copied from a page.
+            format!("\u{202a}{}\u{202c}", street.replace(' ', "\u{200b} \u{ad}")),
         ];
         if !postcode.is_empty() {
             spellings.push(format!("{street}, {postcode} Paris"));

@@ -9,8 +9,9 @@ use crate::harness::{Database, Mismatches, Platform};
 const INVALID: &str = r#"
 pickup                          "x" "" 5 true [{}]
 dropoff                         null "x" "" 5 true [] [{}]
-dropoff.address                 null "" "  " 5 true [] {}
+dropoff.address                 null "" "  " "\u200b\u202a" 5 true [] {}
 dropoff.address                 {"streetAddress":""} {"streetAddress":null} {"contactName":"Jane"}
+dropoff.address                 {"streetAddress":"\ufeff"} {"streetAddress":"\u2060 \u00ad"}
 dropoff.address.streetAddress   5 true [] {} ["x"]
 dropoff.address.description     5 true [] {} ["x"]
 dropoff.address.contactName     5 true [] {} ["x"]
@@ -25,12 +26,13 @@ dropoff.metadata                "x" 5 true [1] {"a":1} {"a":{}} {"a":[]}
 dropoff.packages                "x" 5 true {} [1] ["XL"] [null] [[]] [{}]
 dropoff.packages                [{"type":"XL"}] [{"quantity":1}] [{"type":1,"quantity":1}]
 dropoff.packages                [{"type":"","quantity":1}] [{"type":null,"quantity":null}]
+dropoff.packages                [{"type":"\u200b","quantity":1}]
 dropoff.packages                [{"type":"XL","quantity":0}] [{"type":"XL","quantity":-1}]
 dropoff.packages                [{"type":"XL","quantity":1.5}] [{"type":"XL","quantity":"2"}]
 dropoff.packages                [{"type":"XL","quantity":99999999999}]
 dropoff.after                   5 true [] {} ["x"] "soon"
 dropoff.doneAfter               5 true [] {} ["x"] "soon"
-dropoff.before                  null "" "   " 5 true [] {} ["x"]
+dropoff.before                  null "" "   " "\u200e" 5 true [] {} ["x"]
 dropoff.before                  "soon" "at" "next" "+" "in hours" "13" "25:00" "tomorrow 13:60" "\u0000"
 dropoff.before                  "2020-13-01 10:00" "2020-04-31 10:00 x" "2020-04-03T25:00:00Z"
 dropoff.before                  "2020-04-03 10:00-11:00" "." "UTC" "+02:00" "2h" "1h30" ".5 hours"

@@ -49,7 +49,8 @@ on_both_databases! {
             let read = client.get(delivery["@id"].as_str().unwrap()).await.expect(200);
             mismatches.check_eq(case, read, delivery);
         }
-        for address in [json!({}), json!([]), json!({ "contactName": "", "telephone": false })] {
+        let invisible = json!({ "contactName": "\u{200b}\u{202a}", "name": "\u{feff}", "description": "\u{ad}" });
+        for address in [json!({}), json!([]), json!({ "contactName": "", "telephone": false }), invisible] {
             let case = address.to_string();
             let mut body = draft();
             body["pickup"] = json!({ "address": address });

@@ -12,6 +12,19 @@ fn warning(path: &str, message: &str, code: &str) -> Value {
     json!({ "propertyPath": path, "message": message, "code": code })
 }
 
+/// That of a distance for which the demo shop has no rule.
+fn unpriced() -> Value {
+    let bounds = [3, 5, 10, 20];
+    let rules = bounds.map(|km| format!("Up to {km} km: distance <= {km}000 is false"));
+    let message = format!("the delivery has no price: {}", rules.join("; "));
+    warning("", &message, "price_not_calculated")
+}
+
+fn far(kilometers: u32) -> Value {
+    let message = format!("is {kilometers} km from the pickup, in a straight line");
+    warning("dropoff.address", &message, "far_away")
+}
+
 on_both_databases! {
     /// A repeated request gets them again.
     async fn the_warnings_of_a_request_are_in_its_response_only(platform: &Platform) {
@@ -71,12 +84,6 @@ on_both_databases! {
     /// With its own code and explanation each; the next request is of 2 April.
     async fn what_is_accepted_and_looks_wrong_causes_a_warning(platform: &Platform) {
         let client = platform.client().await;
-        let unpriced = warning(
-            "",
-            "the delivery has no price: Up to 3 km: distance <= 3000 is false; Up to 5 km: distance <= 5000 is false; Up to 10 km: distance <= 10000 is false; Up to 20 km: distance <= 20000 is false",
-            "price_not_calculated",
-        );
-        let far = |kilometers| warning("dropoff.address", &format!("is {kilometers} km from the pickup, in a straight line"), "far_away");
         let zero = warning(
             "dropoff.address.latLng",
             "is latitude 0, longitude 0, often sent for an unknown location",
@@ -95,8 +102,8 @@ on_both_databases! {
         let mut mismatches = Mismatches::default();
 
         for (dropoff, expected) in [
-            (json!({"address": {"latLng": [40.7484, -73.9857]}}), json!([unpriced, far("5832")])),
-            (json!({"address": {"latLng": [0, 0]}}), json!([zero, unpriced, far("5439")])),
+            (json!({"address": {"latLng": [40.7484, -73.9857]}}), json!([unpriced(), far(5832)])),
+            (json!({"address": {"latLng": [0, 0]}}), json!([zero, unpriced(), far(5439)])),
             (json!({"timeSlot": "2020-12-25 03:00-04:00"}), json!([not_offered])),
             (json!({"address": "48 Rue de Rivoli, 75001 Paris"}), json!([postcode])),
             (json!({"timeSlot": "2020-04-02 12:00-14:00"}), Value::Null),
@@ -111,6 +118,31 @@ on_both_databases! {
             }
         }
         mismatches.assert_none();
+    }
+
+    /// A degree of latitude is 111.195 km.
+    async fn a_dropoff_is_far_away_beyond_200_kilometers_unless_the_store_has_a_service_area(platform: &Platform) {
+        let client = platform.client().await;
+        let at = |latitude: f64| json!({ "latLng": [latitude, 2.3522] });
+        let warnings = async |latitude| {
+            let mut draft = draft_with("pickup", json!({ "address": at(47.0) }));
+            draft["dropoff"]["address"] = at(latitude);
+            let preview = json_ld(&client.post(ASSERT, draft.clone()).await, 200);
+            let created = json_ld(&client.post("/api/deliveries", draft).await, 201);
+            assert_eq!(created["warnings"], preview["warnings"]);
+            preview["warnings"].clone()
+        };
+
+        // 199.996 km and 200.007 km.
+        assert_eq!(warnings(48.7986).await, json!([unpriced()]));
+        assert_eq!(warnings(48.7987).await, json!([unpriced(), far(200)]));
+        assert_eq!(warnings(50.0).await, json!([unpriced(), far(334)]));
+
+        let set = ["stores", "set", &platform.store, "--service-area=48.8566,2.3522,900km"];
+        platform.run_delivery(&set).await;
+        for latitude in [48.7986, 48.7987, 50.0] {
+            assert_eq!(warnings(latitude).await, json!([unpriced()]), "{latitude}");
+        }
     }
 
     /// `GET /api/stores/{id}` says so.

@@ -1,6 +1,6 @@
 //! What each scope may do with the resources that a request names: the caller's own, those of
-//! others, and those that do not exist. The list is checked against the proto files: a text field
-//! missing here fails the test.
+//! others, and those that do not exist; and texts that are no names. The list is checked against the
+//! proto files: a text field missing here fails the test.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use tonic_types::StatusExt;
 
 use super::{
     INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call, contract::Contract, named_scope,
-    requirement, resources::Resources, tokens,
+    rejection, requirement, resources::Resources, tokens,
 };
 use crate::harness::{Database, Mismatches, Platform, UNKNOWN_ID};
 
@@ -121,6 +121,15 @@ const OTHER_TEXTS: &str = "
     tls_version type url value zone
 ";
 
+/// The references that name nothing if they are empty.
+const OPTIONAL: &[&str] = &[
+    "ApiClients/CreateApiClient store",
+    "ApiClients/ListApiClients store",
+    "Events/ListEvents store",
+    "TimeSlots/ListTimeSlotChoices name",
+    "Webhooks/ListWebhooks store",
+];
+
 /// Fields that an RPC checks before it looks up what another field names.
 const CHECKED_FIRST: &[(&str, &str, &str)] = &[(
     "Addresses/SearchAddresses",
@@ -199,14 +208,9 @@ async fn every_scope_covers_its_resources_and_no_others() {
 
     for (scope, token) in tokens(&platform, &caller).await {
         for &(field, collection) in REFERENCES {
-            let (rpc, path) = field.split_once(' ').unwrap();
+            let (rpc, _) = field.split_once(' ').unwrap();
             let send = async |name: String| {
-                let checked_first = CHECKED_FIRST.iter().filter(|(of, ..)| *of == rpc);
-                let mut fields: Vec<_> = checked_first
-                    .map(|(_, path, text)| (*path, *text))
-                    .collect();
-                fields.push((path, &name));
-                let request = contract.request(rpc, &fields);
+                let request = request(&contract, field, &name);
                 Reply::new(call(&platform, rpc, request, Some(&token)).await, &name)
             };
             let absent = send(collection.name(UNKNOWN_ID)).await;
@@ -232,6 +236,90 @@ async fn every_scope_covers_its_resources_and_no_others() {
 
     mismatches.assert_none();
     platform.stop().await;
+}
+
+/// With each scope that may name it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_name_is_an_invalid_argument_in_every_field_that_names_a_resource() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let operator = platform.operator().await;
+    let store = operator.create_store("Without a time slot").await;
+    let caller = operator.create_client(&store, STORE_SCOPES).await;
+    let tokens = tokens(&platform, &caller).await;
+    let contract = Contract::read();
+    let mut mismatches = Mismatches::default();
+
+    for (scope, token) in &tokens {
+        for &(field, collection) in REFERENCES {
+            let (rpc, _) = field.split_once(' ').unwrap();
+            let Expected::Absent(code) = expected(field, scope, Owner::None) else {
+                continue;
+            };
+            let format = match collection {
+                RetailPrices => "<token>",
+                _ => "<id>, with a UUID in lower case",
+            };
+            for name in malformed_names(field, collection) {
+                let request = request(&contract, field, &name);
+                let response = call(&platform, rpc, request, Some(token)).await;
+
+                let (reason, message) = if code == Code::InvalidArgument {
+                    ("VALIDATION_FAILED", "the request is not valid".to_owned())
+                } else {
+                    let format = collection.name(format);
+                    let message = format!("{name} does not exist: a name is {format}");
+                    ("INVALID_NAME", message)
+                };
+                let case = format!("{field} {name:?} with {scope}");
+                let expected = (Code::InvalidArgument, reason.to_owned());
+                mismatches.check_eq(&case, rejection(&response), Some(expected));
+                let status = response.err();
+                let status = status.as_ref().map(Status::message);
+                mismatches.check_eq(case, status, Some(&*message));
+            }
+        }
+    }
+    let rpc = "SigningKeys/RevokeSigningKeys";
+    let request = contract.request(rpc, &[("key_id", "")]);
+    let response = call(&platform, rpc, request, Some(&tokens["admin"])).await;
+    let expected = (Code::InvalidArgument, "VALIDATION_FAILED".to_owned());
+    mismatches.check_eq(rpc, rejection(&response), Some(expected));
+
+    mismatches.assert_none();
+    platform.stop().await;
+}
+
+/// Texts that are no names of a collection: empty, where that does not mean none, of another collection,
+/// with more than a name, or with an id of another form.
+fn malformed_names(field: &str, collection: Collection) -> Vec<String> {
+    let name = collection.name(UNKNOWN_ID);
+    let mut names = vec![
+        UNKNOWN_ID.to_owned(),
+        collection.name(""),
+        format!("{name}/"),
+        format!("/api/{name}"),
+        Collection::Addresses.name(UNKNOWN_ID),
+    ];
+    if !OPTIONAL.contains(&field) {
+        names.push(String::new());
+    }
+    // A price has a token of any form.
+    if collection != RetailPrices {
+        let upper_case = UNKNOWN_ID.to_uppercase();
+        names.extend(["1", &upper_case].map(|id| collection.name(id)));
+    }
+    names
+}
+
+/// The request of an RPC with a reference, and what the RPC checks before it.
+fn request(contract: &Contract, field: &str, name: &str) -> Vec<u8> {
+    let (rpc, path) = field.split_once(' ').unwrap();
+    let checked_first = CHECKED_FIRST.iter().filter(|(of, ..)| *of == rpc);
+    let mut fields: Vec<_> = checked_first
+        .map(|(_, path, text)| (*path, *text))
+        .collect();
+    fields.push((path, name));
+    contract.request(rpc, &fields)
 }
 
 fn expected(field: &str, scope: &str, owner: Owner) -> Expected {

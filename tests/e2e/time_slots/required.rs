@@ -17,10 +17,11 @@ const NOT_OFFERED: &str = "the slot 2020-04-03 12:30-14:00 is not offered: the s
 
 on_both_databases! {
     /// `any` accepts every time, `offered` only choices as `timeSlot` but any `before`, `required`
-    /// only choices; a capacity implies `offered`.
+    /// only choices; a capacity implies `offered`. `GET /api/stores/{id}` says so.
     async fn a_store_accepts_the_times_that_its_time_slot_permits(platform: &Platform) {
         let operator = platform.operator().await;
         let client = platform.client().await;
+        let store = format!("/api/{}", platform.store);
 
         for (setting, other, before) in [
             ("slots = \"any\"", None, None),
@@ -36,7 +37,23 @@ on_both_databases! {
                 let expected: Vec<_> = rejection.into_iter().collect();
                 assert_eq!(rejections(&client, &draft_with(times)).await, expected, "{setting} {times}");
             }
+            let refused: Vec<_> = other.map(|_| "slot_not_offered").into_iter().collect();
+            let read = client.get(&store).await.expect(200);
+            assert_eq!(read["refusedWarnings"], json!(refused), "{setting}");
         }
+    }
+
+    async fn a_store_that_refuses_other_slots_and_no_price_names_both_warnings(platform: &Platform) {
+        let operator = platform.operator().await;
+        let definition = definition(LUNCH_AND_AFTERNOON, "2 days", "slots = \"offered\"");
+        operator.apply_time_slot(&platform.store, &definition).await;
+        let set = ["stores", "set", &platform.store, "--unpriced=refuse"];
+        platform.run_delivery(&set).await;
+
+        let path = format!("/api/{}", platform.store);
+        let store = platform.client().await.get(&path).await.expect(200);
+
+        assert_eq!(store["refusedWarnings"], json!(["slot_not_offered", "price_not_calculated"]));
     }
 
     async fn a_required_slot_is_reported_with_other_violations_and_not_required_of_a_pickup(

@@ -7,6 +7,7 @@ mod dispatcher_streams;
 mod enabling;
 mod fairness;
 mod history;
+mod languages;
 mod notifications;
 mod proven_webhooks;
 mod quota;

@@ -214,6 +214,27 @@ on_both_databases! {
         assert!(accepted.is_empty(), "{accepted:#?}");
     }
 
+    /// As in a text copied from a page. Nothing but such is nothing.
+    async fn what_has_no_visible_form_is_dropped_from_the_url_and_the_event(platform: &Platform) {
+        let client = platform.client().await;
+
+        let webhook = client
+            .create_webhook(
+                "\u{2066}delivery.\u{200b}completed\u{2069}",
+                "\u{feff}https://exam\u{ad}ple.com/\u{200b}hook\u{202a}?shop=1\u{202c}",
+            )
+            .await;
+        let response = client
+            .post(WEBHOOKS, json!({ "event": "\u{200b}", "url": "\u{feff}\u{202a}" }))
+            .await;
+
+        assert_eq!(webhook["event"], "delivery.completed");
+        assert_eq!(webhook["url"], "https://example.com/hook?shop=1");
+        assert_violations(&response, &["event", "url"]);
+        let required = |member| json!({ "propertyPath": member, "message": "is required", "code": "required" });
+        assert_eq!(response.json["violations"], json!([required("event"), required("url")]));
+    }
+
     /// "Anything else: 400, violation `event`, listing the known ones"; **all** violations at
     /// once; unknown members are ignored.
     async fn an_unknown_event_is_rejected_with_a_list_of_the_known_ones(platform: &Platform) {
@@ -238,6 +259,9 @@ on_both_databases! {
             client.create_webhook(event, url).await;
         }
         for event in [
+            // Those of CoopCycle that the platform lacks.
+            json!("delivery.assigned"),
+            json!("order.created"),
             json!("delivery.created"),
             json!("Delivery.Completed"),
             json!(" delivery.completed"),

@@ -1,8 +1,7 @@
 //! Words with several meanings, such as `mar`, `di`, `am` and `ago`: the words around them decide.
 
 use super::super::error::{Error, noon_or_midnight};
-use super::super::word_tables::{WEEKDAYS, month, value_of};
-use super::dictionary::first_phrase;
+use super::super::word_tables::{WEEKDAYS, value_of};
 use super::normalizer::NormalizedText;
 use super::phrases::PhraseKind;
 use super::words::{is_number, is_year, starts_with_day, starts_with_digit};
@@ -93,16 +92,14 @@ impl NormalizedText<'_> {
         }
         let number = self.words.folded.get(next)?;
         let day = number.trim_end_matches(|char: char| !char.is_ascii_digit());
-        let after = self.words.rest(next + 1);
-        let is_month = match first_phrase(after) {
-            Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
-            Some((kind, _)) => kind == PhraseKind::TuesdayOrMarch,
-            None => after.first().is_some_and(|word| month(word).is_some()),
-        };
         if !is_number(day) {
             return None;
         }
-        if is_month {
+        let after = self.words.rest(next + 1);
+        // `mar 3 ago`, `mar 3 de ago`: after a day, it is rather August.
+        let other = after.iter().find(|word| *word != "de");
+        let is_august = other.is_some_and(|word| word == "ago");
+        if is_august || self.words.is_month(next + 1) {
             return Some("tuesday");
         }
         let suffix = number.strip_prefix(day).unwrap_or_default();

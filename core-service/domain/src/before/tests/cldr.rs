@@ -38,7 +38,8 @@ enum Precision {
     Second,
 }
 
-/// The short, medium, long and full dates of a locale, alone and with each time.
+/// The short, medium and long dates of a locale, without and with their weekdays, alone and with each
+/// time.
 fn forms(locale: &str) -> Vec<Form> {
     let short_to_long = [Length::Short, Length::Medium, Length::Long];
     let dates = short_to_long.map(|length| {
@@ -50,16 +51,18 @@ fn forms(locale: &str) -> Vec<Form> {
             DateAndTimeFieldSet::YMDT(fields.with_time_hms()),
         )
     });
-    let full = YMDE::long();
-    let full = (
-        "Full".to_owned(),
-        DateFieldSet::YMDE(full),
-        DateAndTimeFieldSet::YMDET(full.with_time_hm()),
-        DateAndTimeFieldSet::YMDET(full.with_time_hms()),
-    );
+    let dates_with_weekdays = short_to_long.map(|length| {
+        let fields = YMDE::for_length(length);
+        (
+            format!("{length:?} after its weekday"),
+            DateFieldSet::YMDE(fields),
+            DateAndTimeFieldSet::YMDET(fields.with_time_hm()),
+            DateAndTimeFieldSet::YMDET(fields.with_time_hms()),
+        )
+    });
     let locale_id: Locale = locale.parse().unwrap();
     let mut forms = Vec::new();
-    for (length, date, minutes, seconds) in dates.into_iter().chain([full]) {
+    for (length, date, minutes, seconds) in dates.into_iter().chain(dates_with_weekdays) {
         for (time, fields, precision) in [
             ("alone", CompositeFieldSet::Date(date), Precision::Day),
             (

@@ -116,6 +116,10 @@ fn a_number_with_h_is_a_time_and_mar_is_refused_unless_the_rest_decides() {
         ("Mar 8, 2027 18:00", "2027-03-08 18:00"),
         ("Tue Mar 9 10:00:00 2027", "2027-03-09 10:00"),
         ("mar 9 mar 2027", "2027-03-09 00:00"),
+        ("mar, 3 ago 2027", "2027-08-03 00:00"),
+        ("mar, 3 de ago de 2027, 14:35", "2027-08-03 14:35"),
+        ("mar 9 de marzo de 2027", "2027-03-09 00:00"),
+        ("mar 8 de diciembre a las 18", "2026-12-08 18:00"),
         ("mar 8th 18:00", "2026-03-08 18:00"),
         ("le 9 mar 2027 à 10h", "2027-03-09 10:00"),
         ("9-mar-2027", "2027-03-09 00:00"),
@@ -143,6 +147,10 @@ fn a_number_with_h_is_a_time_and_mar_is_refused_unless_the_rest_decides() {
         "mar",
         "mar 7 18:00",
         "mar 8",
+        "mar 8 de 18:00",
+        "mar 3 ago",
+        "9 h 13 ago",
+        "9 Uhr 13 ago",
         "à 9 mar",
     ]);
 }
