@@ -20,6 +20,9 @@ use crate::{error::Error, representation::error_codes as codes};
 /// How much of a body that is not needed is read and dropped, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
 
+/// What a stream takes from which a body is dropped, in bytes: its response may be written long before.
+const DISCARD_MEMORY: usize = 16 * 1024;
+
 /// So many bytes of a body, or its end, must arrive in every [`PROGRESS_PERIOD`].
 const MIN_PROGRESS: usize = 1024;
 /// Long enough for TCP to repeat a lost packet four times.
@@ -43,7 +46,7 @@ pub(crate) async fn read(
     limits: &Limits,
 ) -> (Result<Bytes, Error>, Option<Permit<IpAddr>>) {
     if exceeds(body.size_hint().lower(), limits.size) {
-        discard(headers, body, limits);
+        discard(headers, body, client, limits);
         return (Err(too_large(limits)), None);
     }
     if body.is_end_stream() {
@@ -60,7 +63,7 @@ pub(crate) async fn read(
         None => Err(Error::overloaded()),
     };
     if collected.is_err() {
-        arriving.discard(limits);
+        arriving.discard(client, limits);
         return (collected, None);
     }
     (
@@ -70,10 +73,10 @@ pub(crate) async fn read(
 }
 
 /// Reads and drops a body that is not needed, in the background.
-pub(crate) fn discard(headers: &HeaderMap, body: Incoming, limits: &Limits) {
+pub(crate) fn discard(headers: &HeaderMap, body: Incoming, client: IpAddr, limits: &Limits) {
     // A client that waits for `100 Continue` does not send the body after another response.
     if !headers.contains_key(EXPECT) {
-        Arriving::new(body, limits).discard(limits);
+        Arriving::new(body, limits).discard(client, limits);
     }
 }
 
@@ -136,8 +139,8 @@ impl Arriving {
         }
     }
 
-    /// Reads and drops the rest, in the background.
-    fn discard(mut self, limits: &Limits) {
+    /// Reads and drops the rest, in the background, as far as the client may have memory for it.
+    fn discard(mut self, client: IpAddr, limits: &Limits) {
         let max = limits.size.saturating_mul(DISCARD_FACTOR);
         if self.has_failed
             || self.body.is_end_stream()
@@ -145,7 +148,13 @@ impl Arriving {
         {
             return;
         }
-        tokio::spawn(async move {
+        let evicted = CancellationToken::new();
+        let memory = &limits.memory;
+        let Some(permit) = memory.take(client, DISCARD_MEMORY, Usage::Idle, evicted.clone()) else {
+            return;
+        };
+        let discard = async move {
+            let _permit = permit;
             let mut size = 0_usize;
             while let Ok(Some(chunk)) = self.next().await {
                 size = size.saturating_add(chunk.len());
@@ -153,7 +162,8 @@ impl Arriving {
                     break;
                 }
             }
-        });
+        };
+        tokio::spawn(evicted.run_until_cancelled_owned(discard));
     }
 }
 

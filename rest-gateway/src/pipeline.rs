@@ -108,22 +108,22 @@ impl Pipeline {
         request: http::Request<Incoming>,
     ) -> Result<Response<Bytes>, Error> {
         let (parts, body) = request.into_parts();
-        if let Some(rejection) = parts.extensions.get::<Rejection>() {
-            body::discard(&parts.headers, body, &self.limits);
-            return Err((*rejection).into());
-        }
-        if parts.method == Method::OPTIONS {
-            body::discard(&parts.headers, body, &self.limits);
-            return self.respond_to_options(&parts);
-        }
         let client = parts
             .extensions
             .get()
             .map_or(Ipv6Addr::UNSPECIFIED.into(), |ClientKey(key)| *key);
+        if let Some(rejection) = parts.extensions.get::<Rejection>() {
+            body::discard(&parts.headers, body, client, &self.limits);
+            return Err((*rejection).into());
+        }
+        if parts.method == Method::OPTIONS {
+            body::discard(&parts.headers, body, client, &self.limits);
+            return self.respond_to_options(&parts);
+        }
         let (route, parameter, media_type) = match self.accept(&parts, &body, client) {
             Ok(accepted) => accepted,
             Err(error) => {
-                body::discard(&parts.headers, body, &self.limits);
+                body::discard(&parts.headers, body, client, &self.limits);
                 return Err(error);
             }
         };
