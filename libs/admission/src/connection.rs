@@ -12,7 +12,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -23,10 +26,9 @@ use crate::{
 /// The first bytes of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How many HTTP/1 requests are answered although nothing was written since the first. hyper would keep
-/// the heads of any number of responses that a peer does not read.
-const MAX_UNWRITTEN: usize = 16;
-const UNWRITTEN_PAUSE: Duration = Duration::from_millis(50);
+/// How many responses may begin although nothing was written since the first. hyper and h2 would keep the
+/// heads of any number of responses that a peer does not read.
+const MAX_UNWRITTEN: usize = 32;
 
 /// The timeouts of connections.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +49,9 @@ pub(crate) struct Connection {
     /// Cancelled when it must end at once.
     pub(crate) ended: CancellationToken,
     permit: Permit<IpAddr>,
-    /// HTTP/1 requests since something was written.
+    /// Responses since something was written.
     unwritten: AtomicUsize,
+    written: Notify,
     state: Mutex<State>,
 }
 
@@ -101,6 +104,7 @@ impl Connection {
             ended,
             permit,
             unwritten: AtomicUsize::default(),
+            written: Notify::new(),
             state: Mutex::new(State {
                 exchanges: HashMap::new(),
                 next_id: 0,
@@ -131,16 +135,22 @@ impl Connection {
     /// Notes that bytes were written.
     pub(crate) fn write(&self) {
         self.unwritten.store(0, Ordering::Relaxed);
+        self.written.notify_waiters();
     }
 
-    /// Waits until enough was written for one more request.
+    /// Waits until enough was written for one more response; ends the connection if that takes too long.
     pub(crate) async fn wait_for_write(&self) {
         let deadline = Instant::now() + self.timeouts.unread;
-        while self.unwritten.load(Ordering::Relaxed) > MAX_UNWRITTEN {
-            if Instant::now() > deadline {
-                self.ended.cancel();
+        loop {
+            let written = self.written.notified();
+            if self.unwritten.fetch_add(1, Ordering::Relaxed) < MAX_UNWRITTEN {
+                return;
             }
-            sleep(UNWRITTEN_PAUSE).await;
+            self.unwritten.fetch_sub(1, Ordering::Relaxed);
+            if timeout_at(deadline, written).await.is_err() {
+                self.ended.cancel();
+                return;
+            }
         }
     }
 
@@ -166,8 +176,6 @@ impl Connection {
         self.permit.set_usage(Usage::Busy);
         if is_http2 {
             state.begun = Some(ended.clone());
-        } else {
-            self.unwritten.fetch_add(1, Ordering::Relaxed);
         }
         let exchange = Arc::new(Exchange {
             connection: Arc::clone(self),
@@ -267,7 +275,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use process::metrics::Counters;
-    use tokio::time::advance;
+    use tokio::time::{advance, timeout};
 
     use super::*;
 
@@ -339,6 +347,28 @@ mod tests {
 
         drop(exchange);
         assert_eq!(due(&connection, 60).await, Check::Close);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn responses_wait_for_those_before_them_to_be_written_and_not_for_ever() {
+        let connection = connection();
+        let respond = async || {
+            let response = connection.wait_for_write();
+            timeout(Duration::ZERO, response).await.is_ok()
+        };
+        for _ in 0..2 {
+            for _ in 0..MAX_UNWRITTEN {
+                assert!(respond().await);
+            }
+            assert!(!respond().await);
+            connection.write();
+        }
+        while respond().await {}
+
+        let started = Instant::now();
+        connection.wait_for_write().await;
+        assert_eq!(started.elapsed(), TIMEOUTS.unread);
+        assert!(connection.ended.is_cancelled());
     }
 
     #[tokio::test(start_paused = true)]
