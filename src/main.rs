@@ -23,6 +23,7 @@ async fn main() -> ExitCode {
         Command::Prices(prices) => prices.run().await,
         Command::Addresses(addresses) => addresses.run().await,
         Command::Zones(zones) => zones.run().await,
+        Command::Couriers(couriers) => couriers.run().await,
         Command::Tasks(tasks) => tasks.run().await,
         Command::Erase(erase) => erase.run().await,
         Command::Webhooks(webhooks) => webhooks.run().await,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
-    deliveries_server::DeliveriesServer, events_server::EventsServer,
-    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
-    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
-    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
-    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
+    events_server::EventsServer, master_keys_server::MasterKeysServer,
+    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
+    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
+    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
+    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
+    webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -169,7 +170,7 @@ pub(crate) fn wire(
         };
     }
     add!(
-        TokensServer AddressesServer StoresServer ApiClientsServer SigningKeysServer
+        TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
         NotificationsServer

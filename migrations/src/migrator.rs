@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 6] = [
+pub(crate) const FILES: [(&str, &str); 9] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -31,6 +31,18 @@ pub(crate) const FILES: [(&str, &str); 6] = [
     (
         "0006_add_task_events",
         include_str!("../sql/0006_add_task_events.sql"),
+    ),
+    (
+        "0007_add_couriers",
+        include_str!("../sql/0007_add_couriers.sql"),
+    ),
+    (
+        "0008_add_courier_list_index",
+        include_str!("../sql/0008_add_courier_list_index.sql"),
+    ),
+    (
+        "0009_add_day_list_index",
+        include_str!("../sql/0009_add_day_list_index.sql"),
     ),
 ];
 

@@ -9,6 +9,7 @@ pub const PREFIX: &str = "/api/";
 pub enum Collection {
     Addresses,
     ApiClients,
+    Couriers,
     Deliveries,
     Events,
     Notifications,
@@ -27,6 +28,7 @@ impl Collection {
             Self::Addresses => "addresses",
             // The path of the specification (`/api/api_apps/<id>`); all other names say API client.
             Self::ApiClients => "api_apps",
+            Self::Couriers => "couriers",
             Self::Deliveries => "deliveries",
             Self::Events => "events",
             Self::Notifications => "notifications",

@@ -6,6 +6,7 @@ mod addresses;
 mod backup;
 mod calls;
 mod clients;
+mod couriers;
 mod definition;
 mod doctor;
 mod erase;
@@ -87,7 +88,9 @@ pub(crate) enum Command {
     Addresses(CoreCommand<addresses::Command>),
     /// Manage the zones that price rules and service areas use
     Zones(CoreCommand<zones::Command>),
-    /// Show and complete tasks
+    /// Manage couriers, and show their lists of a day
+    Couriers(CoreCommand<couriers::Command>),
+    /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),
     /// Erase the personal data of deliveries permanently
     ///

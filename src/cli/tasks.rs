@@ -3,8 +3,9 @@
 use clap::Subcommand;
 use jiff::Timestamp;
 use proto::{
-    CompleteTaskRequest, FailTaskRequest, GetTaskRequest, ListTasksRequest, ReopenTaskRequest,
-    RescheduleTaskRequest, StartTaskRequest,
+    AssignTasksRequest, CompleteTaskRequest, FailTaskRequest, GetTaskRequest, ListTasksRequest,
+    ReopenTaskRequest, RescheduleTaskRequest, StartTaskRequest,
+    assign_tasks_request::Move,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
     task::State,
@@ -21,6 +22,13 @@ pub(crate) struct Task {
     /// IRI (/api/tasks/<id>) or ID of the task
     #[arg(value_parser = id::parser(Collection::Tasks))]
     iri: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tasks {
+    /// IRIs or IDs of tasks
+    #[arg(value_name = "TASK", required = true, value_parser = id::parser(Collection::Tasks))]
+    tasks: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,9 +67,23 @@ pub(crate) enum Command {
         #[arg(long)]
         both: bool,
     },
+    /// Put tasks at the end of a courier's list, each with the other task of its delivery
+    Assign {
+        /// ID of the courier
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Couriers))]
+        courier: String,
+        /// The day of the list, such as 2026-12-01 [default: the first day of each task's window that is not past]
+        #[arg(long, value_name = "DAY")]
+        day: Option<String>,
+        #[command(flatten)]
+        tasks: Tasks,
+    },
+    /// Take tasks out of the lists of couriers, each with the other task of its delivery
+    Unassign(Tasks),
     /// Show a task
     Show(Task),
-    /// List the tasks whose windows touch a day, by the end of the window
+    /// List the tasks of a day, by the end of the window: those in couriers' lists of the day, and those in none
+    /// whose windows touch it
     List {
         /// The day, such as 2026-12-01, in the platform's time zone [default: today]
         #[arg(long, value_name = "DAY")]
@@ -70,6 +92,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "STATE", ignore_case = true)]
         #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
         state: Vec<String>,
+        /// Only tasks in this courier's list of the day
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Couriers))]
+        courier: Option<String>,
+        /// Only tasks without a courier
+        #[arg(long, conflicts_with = "courier")]
+        unassigned: bool,
         /// Also tasks of days before that are neither done nor cancelled
         #[arg(long)]
         overdue: bool,
@@ -128,10 +156,20 @@ impl CoreCommand<Command> {
                 core.write(request).await?
             }
             Command::Show(Task { iri: name }) => core.call(GetTaskRequest { name }).await?,
+            Command::Assign {
+                courier,
+                day,
+                tasks,
+            } => return assign(&core, self.access.json, tasks, courier, day).await,
+            Command::Unassign(tasks) => {
+                return assign(&core, self.access.json, tasks, String::new(), None).await;
+            }
             Command::List {
                 day,
                 state: states,
                 overdue,
+                courier,
+                unassigned,
             } => {
                 let state = |name: &String| {
                     State::from_str_name(&format!("STATE_{}", name.to_ascii_uppercase()))
@@ -142,6 +180,8 @@ impl CoreCommand<Command> {
                     states: states.iter().filter_map(state).map(Into::into).collect(),
                     page_size: Some(MAX_PAGE_SIZE),
                     page_token: String::new(),
+                    courier: courier.unwrap_or_default(),
+                    unassigned,
                 };
                 let tasks = list(&core, request).await?;
                 let views = tasks.into_iter().map(listed).collect();
@@ -150,6 +190,36 @@ impl CoreCommand<Command> {
         };
         output::one(self.access.json, view(task))
     }
+}
+
+/// Moves tasks, and prints which were moved.
+async fn assign(
+    core: &Core,
+    json: bool,
+    tasks: Tasks,
+    courier: String,
+    day: Option<String>,
+) -> anyhow::Result<()> {
+    let moves = tasks.tasks.iter().map(|name| Move {
+        task: name.clone(),
+        expected_courier: None,
+    });
+    let request = AssignTasksRequest {
+        moves: moves.collect(),
+        courier,
+        day: day.unwrap_or_default(),
+        ..AssignTasksRequest::default()
+    };
+    let conflicts = core.write(request).await?.conflicts;
+    let done = tasks.tasks.iter().filter(|name| !conflicts.contains(name));
+    let done = done.map(|name| View::default().named("iri", "task", iri::of(name)));
+    output::one(json, View::default().list("tasks", done.collect()))?;
+    anyhow::ensure!(
+        conflicts.is_empty(),
+        "not moved, because they or the other tasks of their deliveries are DONE, FAILED or CANCELLED: {}",
+        conflicts.join(", ")
+    );
+    Ok(())
 }
 
 /// The tasks of all pages.
@@ -180,6 +250,10 @@ fn listed(task: proto::Task) -> View {
         .field("before", instant(task.before))
         .field("store", task.store_display_name)
         .field(
+            "courier",
+            output::non_empty(id::of(&task.courier).to_owned()),
+        )
+        .field(
             "address",
             task.address.map(|address| address.street_address),
         )
@@ -206,6 +280,11 @@ fn view(task: proto::Task) -> View {
         .field("state", state)
         .field("state_time", instant(task.state_time))
         .field("failure_reason", reason)
+        .field(
+            "courier",
+            output::non_empty(id::of(&task.courier).to_owned()),
+        )
+        .field("list_day", output::non_empty(task.list_day))
         .field(
             "address",
             task.address.map(|address| address.street_address),

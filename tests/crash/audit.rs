@@ -66,6 +66,11 @@ async fn the_audit_log_names_who_did_what_to_what() {
         run(&["webhooks", command, &webhook]);
     }
     let task = delivery["pickup"]["@id"].as_str().unwrap();
+    let courier = id(&run(&["couriers", "create", "--name=Ada"]));
+    let of_courier = format!("--courier={courier}");
+    run(&["tasks", "assign", &of_courier, task]);
+    run(&["tasks", "unassign", task]);
+    run(&["couriers", "disable", &courier]);
     run(&["tasks", "start", task]);
     run(&["tasks", "start", task]);
     run_twice(&["tasks", "complete", task]);
@@ -97,6 +102,10 @@ async fn the_audit_log_names_who_did_what_to_what() {
         ("EnableWebhook", format!("webhooks/{webhook}"), ""),
         ("RotateWebhookSecret", format!("webhooks/{webhook}"), ""),
         ("ConfirmWebhookSecret", format!("webhooks/{webhook}"), ""),
+        ("CreateCourier", format!("couriers/{courier}"), ""),
+        ("AssignTasks", format!("couriers/{courier}"), ""),
+        ("AssignTasks", String::new(), ""),
+        ("UpdateCourier", format!("couriers/{courier}"), ""),
         ("StartTask", task.clone(), ""),
         ("StartTask", task.clone(), " unchanged=true"),
         ("CompleteTask", task.clone(), ""),

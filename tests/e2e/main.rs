@@ -17,6 +17,7 @@ mod abuse_health;
 mod cancelling;
 mod completing;
 mod core_rate_limits;
+mod couriers;
 mod deadlines;
 mod deliveries;
 mod demo;

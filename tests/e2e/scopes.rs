@@ -4,6 +4,7 @@
 mod contract;
 mod references;
 mod resources;
+mod text_fields;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -39,6 +40,13 @@ const RPCS: &[(&str, Requirement)] = &[
     ("ApiClients/GetCurrentApiClient", Token),
     ("ApiClients/ListApiClients", Scope(&["admin"])),
     ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
+    ("Couriers/AssignTasks", Scope(&["dispatch", "admin"])),
+    ("Couriers/CreateCourier", Scope(&["dispatch", "admin"])),
+    ("Couriers/GetCourier", Scope(&["dispatch", "admin"])),
+    ("Couriers/ListCourierLists", Scope(&["dispatch", "admin"])),
+    ("Couriers/ListCouriers", Scope(&["dispatch", "admin"])),
+    ("Couriers/SetCourierLists", Scope(&["dispatch", "admin"])),
+    ("Couriers/UpdateCourier", Scope(&["dispatch", "admin"])),
     ("Deliveries/AssertDelivery", Scope(&["deliveries"])),
     (
         "Deliveries/CancelDelivery",

@@ -1,8 +1,11 @@
 //! Deliveries: one pickup and one dropoff. `lifecycle` has the rules for changing them.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use crate::{
+    courier::ListKey,
     id::{DeliveryId, StoreId, TimeSlotId},
     money::Price,
     named_enum::named_enum,
@@ -84,6 +87,14 @@ impl Delivery {
             TaskKind::Pickup => self.pickup,
             TaskKind::Dropoff => self.dropoff,
         }
+    }
+
+    /// Whether each of its tasks is in one of these lists, or in none.
+    pub fn is_in_lists(&self, lists: &BTreeSet<ListKey>) -> bool {
+        let mut places = [self.pickup.place, self.dropoff.place]
+            .into_iter()
+            .flatten();
+        places.all(|place| lists.contains(&place.list))
     }
 
     /// When the second of its tasks was done.

@@ -28,6 +28,7 @@ macro_rules! ids {
 ids! {
     AddressId,
     ApiClientId,
+    CourierId,
     DeliveryId,
     EventId,
     NotificationId,

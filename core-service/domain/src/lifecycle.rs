@@ -7,6 +7,7 @@ mod tests;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    courier_lists::Places,
     delivery::{Booking, Delivery},
     event::EventName,
     id::TimeSlotId,
@@ -47,6 +48,8 @@ pub struct BookingChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryState {
     Created,
+    /// The dropoff has a courier.
+    Assigned,
     Started,
     Picked,
     InTransit,
@@ -73,6 +76,8 @@ pub enum Refusal {
     NeedsBoth,
     #[error("the pickup would end later than the dropoff")]
     OutOfOrder,
+    #[error("a task was moved to another courier's list meanwhile; repeat the request")]
+    Moved,
     /// The new window is beyond the range of instants.
     #[error("the window is out of range")]
     OutOfRange,
@@ -91,6 +96,7 @@ impl Delivery {
             (_, TaskState::Doing) => DeliveryState::InTransit,
             (TaskState::Done, _) => DeliveryState::Picked,
             (TaskState::Doing, _) => DeliveryState::Started,
+            _ if self.dropoff.place.is_some() => DeliveryState::Assigned,
             _ => DeliveryState::Created,
         }
     }
@@ -121,8 +127,8 @@ impl Delivery {
         if self.is_erased && !is_end {
             return Err(Refusal::Erased);
         }
-        let is_open = matches!(task.state, TaskState::Todo | TaskState::Doing);
-        let is_pickup = kind == TaskKind::Pickup;
+        let is_open = !task.is_settled();
+        let is_pickup = task.is_pickup();
         let (state, events) = match (command, &task.state) {
             (Command::Start | Command::Reopen, TaskState::Doing)
             | (Command::Complete, TaskState::Done)
@@ -168,6 +174,22 @@ impl Delivery {
         };
         set_state(task, state, by, now);
         Ok(Some(events))
+    }
+
+    /// Gives the tasks their new places and returns the resulting events; `None` if no place changes.
+    pub fn place(&mut self, places: &Places, now: Timestamp) -> Option<Vec<EventName>> {
+        let (before, had_courier) = (self.clone(), self.dropoff.place.is_some());
+        for task in [&mut self.pickup, &mut self.dropoff] {
+            let old = task.place;
+            let new = places.get(&task.id).copied().unwrap_or(old);
+            task.place = new;
+            if old.map(|place| place.list) != new.map(|place| place.list) {
+                task.updated_at = now;
+            }
+        }
+        let is_assigned = !had_courier && self.dropoff.place.is_some();
+        let events = is_assigned.then_some(EventName::DeliveryAssigned);
+        (*self != before).then(|| events.into_iter().collect())
     }
 
     /// Adapts the booking to the change that made this delivery of an earlier one. A dropoff that moves within
@@ -274,10 +296,14 @@ impl Reschedule {
         }
         task.has_time_slot = self.is_time_slot || task.has_time_slot && task.window == self.window;
         task.window = self.window;
+        task.place = None;
         if other.window != window_of_other {
             other.window = window_of_other;
             other.has_time_slot = false;
             other.updated_at = now;
+        }
+        if moves_other {
+            other.place = None;
         }
         if moves_other && other.state != TaskState::Todo {
             set_state(other, TaskState::Todo, by, now);

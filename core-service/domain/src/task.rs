@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     address::Address,
+    courier::Place,
     id::{DeliveryId, TaskId},
     named_enum::named_enum,
 };
@@ -189,11 +190,22 @@ pub struct Task {
     /// Whether the request gave the window as `timeSlot`.
     pub has_time_slot: bool,
     pub details: TaskDetails,
+    /// In the list of its courier; none without one.
+    pub place: Option<Place>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
 impl Task {
+    pub fn is_pickup(&self) -> bool {
+        self.kind == TaskKind::Pickup
+    }
+
+    /// Whether nobody works on it any more, unless it is rescheduled or reopened.
+    pub fn is_settled(&self) -> bool {
+        !matches!(self.state, TaskState::Todo | TaskState::Doing)
+    }
+
     pub fn is_done(&self) -> bool {
         self.state == TaskState::Done
     }
@@ -208,9 +220,8 @@ impl Task {
 
     /// Whether it cannot be done because the other task of its delivery, the pickup, failed.
     pub fn is_blocked_by(&self, other: &Self) -> bool {
-        let is_open = matches!(self.state, TaskState::Todo | TaskState::Doing);
         let has_failed = matches!(other.state, TaskState::Failed(_));
-        self.kind == TaskKind::Dropoff && is_open && has_failed
+        !self.is_pickup() && !self.is_settled() && has_failed
     }
 
     /// Removes personal data: keeps what accounting needs.

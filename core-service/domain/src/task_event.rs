@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::{
+    courier::ListKey,
     delivery::Delivery,
     device_clock::{DeviceTimes, Occurrence},
     id::{ApiClientId, TaskId},
@@ -43,6 +44,8 @@ pub struct TaskEvent {
 /// What a task went through, with what is known of it. Its creation is read from the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transition {
+    Assigned(ListKey),
+    Unassigned,
     Started,
     Done(Remarks),
     Failed {
@@ -60,6 +63,8 @@ pub enum Transition {
 named_enum! {
     /// A transition without what else is known of it.
     pub enum TransitionName("transition", ", ") {
+        Assigned = "assigned",
+        Unassigned = "unassigned",
         Started = "started",
         Done = "done",
         Failed = "failed",
@@ -72,6 +77,8 @@ named_enum! {
 impl Transition {
     pub const fn name(&self) -> TransitionName {
         match self {
+            Self::Assigned(_) => TransitionName::Assigned,
+            Self::Unassigned => TransitionName::Unassigned,
             Self::Started => TransitionName::Started,
             Self::Done(_) => TransitionName::Done,
             Self::Failed { .. } => TransitionName::Failed,
@@ -81,10 +88,11 @@ impl Transition {
         }
     }
 
-    /// The transition that turned `before` into `after`; `None` if neither state nor window changed.
+    /// The transition that turned `before` into `after`; `None` if neither state nor window nor list changed.
     fn between(before: &Task, after: &Task, remarks: &Remarks) -> Option<Self> {
         if before.state == after.state && before.window == after.window {
-            return None;
+            let [old, new] = [before.place, after.place].map(|place| Some(place?.list));
+            return (old != new).then(|| new.map_or(Self::Unassigned, Self::Assigned));
         }
         Some(match (&before.state, &after.state) {
             (TaskState::Done, TaskState::Doing) => Self::Reopened,
@@ -297,6 +305,7 @@ mod tests {
                         TransitionName::Failed => StateName::Failed,
                         TransitionName::Cancelled => StateName::Cancelled,
                         TransitionName::Rescheduled => StateName::Todo,
+                        other => panic!("{other:?}"),
                     };
                     prop_assert_eq!(delivery.task(kind).state.name(), state);
                 }

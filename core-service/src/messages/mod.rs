@@ -5,6 +5,7 @@ pub(crate) mod pages;
 use domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
+    courier::Place,
     coverage::ServiceArea,
     delivery::{Delivery, DistanceSource},
     device_clock::DeviceTimes,
@@ -17,7 +18,7 @@ use domain::{
     violation::{Violation, Violations},
     webhook::{DisabledReason, Webhook},
 };
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date};
 use proto::iri::Collection;
 use storage::{Storage, task_lists::ListedTask};
 use uuid::Uuid;
@@ -181,6 +182,7 @@ pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
     use proto::delivery::State;
     let state = match delivery.state() {
         DeliveryState::Created => State::Created,
+        DeliveryState::Assigned => State::Assigned,
         DeliveryState::Started => State::Started,
         DeliveryState::Picked => State::Picked,
         DeliveryState::InTransit => State::InTransit,
@@ -244,7 +246,7 @@ pub(crate) fn listed_task(listed: ListedTask) -> proto::Task {
         store: Collection::Stores.name(store.id),
         store_display_name: store.display_name.clone(),
         external_reference: external_reference.unwrap_or_default(),
-        ..task(listed, &store)
+        ..task_with_place(listed, &store)
     }
 }
 
@@ -262,6 +264,31 @@ fn task_state(state: StateName) -> proto::task::State {
 pub(crate) fn read_task_state(state: proto::task::State) -> Option<StateName> {
     let mut states = StateName::ALL.into_iter();
     states.find(|name| task_state(*name) == state)
+}
+
+/// A task with its courier, which shops do not see.
+pub(crate) fn task_with_place(placed: Task, store: &Store) -> proto::Task {
+    let place = placed.place;
+    let mut message = task(placed, store);
+    if let Some(Place { list, position }) = place {
+        message.courier = Collection::Couriers.name(list.courier_id);
+        message.list_day = list.day.to_string();
+        message.list_position = position;
+    }
+    message
+}
+
+/// A day, the given one if the text is empty.
+pub(crate) fn read_day(text: &str, default: Date, violations: &mut Violations) -> Date {
+    if text.is_empty() {
+        return default;
+    }
+    // Not also a date with a time, which the parser accepts.
+    let parsed = Date::strptime("%Y-%m-%d", text);
+    let parsed = parsed.map_err(|_| "must be a day such as 2026-12-01");
+    violations
+        .check("day", "INVALID_TIME", parsed)
+        .unwrap_or(default)
 }
 
 pub(crate) fn task(task: Task, store: &Store) -> proto::Task {

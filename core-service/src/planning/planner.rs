@@ -87,6 +87,7 @@ impl TaskInput {
             window,
             has_time_slot: self.times.slot.is_some(),
             details: self.details.clone(),
+            place: None,
             created_at,
             updated_at: created_at,
         }

@@ -9,7 +9,6 @@ use domain::{
     event::EventName,
     id::{DeliveryId, StoreId, TimeSlotId},
     lifecycle::Refusal,
-    store::Store,
     task::{TaskKind, TimeWindow},
     task_event::TaskReport,
     time_slot::TimeSlot,
@@ -26,12 +25,13 @@ use crate::{
 /// The reason of the conflict of a command that a task's state does not permit.
 pub(super) const TASK_STATE: &str = "TASK_STATE";
 
-/// Changes a delivery within a transaction.
+/// That of a change of couriers' lists which are not as its caller knows them.
+pub(super) const LISTS_CHANGED: &str = "LISTS_CHANGED";
+
+/// Changes deliveries within a transaction.
 #[derive(Clone)]
 pub(super) struct DeliveryWriter {
-    store_id: StoreId,
-    id: DeliveryId,
-    /// The store's, for the times in errors.
+    /// Of slots, and of the times in errors.
     zone: TimeZone,
     pub(super) slot: Option<LimitedSlot>,
     pub(super) report: TaskReport,
@@ -62,16 +62,9 @@ pub(super) struct WrittenEvents {
 }
 
 impl DeliveryWriter {
-    pub(super) fn new(
-        services: &Services,
-        store: &Store,
-        id: DeliveryId,
-        report: TaskReport,
-    ) -> Self {
+    pub(super) fn new(services: &Services, zone: TimeZone, report: TaskReport) -> Self {
         Self {
-            store_id: store.id,
-            id,
-            zone: store.time_zone.clone(),
+            zone,
             slot: None,
             report,
             now: services.clock.now(),
@@ -84,10 +77,12 @@ impl DeliveryWriter {
     pub(super) async fn change(
         &self,
         transaction: &Session,
+        store_id: StoreId,
+        id: DeliveryId,
         change: impl FnOnce(&mut Delivery, Timestamp) -> Result<Option<Vec<EventName>>, Refusal>,
     ) -> Result<Option<Changed>, Error> {
         // The lock serializes the changes of one delivery: each sees those before it.
-        let found = storage::deliveries::find_and_lock(transaction, self.store_id, self.id).await?;
+        let found = storage::deliveries::find_and_lock(transaction, store_id, id).await?;
         let Some(before) = found else {
             return Ok(None);
         };
@@ -109,18 +104,18 @@ impl DeliveryWriter {
         let takes_first = places.taken.map(order) < places.released.map(order);
         // In one order for all: otherwise two changes could wait for each other's slot.
         if let Some(booking) = places.taken.filter(|_| takes_first) {
-            self.book(transaction, booking).await?;
+            self.book(transaction, store_id, booking).await?;
         }
         if let Some(booking) = places.released {
-            slot_bookings::release(transaction, self.store_id, booking).await?;
+            slot_bookings::release(transaction, store_id, booking).await?;
         }
         if let Some(booking) = places.taken.filter(|_| !takes_first) {
-            self.book(transaction, booking).await?;
+            self.book(transaction, store_id, booking).await?;
         }
         let history = self.report.events(&before, &delivery, now);
         let change = DeliveryChange {
-            store_id: self.store_id,
-            delivery_id: self.id,
+            store_id,
+            delivery_id: id,
             changes: storage::deliveries::changes(&before, &delivery, &history)?,
             events: names.clone(),
         };
@@ -146,13 +141,18 @@ impl DeliveryWriter {
         is_slot.then_some(slot.id)
     }
 
-    async fn book(&self, transaction: &Session, booking: Booking) -> Result<(), Error> {
+    async fn book(
+        &self,
+        transaction: &Session,
+        store_id: StoreId,
+        booking: Booking,
+    ) -> Result<(), Error> {
         let slot = self.slot.as_ref();
         let capacity = slot
             .filter(|slot| slot.id == booking.time_slot_id)
             // Its capacity is no longer limited.
             .map_or(u32::MAX, |slot| slot.capacity);
-        if slot_bookings::book(transaction, self.store_id, booking, capacity).await? {
+        if slot_bookings::book(transaction, store_id, booking, capacity).await? {
             return Ok(());
         }
         let message = "the time slot of the dropoff is fully booked".to_owned();
@@ -186,6 +186,7 @@ fn refused(refusal: Refusal, delivery: &Delivery, zone: &TimeZone) -> Error {
             let state = state_of(delivery, kind, zone);
             Error::Conflict(TASK_STATE, format!("{refusal}: {state}"))
         }
+        Refusal::Moved => Error::Conflict(LISTS_CHANGED, refusal.to_string()),
         Refusal::Erased => Error::Conflict("ERASED", refusal.to_string()),
         Refusal::NeedsBoth => Error::invalid("both", "REQUIRED", refusal.to_string()),
         Refusal::OutOfOrder => Error::invalid("before", "OUT_OF_ORDER", refusal.to_string()),

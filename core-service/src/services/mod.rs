@@ -2,6 +2,7 @@
 
 mod addresses;
 mod api_clients;
+mod couriers;
 mod deliveries;
 mod delivery_changes;
 pub(crate) mod events;

@@ -1,13 +1,15 @@
 //! Rows of deliveries and their tasks, made of domain types and converted to them.
 
 use domain::{
+    courier::{ListKey, Place},
     delivery::{Booking, Delivery, Route},
-    id::{DeliveryId, StoreId, TaskId, TimeSlotId},
+    id::{CourierId, DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     store,
     task::{Actor, StateName, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
 };
 use sea_orm::ActiveValue::Set;
+use uuid::Uuid;
 
 use super::{
     Error,
@@ -114,6 +116,9 @@ pub(super) fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
         state_since: Set(None),
         state_set_by: Set(None),
         failure_reason: Set(None),
+        courier_id: Set(None),
+        list_day: Set(None),
+        list_position: Set(None),
     }
 }
 
@@ -136,6 +141,9 @@ pub(super) fn changed_columns(store_id: StoreId, task: &Task) -> task::ActiveMod
         state_since: Set(Some(task.state_since.into())),
         state_set_by: Set(Some(task.state_set_by.as_str().to_owned())),
         failure_reason: Set(failure_reason(&task.state)),
+        courier_id: Set(task.place.map(|place| place.list.courier_id.0)),
+        list_day: Set(task.place.map(|place| place.list.day.to_string())),
+        list_position: Set(task.place.map(|place| place.position.into())),
         ..Default::default()
     }
 }
@@ -183,6 +191,9 @@ impl TryFrom<task::Model> for Task {
 
     fn try_from(row: task::Model) -> Result<Self, Self::Error> {
         let (state, state_since, state_set_by) = state(&row)?;
+        let list = list_key("tasks", row.courier_id, row.list_day.as_deref())?;
+        let position = row.list_position.unwrap_or_default().try_into();
+        let position = position.map_err(|_| Error::inconsistent("tasks", "a negative position"))?;
         Ok(Self {
             id: TaskId(row.id),
             delivery_id: DeliveryId(row.delivery_id),
@@ -206,10 +217,28 @@ impl TryFrom<task::Model> for Task {
                 tags: row.tags.0,
                 metadata: row.metadata.0,
             },
+            place: list.map(|list| Place { list, position }),
             created_at: row.created_at.try_into()?,
             updated_at: row.updated_at.try_into()?,
         })
     }
+}
+
+/// The list in a row's columns, if any.
+pub(super) fn list_key(
+    table: &'static str,
+    courier_id: Option<Uuid>,
+    day: Option<&str>,
+) -> Result<Option<ListKey>, Error> {
+    let (Some(id), Some(day)) = (courier_id, day) else {
+        return Ok(None);
+    };
+    Ok(Some(ListKey {
+        day: day
+            .parse()
+            .map_err(|error| Error::inconsistent(table, error))?,
+        courier_id: CourierId(id),
+    }))
 }
 
 fn price(row: &delivery::Model) -> Result<Option<Price>, Error> {

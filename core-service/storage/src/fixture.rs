@@ -157,6 +157,7 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
             tags: vec!["fragile".to_owned()],
             metadata: [("order".to_owned(), "7".to_owned())].into(),
         },
+        place: None,
         created_at,
         updated_at: created_at,
     };

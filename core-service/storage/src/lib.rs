@@ -4,6 +4,8 @@
 
 pub mod api_clients;
 pub mod backup;
+pub mod courier_lists;
+pub mod couriers;
 pub mod created_bytes;
 pub mod deliveries;
 pub mod delivery_insertion;

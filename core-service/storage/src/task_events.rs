@@ -9,6 +9,7 @@ use domain::{
 use sea_orm::{InsertMany, sea_query::ExprTrait as _};
 
 use super::{
+    delivery_rows::list_key,
     entity::{
         instant::Instant,
         task_event::{ActiveModel, Column, Entity, Model},
@@ -38,7 +39,14 @@ fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
         ..Default::default()
     };
     match event.transition.clone() {
-        Transition::Started | Transition::Cancelled | Transition::Reopened => {}
+        Transition::Started
+        | Transition::Cancelled
+        | Transition::Reopened
+        | Transition::Unassigned => {}
+        Transition::Assigned(list) => {
+            row.courier_id = Set(Some(list.courier_id.0));
+            row.list_day = Set(Some(list.day.to_string()));
+        }
         Transition::Done(remarks) => {
             row.notes = Set(remarks.notes);
             row.contact_name = Set(remarks.contact_name);
@@ -114,6 +122,12 @@ fn event(row: Model) -> Result<Option<TaskEvent>, Error> {
         return Ok(None);
     };
     let transition = match name {
+        TransitionName::Assigned => {
+            let list = list_key("task_events", row.courier_id, row.list_day.as_deref())?;
+            let missing = || Error::inconsistent("task_events", "an assignment without a list");
+            Transition::Assigned(list.ok_or_else(missing)?)
+        }
+        TransitionName::Unassigned => Transition::Unassigned,
         TransitionName::Started => Transition::Started,
         TransitionName::Done => Transition::Done(Remarks {
             notes: row.notes,
@@ -157,8 +171,11 @@ fn window(after: Option<Instant>, before: Option<Instant>) -> Result<TimeWindow,
 
 #[cfg(test)]
 mod tests {
-    use domain::{device_clock::DeviceTimes, task::Actor, task_event::TaskReport};
-    use jiff::SignedDuration;
+    use domain::{
+        courier::ListKey, device_clock::DeviceTimes, id::CourierId, task::Actor,
+        task_event::TaskReport,
+    };
+    use jiff::{SignedDuration, civil::Date};
 
     use super::*;
     use crate::{Storage, fixture};
@@ -179,7 +196,13 @@ mod tests {
     /// One event of each kind, with everything that it can have.
     fn every_event(task_id: TaskId) -> Vec<TaskEvent> {
         let notes = Some("Left at Zoé's door".to_owned());
+        let list = ListKey {
+            day: Date::constant(2026, 12, 1),
+            courier_id: CourierId::new(),
+        };
         let transitions = [
+            Transition::Assigned(list),
+            Transition::Unassigned,
             Transition::Started,
             Transition::Failed {
                 reason: "DOG_BITES".parse().unwrap(),

@@ -1,9 +1,12 @@
-//! Lists of tasks of all stores whose windows touch a day, by the end of the window.
+//! Lists of tasks of all stores on a day, by the end of the window: those in couriers' lists of the day, and those
+//! in no list whose windows touch it.
 
 use domain::{
+    id::CourierId,
     store::Store,
     task::{StateName, Task, TimeWindow},
 };
+use jiff::civil::Date;
 use sea_orm::{Iterable as _, Value};
 
 use super::{
@@ -20,6 +23,16 @@ pub struct Filter {
     pub day: TimeWindow,
     /// Whether tasks that ended before the day are listed too, unless they are done or cancelled.
     pub include_overdue: bool,
+    /// The day of couriers' lists.
+    pub list_day: Date,
+    pub courier: CourierFilter,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CourierFilter {
+    Any,
+    None,
+    One(CourierId),
 }
 
 #[derive(Clone, Debug)]
@@ -87,8 +100,31 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
     };
     let [day_start, day_end] = [filter.day.after, filter.day.before];
     let starts_before = parameter(Instant::from(day_end).into());
+    let list_day = parameter(filter.list_day.to_string().into());
     let mut parts = Vec::new();
-    for state in &filter.states {
+    if filter.courier != CourierFilter::None {
+        let courier = match filter.courier {
+            CourierFilter::One(id) => format!("courier_id = {}", parameter(id.0.into())),
+            _ => "courier_id IS NOT NULL".to_owned(),
+        };
+        let states = filter.states.iter().map(|state| state.as_str().into());
+        let states: Vec<_> = states.map(&mut parameter).collect();
+        let after = after.map_or((Timestamp::MIN, Uuid::nil()), |cursor| {
+            (cursor.created_at, cursor.id)
+        });
+        let at = parameter(Instant::from(after.0).into());
+        parts.push(format!(
+            "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {courier} AND list_day = {list_day} \
+             AND {STATE} IN ({}) AND (before, id) > ({at}, {}) ORDER BY before, id LIMIT {limit}) AS part",
+            states.join(", "),
+            parameter(after.1.into()),
+        ));
+    }
+    let by_window = match filter.courier {
+        CourierFilter::One(_) => &[],
+        CourierFilter::Any | CourierFilter::None => &filter.states[..],
+    };
+    for state in by_window {
         let is_open = !matches!(state, StateName::Done | StateName::Cancelled);
         let first = if filter.include_overdue && is_open {
             (Timestamp::MIN, Uuid::nil())
@@ -102,6 +138,14 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
             parameter(Instant::from(after.0).into()),
             parameter(after.1.into()),
         );
+        let list = match filter.courier {
+            CourierFilter::None => "courier_id IS NULL".to_owned(),
+            _ if filter.include_overdue && is_open => {
+                let overdue = parameter(Instant::from(day_start).into());
+                format!("(courier_id IS NULL OR list_day = {list_day} OR before <= {overdue})")
+            }
+            _ => format!("(courier_id IS NULL OR list_day = {list_day})"),
+        };
         for class in 0..=LONGEST.len() {
             let longest = LONGEST.get(class).map(|longest| {
                 let end = day_end.as_microsecond().saturating_add(*longest);
@@ -110,7 +154,7 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
             let longest = longest.unwrap_or_default();
             parts.push(format!(
                 "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {STATE} = {state} \
-                 AND {LENGTH_CLASS} = {class} AND (before, id) > ({at}, {id}) {longest}\
+                 AND {LENGTH_CLASS} = {class} AND (before, id) > ({at}, {id}) {longest}AND {list} \
                  AND after < {starts_before} ORDER BY before, id LIMIT {limit}) AS part"
             ));
         }
@@ -131,7 +175,8 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
          JOIN deliveries ON deliveries.store_id = tasks.store_id AND deliveries.id = tasks.delivery_id \
          ORDER BY page.before, page.id",
         columns.join(", "),
-        parts.join(" UNION ALL "),
+        // A task of the day's lists may be in two parts.
+        parts.join(" UNION "),
     );
     (sql, values)
 }
@@ -163,6 +208,8 @@ mod tests {
                 before: hours(48),
             },
             include_overdue: false,
+            list_day: Date::constant(1970, 1, 2),
+            courier: CourierFilter::Any,
         }
     }
 

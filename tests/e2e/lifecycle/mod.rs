@@ -132,7 +132,7 @@ impl Dispatch {
 }
 
 /// The names of the store's events, in order, once there are so many.
-async fn events(client: &ApiClient, count: usize) -> Vec<String> {
+pub(crate) async fn events(client: &ApiClient, count: usize) -> Vec<String> {
     wait_for_number(client, i64::try_from(count).unwrap()).await;
     let log = json_ld(&client.get("/api/events?after=0").await, 200);
     let members = log["hydra:member"].as_array().unwrap();

@@ -8,7 +8,7 @@ use crate::harness::{
     LossyProxy, Platform,
     all_in_one::{program, stderr},
     definitions::{PRICE_LIST, TIME_SLOT, zone},
-    deliver, iri, run_operator_command,
+    deliver, draft, iri, run_operator_command,
 };
 
 const CREATE: [&str; 4] = ["clients", "create", "--name=Night shift", "--scopes=admin"];
@@ -78,6 +78,11 @@ on_both_databases! {
         let created = ["clients", "create", "--name=Till", "--scopes=deliveries", "--store", store];
         let client = platform.run_delivery_json(&created).await;
         let client = client["id"].as_str().unwrap();
+        let courier = platform.run_delivery_json(&["couriers", "create", "--name=Eve"]).await;
+        let courier = courier["id"].as_str().unwrap();
+        let of_courier = format!("--courier={courier}");
+        let delivery = shop.create_delivery(draft()).await;
+        let task = iri(&delivery["dropoff"]);
 
         // Each command, and one that changes the same state in between.
         for (key, (command, between)) in [
@@ -95,6 +100,9 @@ on_both_databases! {
             (&["webhooks", "rotate-secret", webhook], &["webhooks", "rotate-secret", webhook]),
             (&["webhooks", "resend", &notification], &["keys", "list"]),
             (&["webhooks", "recover", webhook, "--since=2020-04-02T08:00:00Z"], &["keys", "list"]),
+            (&["couriers", "create", "--name=Ada"], &["couriers", "create", "--name=Bob"]),
+            (&["couriers", "disable", courier], &["couriers", "enable", courier]),
+            (&["tasks", "assign", &of_courier, task], &["tasks", "unassign", task]),
             (&["webhooks", "disable", webhook], &["webhooks", "enable", webhook]),
             (&["webhooks", "enable", webhook], &["webhooks", "disable", webhook]),
             (&["webhooks", "confirm-secret", webhook], &["webhooks", "rotate-secret", webhook]),
@@ -153,6 +161,8 @@ async fn read_state(platform: &Platform, webhook: &str) -> Vec<Value> {
         &["time-slots", "show", "--store", store],
         &["zones", "list"],
         &["keys", "list"],
+        &["couriers", "list"],
+        &["couriers", "lists"],
         &["webhooks", "list", "--store", store],
     ] {
         state.push(platform.run_delivery_json(command).await);

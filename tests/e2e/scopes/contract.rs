@@ -50,12 +50,7 @@ impl Contract {
 
     /// Encodes the request of an RPC with these text fields, given by their paths.
     pub(super) fn request(&self, rpc: &str, fields: &[(&str, &str)]) -> Vec<u8> {
-        let request = &self.requests[rpc];
-        // Concatenated encodings are merged.
-        let encoded = fields
-            .iter()
-            .map(|(path, text)| self.encode(request, path, text));
-        encoded.flatten().collect()
+        self.encode(&self.requests[rpc], fields)
     }
 
     fn add_messages(&mut self, scope: &str, messages: &[DescriptorProto]) {
@@ -81,18 +76,26 @@ impl Contract {
         paths.flatten().collect()
     }
 
-    fn encode(&self, message: &str, path: &str, text: &str) -> Vec<u8> {
-        let (value, field) = match path.split_once('.') {
-            None => (text.as_bytes().to_vec(), self.field(message, path)),
-            Some((name, rest)) => {
-                let field = self.field(message, name);
-                (self.encode(field.type_name(), rest, text), field)
-            }
-        };
-        let number = u32::try_from(field.number()).unwrap();
+    /// The fields of a nested message are in one of them, also if it is repeated.
+    fn encode(&self, message: &str, fields: &[(&str, &str)]) -> Vec<u8> {
         let mut encoded = Vec::new();
-        encoding::bytes::encode(number, &value, &mut encoded);
+        let mut nested = BTreeMap::<_, Vec<_>>::new();
+        for (path, text) in fields {
+            match path.split_once('.') {
+                None => self.append(message, path, text.as_bytes(), &mut encoded),
+                Some((name, rest)) => nested.entry(name).or_default().push((rest, *text)),
+            }
+        }
+        for (name, fields) in nested {
+            let inner = self.encode(self.field(message, name).type_name(), &fields);
+            self.append(message, name, &inner, &mut encoded);
+        }
         encoded
+    }
+
+    fn append(&self, message: &str, name: &str, value: &[u8], encoded: &mut Vec<u8>) {
+        let number = u32::try_from(self.field(message, name).number()).unwrap();
+        encoding::bytes::encode(number, &value.to_vec(), encoded);
     }
 
     fn field(&self, message: &str, name: &str) -> &FieldDescriptorProto {

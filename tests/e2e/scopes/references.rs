@@ -1,141 +1,22 @@
 //! What each scope may do with the resources that a request names: the caller's own, those of
-//! others, and those that do not exist; and texts that are no names. The list is checked against the
-//! proto files: a text field missing here fails the test.
+//! others, and those that do not exist; and texts that are no names.
 
-use std::collections::BTreeSet;
-
-use proto::iri::Collection::{
-    self, ApiClients, Deliveries, Events, Notifications, RetailPrices, Stores, Tasks, TimeSlots,
-    Webhooks,
-};
+use proto::iri::Collection::{self, Notifications, RetailPrices, Webhooks};
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::{
-    INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call, contract::Contract, named_scope,
-    rejection, requirement, resources::Resources, tokens,
+    INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call,
+    contract::Contract,
+    named_scope, rejection, requirement,
+    resources::{Existing, Resources},
+    text_fields::{
+        Access::{AdminOnly, Default, Ignored, OwnStore, Violation},
+        CHECKED_FIRST, EXCEPTIONS, OPTIONAL, REFERENCES,
+    },
+    tokens,
 };
 use crate::harness::{Database, Mismatches, Platform, UNKNOWN_ID};
-
-/// Which resources an RPC finds by a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
-    /// With `admin`, and with `tasks:all` if the RPC requires it: of every store. With another
-    /// permitted scope: the caller's own.
-    Default,
-    /// The field itself requires `admin`.
-    AdminOnly,
-    /// Those of the caller's store, with every scope.
-    OwnStore,
-    /// The caller's own; any other value is one violation of the request among several.
-    Violation,
-    /// None: every value has the same response.
-    Ignored,
-}
-
-use Access::{AdminOnly, Default, Ignored, OwnStore, Violation};
-
-/// The text fields that name resources: the RPC, the path, and what is named.
-const REFERENCES: &[(&str, Collection)] = &[
-    ("Addresses/SearchAddresses store", Stores),
-    ("ApiClients/CreateApiClient store", Stores),
-    ("ApiClients/DisableApiClient name", ApiClients),
-    ("ApiClients/ListApiClients store", Stores),
-    ("ApiClients/RotateApiClientSecret name", ApiClients),
-    (
-        "Deliveries/AssertDelivery delivery.retail_price",
-        RetailPrices,
-    ),
-    ("Deliveries/CancelDelivery name", Deliveries),
-    (
-        "Deliveries/CreateDelivery delivery.retail_price",
-        RetailPrices,
-    ),
-    ("Deliveries/GetDelivery name", Deliveries),
-    ("Events/GetEvent name", Events),
-    ("Events/ListEvents store", Stores),
-    ("Notifications/ReportOutcomes outcomes.name", Notifications),
-    ("PersonalData/EraseDeliveries delivery", Deliveries),
-    ("PriceLists/ApplyPriceList store", Stores),
-    (
-        "PriceLists/ExplainPrice delivery.retail_price",
-        RetailPrices,
-    ),
-    ("PriceLists/ExplainPrice store", Stores),
-    ("PriceLists/GetPriceList store", Stores),
-    ("PriceLists/ListPriceLists store", Stores),
-    (
-        "RetailPrices/CalculateRetailPrice delivery.retail_price",
-        RetailPrices,
-    ),
-    ("RetailPrices/GetRetailPrice name", RetailPrices),
-    ("Stores/GetStore name", Stores),
-    ("Stores/UpdateStore name", Stores),
-    ("Tasks/CompleteTask name", Tasks),
-    ("Tasks/FailTask name", Tasks),
-    ("Tasks/GetTask name", Tasks),
-    ("Tasks/ListTaskEvents task", Tasks),
-    ("Tasks/ReopenTask name", Tasks),
-    ("Tasks/RescheduleTask name", Tasks),
-    ("Tasks/StartTask name", Tasks),
-    ("TimeSlots/ApplyTimeSlot store", Stores),
-    ("TimeSlots/GetDefaultTimeSlot store", Stores),
-    ("TimeSlots/GetTimeSlot name", TimeSlots),
-    ("TimeSlots/ListTimeSlotChoices name", TimeSlots),
-    ("Webhooks/ConfirmWebhookSecret name", Webhooks),
-    ("Webhooks/DeleteWebhook name", Webhooks),
-    ("Webhooks/DisableWebhook name", Webhooks),
-    ("Webhooks/EnableWebhook name", Webhooks),
-    ("Webhooks/GetWebhook name", Webhooks),
-    ("Webhooks/GetWebhookNotification name", Notifications),
-    ("Webhooks/ListWebhookNotifications webhook", Webhooks),
-    ("Webhooks/ListWebhooks store", Stores),
-    ("Webhooks/RecoverWebhook name", Webhooks),
-    ("Webhooks/ResendWebhookNotification name", Notifications),
-    ("Webhooks/RotateWebhookSecret name", Webhooks),
-    ("Webhooks/TestWebhook name", Webhooks),
-];
-
-/// The references with another access than the default.
-const EXCEPTIONS: &[(&str, Access)] = &[
-    ("Deliveries/AssertDelivery delivery.retail_price", Violation),
-    ("Deliveries/CreateDelivery delivery.retail_price", Violation),
-    ("Events/GetEvent name", OwnStore),
-    ("Events/ListEvents store", AdminOnly),
-    ("Notifications/ReportOutcomes outcomes.name", Ignored),
-    ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
-    (
-        "RetailPrices/CalculateRetailPrice delivery.retail_price",
-        Violation,
-    ),
-    ("Webhooks/ListWebhooks store", AdminOnly),
-];
-
-/// The text fields that name no resource with an owner, whichever message has them.
-const OTHER_TEXTS: &str = "
-    accept_language address_country address_locality address_text after api_key api_secret
-    before comments contact_name country_code created_from created_until currency_code
-    day definition description detail display_name dropoff_from dropoff_until event
-    external_reference field file_name key key_id lease_token notes page_token place_name postal_code reason
-    response_body scopes states street_address tags telephone text time_slot time_zone
-    tls_version type url value zone
-";
-
-/// The references that name nothing if they are empty.
-const OPTIONAL: &[&str] = &[
-    "ApiClients/CreateApiClient store",
-    "ApiClients/ListApiClients store",
-    "Events/ListEvents store",
-    "TimeSlots/ListTimeSlotChoices name",
-    "Webhooks/ListWebhooks store",
-];
-
-/// Fields that an RPC checks before it looks up what another field names.
-const CHECKED_FIRST: &[(&str, &str, &str)] = &[(
-    "Addresses/SearchAddresses",
-    "text",
-    "44 Rue de Rivoli, 75004 Paris",
-)];
 
 /// Whose resource a field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,30 +43,6 @@ enum Expected {
     Allowed,
 }
 
-#[test]
-fn every_text_field_of_a_request_is_listed() {
-    let contract = Contract::read();
-    let (mut references, mut others) = (BTreeSet::new(), BTreeSet::new());
-    for rpc in contract.rpcs() {
-        for path in contract.text_fields(rpc) {
-            let name = path.rsplit('.').next().unwrap();
-            if OTHER_TEXTS.split_whitespace().any(|other| other == name) {
-                others.insert(name.to_owned());
-            } else {
-                references.insert(format!("{rpc} {path}"));
-            }
-        }
-    }
-
-    let listed: Vec<_> = REFERENCES.iter().map(|(field, _)| *field).collect();
-    assert_eq!(references.into_iter().collect::<Vec<_>>(), listed);
-    for (field, _) in EXCEPTIONS {
-        assert!(listed.contains(field), "{field}");
-    }
-    let listed: Vec<_> = OTHER_TEXTS.split_whitespace().collect();
-    assert_eq!(others.into_iter().collect::<Vec<_>>(), listed);
-}
-
 /// A resource of others is treated exactly like one that does not exist.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_scope_covers_its_resources_and_no_others() {
@@ -203,6 +60,7 @@ async fn every_scope_covers_its_resources_and_no_others() {
     ] {
         owners.push((owner, Resources::create(&platform, store, client).await));
     }
+    let existing = Existing::create(&platform).await;
     let contract = Contract::read();
     let mut mismatches = Mismatches::default();
 
@@ -210,7 +68,7 @@ async fn every_scope_covers_its_resources_and_no_others() {
         for &(field, collection) in REFERENCES {
             let (rpc, _) = field.split_once(' ').unwrap();
             let send = async |name: String| {
-                let request = request(&contract, field, &name);
+                let request = request(&contract, &existing, field, &name);
                 Reply::new(call(&platform, rpc, request, Some(&token)).await, &name)
             };
             let absent = send(collection.name(UNKNOWN_ID)).await;
@@ -246,6 +104,7 @@ async fn what_is_no_name_is_an_invalid_argument_in_every_field_that_names_a_reso
     let store = operator.create_store("Without a time slot").await;
     let caller = operator.create_client(&store, STORE_SCOPES).await;
     let tokens = tokens(&platform, &caller).await;
+    let existing = Existing::create(&platform).await;
     let contract = Contract::read();
     let mut mismatches = Mismatches::default();
 
@@ -260,7 +119,7 @@ async fn what_is_no_name_is_an_invalid_argument_in_every_field_that_names_a_reso
                 _ => "<id>, with a UUID in lower case",
             };
             for name in malformed_names(field, collection) {
-                let request = request(&contract, field, &name);
+                let request = request(&contract, &existing, field, &name);
                 let response = call(&platform, rpc, request, Some(token)).await;
 
                 let (reason, message) = if code == Code::InvalidArgument {
@@ -312,11 +171,12 @@ fn malformed_names(field: &str, collection: Collection) -> Vec<String> {
 }
 
 /// The request of an RPC with a reference, and what the RPC checks before it.
-fn request(contract: &Contract, field: &str, name: &str) -> Vec<u8> {
+fn request(contract: &Contract, existing: &Existing, field: &str, name: &str) -> Vec<u8> {
     let (rpc, path) = field.split_once(' ').unwrap();
-    let checked_first = CHECKED_FIRST.iter().filter(|(of, ..)| *of == rpc);
+    let checked_first = CHECKED_FIRST.iter().filter(|(of, _)| *of == field);
+    let checked_first = checked_first.flat_map(|(_, fields)| *fields);
     let mut fields: Vec<_> = checked_first
-        .map(|(_, path, text)| (*path, *text))
+        .map(|(path, text)| (*path, existing.text(text)))
         .collect();
     fields.push((path, name));
     contract.request(rpc, &fields)

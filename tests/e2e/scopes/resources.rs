@@ -1,13 +1,17 @@
 //! One resource of each collection that a request can name, of a client or of its store.
 
 use delivery::Credentials;
-use proto::iri::{self, Collection};
+use proto::{
+    CreateCourierRequest, ListCourierListsRequest,
+    couriers_client::CouriersClient,
+    iri::{self, Collection},
+};
 use serde_json::Value;
 
 use crate::harness::{
     ApiClient, Platform,
     definitions::{Definitions, PRICE_LIST, TIME_SLOT},
-    draft, iri,
+    draft, grpc, iri,
 };
 
 /// The name of one resource per collection.
@@ -65,6 +69,7 @@ impl Resources {
         .into_iter()
         .map(|(collection, resource)| (collection, name(resource)))
         .collect();
+        names.push((Collection::Couriers, create_courier(platform).await));
         names.push((Collection::Stores, store.to_owned()));
         names.push((Collection::TimeSlots, time_slot.name));
         Self { client, names }
@@ -79,6 +84,56 @@ impl Resources {
         let (_, name) = names.find(|(of, _)| *of == collection).unwrap();
         name.clone()
     }
+}
+
+/// Stand for the texts of `Existing`.
+pub(super) const TASK: &str = "<task>";
+pub(super) const COURIER: &str = "<courier>";
+pub(super) const EMPTY_ETAG: &str = "<empty etag>";
+
+/// What a request may have to name besides what a test asks for.
+pub(super) struct Existing {
+    task: String,
+    /// Without tasks.
+    courier: String,
+    /// Of the courier's list.
+    empty_etag: String,
+}
+
+impl Existing {
+    pub(super) async fn create(platform: &Platform) -> Self {
+        let delivery = platform.client().await.create_delivery(draft()).await;
+        let (channel, token) = platform.connect(&["admin"]).await;
+        let request = grpc::with_token(&token, ListCourierListsRequest::default());
+        let mut couriers = CouriersClient::new(channel);
+        let lists = couriers.list_courier_lists(request);
+        Self {
+            task: name(&delivery["pickup"]),
+            courier: create_courier(platform).await,
+            empty_etag: lists.await.unwrap().into_inner().empty_etag,
+        }
+    }
+
+    /// What a text stands for: itself, unless it is one of the three.
+    pub(super) fn text<'a>(&'a self, text: &'a str) -> &'a str {
+        match text {
+            TASK => &self.task,
+            COURIER => &self.courier,
+            EMPTY_ETAG => &self.empty_etag,
+            _ => text,
+        }
+    }
+}
+
+async fn create_courier(platform: &Platform) -> String {
+    let (channel, token) = platform.connect(&["admin"]).await;
+    let request = CreateCourierRequest {
+        display_name: "Ada".to_owned(),
+        ..CreateCourierRequest::default()
+    };
+    let request = grpc::with_token(&token, request);
+    let created = CouriersClient::new(channel).create_courier(request).await;
+    created.unwrap().into_inner().name
 }
 
 async fn create_webhook(client: &ApiClient) -> Value {

@@ -8,8 +8,8 @@ use crate::harness::{ApiClient, Mismatches, Platform, Response, assertions::json
 
 const WEBHOOKS: &str = "/api/webhooks";
 
-const EVENTS: &str = "delivery.completed, delivery.started, delivery.picked, delivery.in_transit, \
-     delivery.dropped, delivery.failed, delivery.cancelled, delivery.rescheduled, delivery.reopened";
+const EVENTS: &str = "delivery.completed, delivery.assigned, delivery.started, delivery.picked, \
+     delivery.in_transit, delivery.dropped, delivery.failed, delivery.cancelled, delivery.rescheduled, delivery.reopened";
 
 /// A language, the two titles of an error, and the messages of the event `order.created`, of a private
 /// address and of a second webhook for the same event and URL.

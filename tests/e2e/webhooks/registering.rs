@@ -244,6 +244,7 @@ on_both_databases! {
         let event_name = &documentation["components"]["schemas"]["EventName"];
         let known = [
             "delivery.completed",
+            "delivery.assigned",
             "delivery.started",
             "delivery.picked",
             "delivery.in_transit",
@@ -259,8 +260,7 @@ on_both_databases! {
             client.create_webhook(event, url).await;
         }
         for event in [
-            // Those of CoopCycle that the platform lacks.
-            json!("delivery.assigned"),
+            // Of CoopCycle, which the platform lacks.
             json!("order.created"),
             json!("delivery.created"),
             json!("Delivery.Completed"),

@@ -43,6 +43,7 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
             tags: vec!["cold".to_owned()],
             ..TaskDetails::default()
         },
+        place: None,
         created_at: now,
         updated_at: now,
     };

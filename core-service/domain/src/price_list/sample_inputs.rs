@@ -81,6 +81,7 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         },
         has_time_slot: false,
         details: details.clone(),
+        place: None,
         created_at: now,
         updated_at: now,
     };

@@ -354,10 +354,11 @@ impl Services {
         id: DeliveryId,
         report: TaskReport,
     ) -> Result<Option<Changed>, Error> {
-        let writer = DeliveryWriter::new(self, store, id, report);
+        let (store_id, zone) = (store.id, store.time_zone.clone());
+        let writer = DeliveryWriter::new(self, zone, report);
         let cancel = self.storage.write(move |transaction| async move {
             let cancel = |delivery: &mut Delivery, now| delivery.cancel(writer.report.by, now);
-            writer.change(&transaction, cancel).await
+            writer.change(&transaction, store_id, id, cancel).await
         });
         cancel.await
     }

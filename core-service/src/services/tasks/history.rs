@@ -113,7 +113,17 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
         ..proto::TaskEvent::default()
     };
     let notes = match event.transition {
-        Transition::Started | Transition::Cancelled | Transition::Reopened => None,
+        Transition::Started
+        | Transition::Cancelled
+        | Transition::Reopened
+        | Transition::Unassigned => None,
+        Transition::Assigned(list) => {
+            if is_dispatch {
+                message.courier = Collection::Couriers.name(list.courier_id);
+                message.list_day = list.day.to_string();
+            }
+            None
+        }
         Transition::Done(remarks) => {
             message.contact_name = remarks.contact_name.unwrap_or_default();
             remarks.notes

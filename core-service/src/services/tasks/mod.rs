@@ -3,11 +3,13 @@
 mod history;
 mod requests;
 
+use std::collections::BTreeSet;
+
 use domain::{
     api_client::Scope,
     delivery::Delivery,
     id::TaskId,
-    lifecycle::Command,
+    lifecycle::{Command, Refusal},
     store::Store,
     task::{Task, TaskKind},
     task_event::TaskReport,
@@ -15,6 +17,7 @@ use domain::{
 };
 use proto::iri::Collection;
 use storage::{
+    courier_lists::{self, Selection},
     pages::Start,
     task_lists::{self, ListedTask},
 };
@@ -51,7 +54,7 @@ impl proto::tasks_server::Tasks for Services {
 
         let reply = if caller.has(Scope::TasksAll) || caller.has(Scope::Dispatch) {
             let (store, task) = self.find_any_task(&name).await?;
-            messages::task(task, &store)
+            messages::task_with_place(task, &store)
         } else {
             caller.require(Scope::Tasks)?;
             let task = self.find_own_task(&caller, &name).await?;
@@ -78,6 +81,7 @@ impl proto::tasks_server::Tasks for Services {
             .to_zoned(self.config.platform.timezone.clone());
         let filter = read_filter(&request, &today, &mut violations);
         Error::check(violations)?;
+        let filter = filter?;
 
         let page = task_lists::read(self.storage.reader(), &filter, after, size);
         let (mut page, has_more) = page.await.map_err(Error::from)?;
@@ -218,25 +222,41 @@ impl Services {
     ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
         let is_completion = command == Command::Complete;
         if is_completion && task.is_done() && request_key.is_none() {
-            let unchanged = CommandResponse::of_task(messages::task(task, &store));
+            let unchanged = CommandResponse::of_task(messages::task_with_place(task, &store));
             return Ok((Response::new(unchanged), None));
         }
-        let mut writer = DeliveryWriter::new(self, &store, task.delivery_id, report);
+        let mut writer = DeliveryWriter::new(self, store.time_zone.clone(), report);
         let kind = task.kind;
+        let mut lists = BTreeSet::new();
         if let Command::Reschedule(to) = &command {
             let is_requested = to.is_time_slot && kind == TaskKind::Dropoff;
             writer.slot = self.find_limited_slot(&store, is_requested).await?;
+            // It leaves its list, and with `both` so does the other task.
+            let selection = Selection::Tasks([task.id].into());
+            let tasks = courier_lists::tasks(self.storage.reader(), &selection).await?;
+            lists.extend(tasks.iter().filter_map(|(_, task)| Some(task.place?.list)));
         }
+        let change = courier_lists::Change {
+            at: self.clock.now(),
+            by: writer.report.api_client_id,
+        };
         let name = Collection::Tasks.name(task.id);
         let write = self
             .idempotency
             .write_with(request_key, move |transaction| async move {
+                courier_lists::lock(&transaction, &lists, &change).await?;
                 let apply = |delivery: &mut Delivery, now| {
+                    let is_reschedule = matches!(command, Command::Reschedule(_));
+                    if is_reschedule && !delivery.is_in_lists(&lists) {
+                        return Err(Refusal::Moved);
+                    }
                     delivery.apply(kind, &command, writer.report.by, now)
                 };
-                match writer.change(&transaction, apply).await {
+                let changed = writer.change(&transaction, store.id, task.delivery_id, apply);
+                match changed.await {
                     Ok(Some(changed)) => {
-                        let task = messages::task(changed.delivery.into_task(kind), &store);
+                        let task = changed.delivery.into_task(kind);
+                        let task = messages::task_with_place(task, &store);
                         Ok((CommandResponse::of_task(task), changed.events))
                     }
                     Ok(None) => Err(Error::NotFound(name)),

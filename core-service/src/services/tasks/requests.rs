@@ -1,6 +1,7 @@
 //! What requests about tasks ask for.
 
 use domain::{
+    id::CourierId,
     lifecycle::Reschedule,
     task::{StateName, TimeWindow},
     time_slot::window,
@@ -8,12 +9,14 @@ use domain::{
     visible::visible,
 };
 use jiff::{Unit, Zoned, civil::Date};
+use proto::iri::Collection;
 use storage::{
     pages::{Cursor, Start},
-    task_lists::Filter,
+    task_lists::{CourierFilter, Filter},
 };
 
 use crate::{
+    error::Error,
     messages::{self, pages},
     planning::validation,
 };
@@ -38,24 +41,25 @@ pub(super) fn read_filter(
     request: &proto::ListTasksRequest,
     today: &Zoned,
     violations: &mut Violations,
-) -> Filter {
-    let day = if request.day.is_empty() {
-        Some(today.date())
-    } else {
-        let parsed = request.day.parse::<Date>();
-        let parsed = parsed.map_err(|_| "must be a day such as 2026-12-01");
-        violations.check("day", "INVALID_TIME", parsed)
-    };
-    let bounds = day.and_then(|day| {
-        let start = |day: Date| Some(day.to_zoned(today.time_zone().clone()).ok()?.timestamp());
-        Some(TimeWindow {
-            after: start(day)?,
-            before: start(day.tomorrow().ok()?)?,
-        })
-    });
-    if day.is_some() && bounds.is_none() {
+) -> Result<Filter, Error> {
+    let list_day = messages::read_day(&request.day, today.date(), violations);
+    let start = |day: Date| Some(day.to_zoned(today.time_zone().clone()).ok()?.timestamp());
+    let bounds = start(list_day).zip(list_day.tomorrow().ok().and_then(start));
+    if bounds.is_none() {
         violations.add("day", "ABSURD_TIME", "is out of range");
     }
+    let (after, before) = bounds.unwrap_or_default();
+    let courier = match (&request.courier[..], request.unassigned) {
+        ("", false) => CourierFilter::Any,
+        ("", true) => CourierFilter::None,
+        (_, true) => {
+            violations.add("courier", "CONFLICT", "is not for unassigned tasks");
+            CourierFilter::None
+        }
+        (name, false) => {
+            CourierFilter::One(CourierId(messages::id_in(Collection::Couriers, name)?))
+        }
+    };
     let mut states = Vec::new();
     for (index, state) in request.states().enumerate() {
         match messages::read_task_state(state) {
@@ -71,14 +75,13 @@ pub(super) fn read_filter(
     if states.is_empty() {
         states.extend(StateName::ALL);
     }
-    Filter {
+    Ok(Filter {
         states,
-        day: bounds.unwrap_or(TimeWindow {
-            after: today.timestamp(),
-            before: today.timestamp(),
-        }),
+        day: TimeWindow { after, before },
         include_overdue: request.include_overdue,
-    }
+        list_day,
+        courier,
+    })
 }
 
 /// The new window, in whole microseconds, as it is stored. `time_slot` takes precedence, as in a draft.

@@ -51,8 +51,9 @@ use sea_orm::{
 use uuid::Uuid;
 
 pub(super) use self::tables::{
-    api_client, attempt, delivery, event, idempotency_key, notification, platform_secret,
-    price_list, receiver_host, signing_key, store, task, task_event, time_slot, webhook, zone_set,
+    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, notification,
+    platform_secret, price_list, receiver_host, signing_key, store, task, task_event, time_slot,
+    webhook, zone_set,
 };
 
 /// What the declaration of a table uses.

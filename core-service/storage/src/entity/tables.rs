@@ -87,6 +87,26 @@ table! {
     /// Valid if `state_since` is when the task got its state: a program of an earlier version does not set it.
     state_set_by: Option<String>,
     failure_reason: Option<String>,
+    /// Its place in the list of a courier on a day, such as `2026-12-01`: all three or none.
+    courier_id: Option<Uuid>,
+    list_day: Option<String>,
+    list_position: Option<i64>,
+}
+
+table! {
+    mod courier = "couriers";
+    key(id: Uuid);
+    display_name: String,
+    telephone: Option<String>,
+    created_at: Instant,
+    disabled_at: Option<Instant>,
+}
+
+table! {
+    mod courier_list = "courier_lists";
+    key(day: String, courier_id: Uuid);
+    changed_at: Instant,
+    changed_by: Uuid,
 }
 
 table! {
@@ -106,6 +126,9 @@ table! {
     before: Option<Instant>,
     previous_after: Option<Instant>,
     previous_before: Option<Instant>,
+    /// The list that a task was put in.
+    courier_id: Option<Uuid>,
+    list_day: Option<String>,
 }
 
 table! {

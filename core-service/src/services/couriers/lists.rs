@@ -1,0 +1,289 @@
+//! The lists of couriers: read with their etags, replaced together, and changed task by task.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::{
+    courier::ListKey,
+    courier_lists::{self, Lists, Places, Target},
+    delivery::Delivery,
+    device_clock::DeviceTimes,
+    id::{ApiClientId, CourierId, TaskId},
+    task::Actor,
+    task_event::{Remarks, TaskReport},
+    violation::Violations,
+};
+use jiff::civil::Date;
+use proto::iri::Collection;
+use storage::{
+    Session,
+    courier_lists::{Change, Selection},
+};
+use tonic::Response;
+
+use super::requests::{read_lists, read_moves};
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    idempotency::begin_or_replay,
+    messages::{self, timestamp},
+    services::{
+        Services,
+        delivery_changes::{DeliveryWriter, LISTS_CHANGED, WrittenEvents},
+    },
+};
+
+impl Services {
+    pub(super) async fn read_lists(
+        &self,
+        day: &str,
+    ) -> Result<proto::ListCourierListsResponse, Error> {
+        let mut violations = Violations::new();
+        let day = messages::read_day(day, self.today(), &mut violations);
+        Error::check(violations)?;
+        let reader = self.storage.reader();
+        let tasks = storage::courier_lists::tasks(reader, &Selection::Day(day)).await?;
+        let changes = storage::courier_lists::of_day(reader, day).await?;
+        let orders = courier_lists::orders(tasks.iter().map(|(_, task)| task));
+        let lists = orders
+            .iter()
+            .map(|(list, order)| message(*list, order, changes.get(list)));
+        Ok(proto::ListCourierListsResponse {
+            day: day.to_string(),
+            lists: lists.collect(),
+            empty_etag: courier_lists::etag(&[]),
+        })
+    }
+
+    pub(super) async fn replace_lists(
+        &self,
+        caller: &Caller,
+        request: proto::SetCourierListsRequest,
+    ) -> Result<Response<proto::SetCourierListsResponse>, Error> {
+        let (rpc, idempotency) = ("SetCourierLists", request.idempotency.clone());
+        let request_key = begin_or_replay!(self, caller, rpc, "", idempotency);
+        let (day, requested) = read_lists(&request, self.today())?;
+        let keys: BTreeSet<_> = requested.iter().map(|list| list.key).collect();
+        let named = requested.iter().flat_map(|list| list.tasks.iter().copied());
+        let named: BTreeSet<_> = named.collect();
+        let mut disabled = BTreeSet::new();
+        for list in &request.lists {
+            let courier = self.find_courier(&list.courier).await?;
+            disabled.extend(courier.disabled_at.map(|_| courier.id));
+        }
+
+        let writer = ListWriter::new(self, caller.id);
+        let write = self
+            .idempotency
+            .write_with(request_key, move |transaction| async move {
+                let replace = |lists: &Lists| {
+                    let places = lists.replace(&requested);
+                    let places = places.map_err(|changed| lists_changed(&changed))?;
+                    if let Some(id) = lists.receivers(&places).intersection(&disabled).next() {
+                        return Err(courier_disabled(*id));
+                    }
+                    let orders = lists.orders_with(&places);
+                    Ok((places, orders))
+                };
+                let (orders, events) = writer.write(&transaction, &keys, &named, replace).await?;
+                let changes = storage::courier_lists::of_day(&transaction, day).await?;
+                let lists = requested.iter().map(|list| {
+                    let order = orders.get(&list.key).map_or(&[][..], Vec::as_slice);
+                    message(list.key, order, changes.get(&list.key))
+                });
+                let lists = lists.collect();
+                Ok((proto::SetCourierListsResponse { lists }, events))
+            });
+        let (response, events) = write.await?;
+        events
+            .into_iter()
+            .flatten()
+            .for_each(|events| self.dispatch(events));
+        Ok(response)
+    }
+
+    pub(super) async fn move_tasks(
+        &self,
+        caller: &Caller,
+        request: proto::AssignTasksRequest,
+    ) -> Result<Response<proto::AssignTasksResponse>, Error> {
+        let (rpc, idempotency) = ("AssignTasks", request.idempotency.clone());
+        let request_key = begin_or_replay!(self, caller, rpc, "", idempotency);
+        let today = self.today();
+        let zone = self.config.platform.timezone.clone();
+        let (moves, day) = read_moves(&request, today)?;
+        let target = Target {
+            courier_id: self.find_receiver(&request.courier).await?,
+            day,
+            position: request.position.map(to_index),
+            is_single: request.single,
+        };
+        let named: BTreeSet<_> = moves.iter().map(|of| of.task).collect();
+        let reader = self.storage.reader();
+        let tasks = storage::courier_lists::tasks(reader, &Selection::Tasks(named.clone())).await?;
+        let keys: BTreeSet<_> = tasks
+            .iter()
+            .flat_map(|(_, task)| {
+                let current = task.place.map(|place| place.list);
+                [current, target.list_of(task, today, &zone)]
+            })
+            .flatten()
+            .collect();
+
+        let writer = ListWriter::new(self, caller.id);
+        let write = self
+            .idempotency
+            .write_with(request_key, move |transaction| async move {
+                let assign = |lists: &Lists| {
+                    let list_of = |task: &_| target.list_of(task, today, &zone);
+                    let (places, left) = lists.assign(&moves, &target, list_of);
+                    let conflicts = left.into_iter().map(|task| Collection::Tasks.name(task));
+                    let conflicts = conflicts.collect();
+                    Ok((places, proto::AssignTasksResponse { conflicts }))
+                };
+                writer.write(&transaction, &keys, &named, assign).await
+            });
+        let (response, events) = write.await?;
+        events
+            .into_iter()
+            .flatten()
+            .for_each(|events| self.dispatch(events));
+        Ok(response)
+    }
+
+    fn today(&self) -> Date {
+        let zone = self.config.platform.timezone.clone();
+        self.clock.now().to_zoned(zone).date()
+    }
+
+    /// The courier who gets tasks, if any.
+    async fn find_receiver(&self, name: &str) -> Result<Option<CourierId>, Error> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let courier = self.find_courier(name).await?;
+        match courier.disabled_at {
+            Some(_) => Err(courier_disabled(courier.id)),
+            None => Ok(Some(courier.id)),
+        }
+    }
+}
+
+/// Changes lists within a transaction.
+#[derive(Clone)]
+struct ListWriter {
+    deliveries: DeliveryWriter,
+    change: Change,
+}
+
+impl ListWriter {
+    fn new(services: &Services, by: ApiClientId) -> Self {
+        let report = TaskReport {
+            by: Actor::Dispatch,
+            api_client_id: by,
+            times: DeviceTimes::default(),
+            remarks: Remarks::default(),
+        };
+        let zone = services.config.platform.timezone.clone();
+        Self {
+            deliveries: DeliveryWriter::new(services, zone, report),
+            change: Change {
+                at: services.clock.now(),
+                by,
+            },
+        }
+    }
+
+    /// Locks the lists, and then the deliveries of their tasks and of the named ones, and gives tasks the places that
+    /// `decide` returns.
+    async fn write<T>(
+        &self,
+        transaction: &Session,
+        lists: &BTreeSet<ListKey>,
+        named: &BTreeSet<TaskId>,
+        decide: impl FnOnce(&Lists) -> Result<(Places, T), Error>,
+    ) -> Result<(T, Vec<WrittenEvents>), Error> {
+        storage::courier_lists::lock(transaction, lists, &self.change).await?;
+        let selections = [
+            Selection::Lists(lists.clone()),
+            Selection::Tasks(named.clone()),
+        ];
+        let mut deliveries = BTreeSet::new();
+        for selection in &selections {
+            let tasks = storage::courier_lists::tasks(transaction, selection).await?;
+            deliveries.extend(tasks.iter().map(|(store, task)| (*store, task.delivery_id)));
+        }
+        storage::courier_lists::lock_deliveries(transaction, &deliveries).await?;
+        // Read again: only now they cannot change.
+        let mut tasks = Vec::new();
+        for selection in &selections {
+            tasks.extend(storage::courier_lists::tasks(transaction, selection).await?);
+        }
+        let known: BTreeSet<_> = tasks.iter().map(|(_, task)| task.id).collect();
+        if let Some(missing) = named.difference(&known).next() {
+            return Err(Error::NotFound(Collection::Tasks.name(missing)));
+        }
+        let current = Lists::new(
+            lists.iter().copied(),
+            tasks.iter().map(|(_, task)| task.clone()),
+        );
+        let (places, outcome) = decide(&current)?;
+
+        let moved = tasks
+            .iter()
+            .filter(|(_, task)| places.contains_key(&task.id));
+        let (mut changed, mut deliveries) = (BTreeSet::new(), BTreeMap::new());
+        for (store, task) in moved {
+            let new = places.get(&task.id).copied().flatten();
+            changed.extend(
+                [task.place, new]
+                    .into_iter()
+                    .flatten()
+                    .map(|place| place.list),
+            );
+            deliveries.insert(task.delivery_id, *store);
+        }
+        let mut events = Vec::new();
+        for (id, store) in deliveries {
+            let place = |delivery: &mut Delivery, now| Ok(delivery.place(&places, now));
+            let written = self
+                .deliveries
+                .change(transaction, store, id, place)
+                .await?;
+            events.extend(written.and_then(|changed| changed.events));
+        }
+        storage::courier_lists::record_change(transaction, &changed, &self.change).await?;
+        Ok((outcome, events))
+    }
+}
+
+fn to_index(position: u32) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+fn courier_disabled(id: CourierId) -> Error {
+    let courier = Collection::Couriers.name(id);
+    let message = format!("{courier} is disabled, and gets no more tasks");
+    Error::Conflict("COURIER_DISABLED", message)
+}
+
+fn lists_changed(changed: &BTreeSet<ListKey>) -> Error {
+    let couriers = changed.iter().map(|list| {
+        let courier = Collection::Couriers.name(list.courier_id);
+        format!("{courier} on {}", list.day)
+    });
+    let lists = couriers.collect::<Vec<_>>().join(", ");
+    let message = format!("list the lists again, these are not as the request says: {lists}");
+    Error::Conflict(LISTS_CHANGED, message)
+}
+
+fn message(list: ListKey, order: &[TaskId], change: Option<&Change>) -> proto::CourierList {
+    let changed_by = change.map(|change| Collection::ApiClients.name(change.by));
+    let tasks = order.iter().map(|task| Collection::Tasks.name(task));
+    proto::CourierList {
+        courier: Collection::Couriers.name(list.courier_id),
+        etag: courier_lists::etag(order),
+        tasks: tasks.collect(),
+        change_time: change.map(|change| timestamp(change.at)),
+        changed_by: changed_by.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,58 @@
+//! Reads and writes couriers.
+
+use domain::{courier::Courier, id::CourierId};
+
+use super::entity::courier::{ActiveModel, Column, Entity, Model};
+use crate::prelude::*;
+
+pub async fn find(
+    connection: &impl ConnectionTrait,
+    id: CourierId,
+) -> Result<Option<Courier>, Error> {
+    rows::first(connection, Entity::find_by_id(id.0)).await
+}
+
+/// Like [`find`], locked until the transaction ends.
+pub async fn find_and_lock(
+    transaction: &impl ConnectionTrait,
+    id: CourierId,
+) -> Result<Option<Courier>, Error> {
+    rows::first(transaction, Entity::find_by_id(id.0).lock_exclusive()).await
+}
+
+/// All couriers, oldest first.
+pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<Courier>, Error> {
+    rows::all(connection, Entity::find().order_by_asc(Column::Id)).await
+}
+
+pub async fn insert(connection: &impl ConnectionTrait, courier: &Courier) -> Result<(), Error> {
+    rows::insert(connection, row(courier)).await
+}
+
+pub async fn update(connection: &impl ConnectionTrait, courier: &Courier) -> Result<(), Error> {
+    rows::update(connection, row(courier)).await
+}
+
+fn row(courier: &Courier) -> ActiveModel {
+    ActiveModel {
+        id: Set(courier.id.0),
+        display_name: Set(courier.display_name.clone()),
+        telephone: Set(courier.telephone.clone()),
+        created_at: Set(courier.created_at.into()),
+        disabled_at: Set(courier.disabled_at.map(Into::into)),
+    }
+}
+
+impl TryFrom<Model> for Courier {
+    type Error = Error;
+
+    fn try_from(row: Model) -> Result<Self, Error> {
+        Ok(Self {
+            id: CourierId(row.id),
+            display_name: row.display_name,
+            telephone: row.telephone,
+            created_at: row.created_at.try_into()?,
+            disabled_at: row.disabled_at.map(TryInto::try_into).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Couriers: created, read, listed, changed, disabled.
+
+use jiff::SignedDuration;
+use proto::{
+    Courier, CreateCourierRequest, GetCourierRequest, ListCouriersRequest, UpdateCourierRequest,
+    iri::Collection,
+};
+use tonic::Status;
+
+use super::{Desk, assert_unknown, assert_violations, now};
+use crate::harness::{Platform, UNKNOWN_ID};
+
+async fn create(desk: &Desk, display_name: &str, telephone: &str) -> Result<Courier, Status> {
+    let request = CreateCourierRequest {
+        display_name: display_name.to_owned(),
+        telephone: telephone.to_owned(),
+        idempotency: None,
+    };
+    desk.create_courier(request).await
+}
+
+async fn get(desk: &Desk, name: &str) -> Result<Courier, Status> {
+    let name = name.to_owned();
+    desk.get_courier(GetCourierRequest { name }).await
+}
+
+async fn list(desk: &Desk) -> Vec<Courier> {
+    let listed = desk.list_couriers(ListCouriersRequest {}).await.unwrap();
+    listed.couriers
+}
+
+fn update(courier: &Courier) -> UpdateCourierRequest {
+    UpdateCourierRequest {
+        name: courier.name.clone(),
+        ..Default::default()
+    }
+}
+
+on_both_databases! {
+    async fn couriers_are_created_read_and_listed_oldest_first(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        assert_eq!(list(&desk).await, []);
+
+        let ada = create(&desk, "Ada Martin", "06 12 34 56 78").await.unwrap();
+
+        let expected = Courier {
+            name: ada.name.clone(),
+            display_name: "Ada Martin".to_owned(),
+            telephone: "+33612345678".to_owned(),
+            create_time: now(platform),
+            disable_time: None,
+        };
+        assert_eq!(ada, expected);
+        assert!(Collection::Couriers.id(&ada.name).is_some(), "{}", ada.name);
+        platform.advance(SignedDuration::from_mins(1));
+        // Of the same name, and without a telephone.
+        let namesake = create(&desk, "Ada Martin", "").await.unwrap();
+        let expected = Courier {
+            name: namesake.name.clone(),
+            telephone: String::new(),
+            create_time: now(platform),
+            ..ada.clone()
+        };
+        assert_eq!(namesake, expected);
+        platform.advance(SignedDuration::from_mins(1));
+        let belgian = create(&desk, "Ben", "+32 470 12 34 56").await.unwrap();
+        assert_eq!(belgian.telephone, "+32470123456");
+        for courier in [&ada, &namesake, &belgian] {
+            assert_eq!(get(&desk, &courier.name).await.unwrap(), *courier);
+        }
+        assert_eq!(list(&desk).await, [ada, namesake, belgian]);
+    }
+
+    async fn a_courier_is_changed_in_the_fields_that_are_present(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        let ada = create(&desk, "Ada", "06 12 34 56 78").await.unwrap();
+        let ben = create(&desk, "Ben", "06 12 34 56 79").await.unwrap();
+        platform.advance(SignedDuration::from_mins(1));
+
+        let mut expected = ada.clone();
+        for (display_name, telephone, stored_name, stored_telephone) in [
+            (Some("Ada Martin"), None, "Ada Martin", "+33612345678"),
+            (None, Some("07 12 34 56 78"), "Ada Martin", "+33712345678"),
+            (None, None, "Ada Martin", "+33712345678"),
+            (Some("Ada"), Some(""), "Ada", ""),
+        ] {
+            let request = UpdateCourierRequest {
+                display_name: display_name.map(str::to_owned),
+                telephone: telephone.map(str::to_owned),
+                ..update(&ada)
+            };
+
+            let updated = desk.update_courier(request).await.unwrap();
+
+            stored_name.clone_into(&mut expected.display_name);
+            stored_telephone.clone_into(&mut expected.telephone);
+            assert_eq!(updated, expected, "{display_name:?} {telephone:?}");
+            assert_eq!(get(&desk, &ada.name).await.unwrap(), expected);
+        }
+        assert_eq!(list(&desk).await, [expected, ben]);
+    }
+
+    async fn a_courier_is_disabled_and_enabled_again(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        let ada = create(&desk, "Ada", "").await.unwrap();
+        platform.advance(SignedDuration::from_mins(1));
+
+        let disabled = desk.disable(&ada.name, true).await;
+
+        let expected = Courier { disable_time: now(platform), ..ada.clone() };
+        assert_eq!(disabled, expected);
+        let renamed = UpdateCourierRequest { display_name: Some("Ada Martin".to_owned()), ..update(&ada) };
+        let renamed = desk.update_courier(renamed).await.unwrap();
+        assert_eq!(renamed, Courier { display_name: "Ada Martin".to_owned(), ..expected });
+        assert_eq!(list(&desk).await, std::slice::from_ref(&renamed));
+        let enabled = desk.disable(&ada.name, false).await;
+        assert_eq!(enabled, Courier { disable_time: None, ..renamed });
+        assert_eq!(get(&desk, &ada.name).await.unwrap(), enabled);
+    }
+
+    async fn all_violations_are_reported_at_once_and_change_nothing(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        let ada = create(&desk, "Ada", "06 12 34 56 78").await.unwrap();
+
+        for (display_name, telephone, fields) in [
+            ("", "", &["display_name"][..]),
+            (" \n", "06 12 34 56 78", &["display_name"]),
+            ("Ben", "six", &["telephone"]),
+            ("", "abc", &["display_name", "telephone"]),
+        ] {
+            let refused = create(&desk, display_name, telephone).await.unwrap_err();
+            assert_violations(&refused, fields);
+            let request = UpdateCourierRequest {
+                display_name: Some(display_name.to_owned()),
+                telephone: Some(telephone.to_owned()),
+                disabled: Some(true),
+                ..update(&ada)
+            };
+            let refused = desk.update_courier(request).await.unwrap_err();
+            assert_violations(&refused, fields);
+        }
+        assert_eq!(list(&desk).await, [ada]);
+    }
+
+    async fn a_courier_that_does_not_exist_is_not_found(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        let unknown = format!("couriers/{UNKNOWN_ID}");
+
+        let refused = get(&desk, &unknown).await.unwrap_err();
+        assert_unknown(&refused, &unknown);
+        let request = UpdateCourierRequest {
+            name: unknown.clone(),
+            display_name: Some("Ada".to_owned()),
+            ..Default::default()
+        };
+        let refused = desk.update_courier(request).await.unwrap_err();
+        assert_unknown(&refused, &unknown);
+        assert_eq!(list(&desk).await, []);
+    }
+}

@@ -1,0 +1,187 @@
+//! The text fields of requests, and what each names. The lists are checked against the proto files: a field
+//! missing here fails the test.
+
+use std::collections::BTreeSet;
+
+use proto::iri::Collection::{
+    self, ApiClients, Couriers, Deliveries, Events, Notifications, RetailPrices, Stores, Tasks,
+    TimeSlots, Webhooks,
+};
+
+use super::{
+    contract::Contract,
+    resources::{COURIER, EMPTY_ETAG, TASK},
+};
+
+/// Which resources an RPC finds by a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// With `admin`, and with `tasks:all` if the RPC requires it: of every store. With another
+    /// permitted scope: the caller's own.
+    Default,
+    /// The field itself requires `admin`.
+    AdminOnly,
+    /// Those of the caller's store, with every scope.
+    OwnStore,
+    /// The caller's own; any other value is one violation of the request among several.
+    Violation,
+    /// None: every value has the same response.
+    Ignored,
+}
+
+use Access::{AdminOnly, Ignored, OwnStore, Violation};
+
+/// The text fields that name resources: the RPC, the path, and what is named.
+pub(super) const REFERENCES: &[(&str, Collection)] = &[
+    ("Addresses/SearchAddresses store", Stores),
+    ("ApiClients/CreateApiClient store", Stores),
+    ("ApiClients/DisableApiClient name", ApiClients),
+    ("ApiClients/ListApiClients store", Stores),
+    ("ApiClients/RotateApiClientSecret name", ApiClients),
+    ("Couriers/AssignTasks courier", Couriers),
+    ("Couriers/AssignTasks moves.expected_courier", Couriers),
+    ("Couriers/AssignTasks moves.task", Tasks),
+    ("Couriers/GetCourier name", Couriers),
+    ("Couriers/SetCourierLists lists.courier", Couriers),
+    ("Couriers/SetCourierLists lists.tasks", Tasks),
+    ("Couriers/UpdateCourier name", Couriers),
+    (
+        "Deliveries/AssertDelivery delivery.retail_price",
+        RetailPrices,
+    ),
+    ("Deliveries/CancelDelivery name", Deliveries),
+    (
+        "Deliveries/CreateDelivery delivery.retail_price",
+        RetailPrices,
+    ),
+    ("Deliveries/GetDelivery name", Deliveries),
+    ("Events/GetEvent name", Events),
+    ("Events/ListEvents store", Stores),
+    ("Notifications/ReportOutcomes outcomes.name", Notifications),
+    ("PersonalData/EraseDeliveries delivery", Deliveries),
+    ("PriceLists/ApplyPriceList store", Stores),
+    (
+        "PriceLists/ExplainPrice delivery.retail_price",
+        RetailPrices,
+    ),
+    ("PriceLists/ExplainPrice store", Stores),
+    ("PriceLists/GetPriceList store", Stores),
+    ("PriceLists/ListPriceLists store", Stores),
+    (
+        "RetailPrices/CalculateRetailPrice delivery.retail_price",
+        RetailPrices,
+    ),
+    ("RetailPrices/GetRetailPrice name", RetailPrices),
+    ("Stores/GetStore name", Stores),
+    ("Stores/UpdateStore name", Stores),
+    ("Tasks/CompleteTask name", Tasks),
+    ("Tasks/FailTask name", Tasks),
+    ("Tasks/GetTask name", Tasks),
+    ("Tasks/ListTaskEvents task", Tasks),
+    ("Tasks/ListTasks courier", Couriers),
+    ("Tasks/ReopenTask name", Tasks),
+    ("Tasks/RescheduleTask name", Tasks),
+    ("Tasks/StartTask name", Tasks),
+    ("TimeSlots/ApplyTimeSlot store", Stores),
+    ("TimeSlots/GetDefaultTimeSlot store", Stores),
+    ("TimeSlots/GetTimeSlot name", TimeSlots),
+    ("TimeSlots/ListTimeSlotChoices name", TimeSlots),
+    ("Webhooks/ConfirmWebhookSecret name", Webhooks),
+    ("Webhooks/DeleteWebhook name", Webhooks),
+    ("Webhooks/DisableWebhook name", Webhooks),
+    ("Webhooks/EnableWebhook name", Webhooks),
+    ("Webhooks/GetWebhook name", Webhooks),
+    ("Webhooks/GetWebhookNotification name", Notifications),
+    ("Webhooks/ListWebhookNotifications webhook", Webhooks),
+    ("Webhooks/ListWebhooks store", Stores),
+    ("Webhooks/RecoverWebhook name", Webhooks),
+    ("Webhooks/ResendWebhookNotification name", Notifications),
+    ("Webhooks/RotateWebhookSecret name", Webhooks),
+    ("Webhooks/TestWebhook name", Webhooks),
+];
+
+/// The references with another access than the default.
+pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
+    ("Couriers/AssignTasks moves.expected_courier", Ignored),
+    ("Deliveries/AssertDelivery delivery.retail_price", Violation),
+    ("Deliveries/CreateDelivery delivery.retail_price", Violation),
+    ("Events/GetEvent name", OwnStore),
+    ("Events/ListEvents store", AdminOnly),
+    ("Notifications/ReportOutcomes outcomes.name", Ignored),
+    ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
+    (
+        "RetailPrices/CalculateRetailPrice delivery.retail_price",
+        Violation,
+    ),
+    ("Tasks/ListTasks courier", Ignored),
+    ("Webhooks/ListWebhooks store", AdminOnly),
+];
+
+/// The text fields that name no resource with an owner, whichever message has them.
+const OTHER_TEXTS: &str = "
+    accept_language address_country address_locality address_text after api_key api_secret
+    before changed_by comments contact_name country_code created_from created_until currency_code
+    day definition description detail display_name dropoff_from dropoff_until etag event
+    external_reference field file_name key key_id lease_token notes page_token place_name postal_code reason
+    response_body scopes states street_address tags telephone text time_slot time_zone
+    tls_version type url value zone
+";
+
+/// The references that name nothing if they are empty.
+pub(super) const OPTIONAL: &[&str] = &[
+    "ApiClients/CreateApiClient store",
+    "ApiClients/ListApiClients store",
+    "Couriers/AssignTasks courier",
+    "Events/ListEvents store",
+    "TimeSlots/ListTimeSlotChoices name",
+    "Webhooks/ListWebhooks store",
+];
+
+/// What an RPC checks before it looks up what a field names: other fields, with these texts or those of `Existing`.
+pub(super) const CHECKED_FIRST: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Addresses/SearchAddresses store",
+        &[("text", "44 Rue de Rivoli, 75004 Paris")],
+    ),
+    ("Couriers/AssignTasks courier", &[("moves.task", TASK)]),
+    (
+        "Couriers/AssignTasks moves.expected_courier",
+        &[("moves.task", TASK)],
+    ),
+    (
+        "Couriers/SetCourierLists lists.courier",
+        &[("day", "2020-04-02"), ("lists.etag", EMPTY_ETAG)],
+    ),
+    (
+        "Couriers/SetCourierLists lists.tasks",
+        &[
+            ("day", "2020-04-02"),
+            ("lists.courier", COURIER),
+            ("lists.etag", EMPTY_ETAG),
+        ],
+    ),
+];
+
+#[test]
+fn every_text_field_of_a_request_is_listed() {
+    let contract = Contract::read();
+    let (mut references, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for rpc in contract.rpcs() {
+        for path in contract.text_fields(rpc) {
+            let name = path.rsplit('.').next().unwrap();
+            if OTHER_TEXTS.split_whitespace().any(|other| other == name) {
+                others.insert(name.to_owned());
+            } else {
+                references.insert(format!("{rpc} {path}"));
+            }
+        }
+    }
+
+    let listed: Vec<_> = REFERENCES.iter().map(|(field, _)| *field).collect();
+    assert_eq!(references.into_iter().collect::<Vec<_>>(), listed);
+    for (field, _) in EXCEPTIONS {
+        assert!(listed.contains(field), "{field}");
+    }
+    let listed: Vec<_> = OTHER_TEXTS.split_whitespace().collect();
+    assert_eq!(others.into_iter().collect::<Vec<_>>(), listed);
+}
