@@ -1,13 +1,6 @@
 //! Accepts connections and serves them over HTTP until they end.
 
-use std::{
-    convert::Infallible,
-    io,
-    net::IpAddr,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
@@ -25,7 +18,6 @@ use rate_limits::peer_key;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    task::coop,
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_rustls::server::TlsStream;
@@ -44,9 +36,6 @@ use crate::{
 
 /// The most of a response that an HTTP/2 stream buffers beside its flow-control window.
 const SEND_BUFFER: usize = 64 * 1024;
-
-/// Of the 128 operations of a task between two polls.
-const BUDGET_OF_A_READ: usize = 48;
 
 /// For a TLS handshake once connections close.
 const CLOSING_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -191,10 +180,7 @@ where
     ) {
         let builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
         let [of_reader, of_writer, of_service] = [(); 3].map(|()| Arc::clone(&connection));
-        let stream = InspectReader::new(stream, move |bytes| {
-            of_reader.receive(bytes);
-            spend_budget();
-        });
+        let stream = InspectReader::new(stream, move |bytes| of_reader.receive(bytes));
         let stream = InspectWriter::new(stream, move |_| of_writer.write());
         let server = Arc::clone(&self);
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -240,17 +226,6 @@ where
         };
         if let Err(error) = result {
             tracing::debug!(error, "connection closed early");
-        }
-    }
-}
-
-/// Makes a poll of a connection read little: what that begins is counted before more is read. h2 would read
-/// whatever has arrived first.
-fn spend_budget() {
-    let mut context = Context::from_waker(Waker::noop());
-    for _ in 0..BUDGET_OF_A_READ {
-        if let Poll::Ready(spent) = coop::poll_proceed(&mut context) {
-            spent.made_progress();
         }
     }
 }
