@@ -11,10 +11,7 @@ use jiff::Timestamp;
 use process::clock::Clock;
 use sha2::{Digest, Sha256};
 use storage::Storage;
-use tokio::{
-    sync::{Mutex, OnceCell},
-    time::Instant,
-};
+use tokio::{sync::Mutex, time::Instant};
 use tonic::metadata::MetadataMap;
 
 use super::caller::Caller;
@@ -38,13 +35,14 @@ pub(crate) struct Authenticator {
     storage: Arc<Storage>,
     key_ring: Arc<KeyRing>,
     clock: Clock,
-    /// The callers by the SHA-256 of their tokens. The calls of a token wait for the first to find its caller.
-    cache: moka::sync::Cache<[u8; 32], Arc<OnceCell<CachedCaller>>>,
+    /// The callers by the SHA-256 of their tokens.
+    cache: moka::sync::Cache<[u8; 32], CachedCaller>,
     /// The clients of streams by their keys, as they were checked in the last interval. Locked
     /// during a query, so that no other stream repeats it.
     checked: Mutex<HashMap<String, (Instant, Option<ApiClient>)>>,
 }
 
+#[derive(Clone)]
 struct CachedCaller {
     caller: Arc<Caller>,
     /// When the token is verified again: at the latest when it or its secret expires.
@@ -75,39 +73,26 @@ impl Authenticator {
         let token = bearer_token(metadata)?;
         let key = <[u8; 32]>::from(Sha256::digest(token));
         let now = self.clock.now();
-        if let Some(cell) = self.cache.get(&key)
-            && let Some(cached) = cell.get()
+        if let Some(cached) = self.cache.get(&key)
             && now < cached.valid_until
         {
-            return Ok(Arc::clone(&cached.caller));
+            return Ok(cached.caller);
         }
 
         let claims = self.verify(token, now).await?;
-        let is_expired = |cell: &Arc<OnceCell<CachedCaller>>| {
-            cell.get().is_some_and(|cached| cached.valid_until <= now)
-        };
-        let entry = self.cache.entry(key);
-        let cell = entry.or_insert_with_if(Arc::default, is_expired);
-        let find = || self.find_cached_caller(&claims, now);
-        let cached = cell.value().get_or_try_init(find).await?;
-        Ok(Arc::clone(&cached.caller))
-    }
-
-    async fn find_cached_caller(
-        &self,
-        claims: &Claims,
-        now: Timestamp,
-    ) -> Result<CachedCaller, Error> {
-        let (caller, secret) = self.find_caller(claims, now).await?;
+        let (caller, secret) = self.find_caller(&claims, now).await?;
+        let caller = Arc::new(caller);
         let ends = [
             now.checked_add(CACHE_TTL).ok(),
             Timestamp::from_second(claims.exp).ok(),
             secret.expires_at,
         ];
-        Ok(CachedCaller {
-            caller: Arc::new(caller),
+        let cached = CachedCaller {
+            caller: Arc::clone(&caller),
             valid_until: ends.into_iter().flatten().min().unwrap_or(now),
-        })
+        };
+        self.cache.insert(key, cached);
+        Ok(caller)
     }
 
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, Error> {
@@ -136,7 +121,7 @@ impl Authenticator {
         let client = storage::api_clients::find_by_key(&self.storage, &claims.client_id).await?;
         let (client, secret) = with_secret(client, claims, now)?;
         let store = match client.store_id {
-            Some(id) => storage::stores::find(self.storage.reader(), id).await?,
+            Some(id) => storage::stores::find_shared(&self.storage, id).await?,
             None => None,
         };
         Ok((caller(client, store, claims), secret))
@@ -254,7 +239,6 @@ pub(super) mod tests {
         api_secrets::{ApiSecrets, SecretHash},
         id::ApiClientId,
     };
-    use futures_util::future::try_join_all;
     use jiff::SignedDuration;
     use storage::fixture;
     use tempfile::TempDir;
@@ -335,17 +319,6 @@ pub(super) mod tests {
             Error::Unauthenticated(Unauthenticated::InvalidToken)
         );
         assert!(is_invalid, "{denied:?}");
-    }
-
-    #[tokio::test]
-    async fn the_calls_of_a_token_wait_for_the_first_to_find_its_caller() {
-        let (_directory, authenticator, _, metadata) = authenticator().await;
-
-        let calls = [(); 8].map(|()| authenticator.authenticate(&metadata));
-        let callers = try_join_all(calls).await.unwrap();
-
-        let first = &callers[0];
-        assert!(callers.iter().all(|caller| Arc::ptr_eq(caller, first)));
     }
 
     #[tokio::test]

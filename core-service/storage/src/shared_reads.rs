@@ -118,10 +118,14 @@ impl<T: SharedRow> SharedReads<T> {
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
-        while !reads.is_empty() {
-            let others = reads.split_off(reads.len().min(MAX_KEYS));
-            runtime.spawn(self.clone().read_together(reads));
-            reads = others;
+        let mut replies = BTreeMap::<_, Vec<_>>::new();
+        for Read { key, reply } in reads {
+            replies.entry(key).or_default().push(reply);
+        }
+        let mut replies = replies.into_iter();
+        while replies.len() > 0 {
+            let together = replies.by_ref().take(MAX_KEYS).collect();
+            runtime.spawn(self.clone().read_together(together));
         }
     }
 
@@ -145,11 +149,7 @@ impl<T: SharedRow> SharedReads<T> {
 
     /// Reads values together, and replies. If the statement fails, its connection may be lost: then each is
     /// read alone.
-    async fn read_together(self, reads: Vec<Read<T>>) {
-        let mut replies = BTreeMap::<_, Vec<_>>::new();
-        for Read { key, reply } in reads {
-            replies.entry(key).or_default().push(reply);
-        }
+    async fn read_together(self, mut replies: BTreeMap<T::Key, Vec<oneshot::Sender<Reply<T>>>>) {
         let started = Instant::now();
         let reply = |replies, result| reply_all(replies, (result, started.elapsed()));
         let keys = rows::padded(replies.keys().cloned());

@@ -27,6 +27,7 @@ pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Storage {
     reader: Connections,
     pub(super) api_clients: SharedReads<ApiClient>,
+    pub(super) stores: SharedReads<Store>,
     pub(super) tasks: SharedReads<Task>,
     pub(super) tasks_of_any_store: SharedReads<(Store, Task)>,
     writer: Writer,
@@ -90,6 +91,7 @@ impl Storage {
     fn new(reader: Connections, writer: Writer) -> Self {
         Self {
             api_clients: SharedReads::new(reader.clone()),
+            stores: SharedReads::new(reader.clone()),
             tasks: SharedReads::new(reader.clone()),
             tasks_of_any_store: SharedReads::new(reader.clone()),
             reader,

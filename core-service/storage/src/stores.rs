@@ -5,14 +5,49 @@ use domain::{
     store::{self, Store},
 };
 
-use super::entity::{
-    json::{AddressJson, ServiceAreaJson},
-    store::{ActiveModel, Column, Entity, Model},
+use sea_orm::{DbErr, QueryResult, Value};
+
+use super::{
+    Storage,
+    entity::{
+        ByPosition as _,
+        json::{AddressJson, ServiceAreaJson},
+        store::{ActiveModel, Column, Entity, Model},
+    },
+    shared_reads::SharedRow,
 };
 use crate::prelude::*;
 
 pub async fn find(connection: &impl ConnectionTrait, id: StoreId) -> Result<Option<Store>, Error> {
     rows::first(connection, Entity::find_by_id(id.0)).await
+}
+
+/// Like [`find`], in a statement with reads that arrive at the same time.
+pub async fn find_shared(storage: &Storage, id: StoreId) -> Result<Option<Store>, Error> {
+    storage.stores.find(id.0).await
+}
+
+impl SharedRow for Store {
+    type Key = Uuid;
+
+    const FROM: &'static str = "stores";
+    const KEY: &'static [&'static str] = &["id"];
+
+    fn columns() -> Vec<String> {
+        rows::columns::<Entity>().collect()
+    }
+
+    fn values(id: &Self::Key) -> Vec<Value> {
+        vec![(*id).into()]
+    }
+
+    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
+        row.try_get_by_index(Column::Id as usize)
+    }
+
+    fn read(row: &QueryResult) -> Result<Self, Error> {
+        Model::at(row, 0)?.try_into()
+    }
 }
 
 /// Like [`find`], locked until the transaction ends.
