@@ -135,6 +135,7 @@ pub(crate) fn new_client(
     ApiClient {
         id: ApiClientId::new(),
         store_id,
+        courier_id: None,
         display_name: display_name.to_owned(),
         api_key: credentials.api_key.clone(),
         secrets: ApiSecrets::new(SecretHash::of(&credentials.api_secret)),

@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 10] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -43,6 +43,10 @@ pub(crate) const FILES: [(&str, &str); 9] = [
     (
         "0009_add_day_list_index",
         include_str!("../sql/0009_add_day_list_index.sql"),
+    ),
+    (
+        "0010_add_courier_clients",
+        include_str!("../sql/0010_add_courier_clients.sql"),
     ),
 ];
 

@@ -23,11 +23,14 @@ pub(crate) enum Command {
         /// Store of the client; omit for the platform's own programs
         #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
         store: Option<String>,
+        /// Courier as whom the client works, with the scope courier
+        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Couriers))]
+        courier: Option<String>,
         /// Display name
         #[arg(long)]
         name: String,
         /// Scopes, separated by spaces: deliveries, tasks; for the platform's own programs, which
-        /// have no store: tasks:all, dispatch, notifications, admin
+        /// have no store: tasks:all, dispatch, courier, notifications, admin
         #[arg(long)]
         scopes: String,
         #[command(flatten)]
@@ -66,12 +69,14 @@ impl CoreCommand<Command> {
         let client = match self.command {
             Command::Create {
                 store,
+                courier,
                 name,
                 scopes,
                 address,
             } => {
                 let message = CreateApiClientRequest {
                     store: store.unwrap_or_default(),
+                    courier: courier.unwrap_or_default(),
                     display_name: name,
                     scopes: scopes.split_whitespace().map(str::to_owned).collect(),
                     default_address: address.draft(),
@@ -117,6 +122,7 @@ fn view(client: proto::ApiClient) -> View {
         .field("id", id::of(&client.name))
         .field("name", client.display_name)
         .field("store", non_empty(id::of(&client.store)))
+        .optional("courier", non_empty(id::of(&client.courier)))
         .field("scopes", client.scopes)
         .field("address", address.map(|address| address.street_address))
         .json("created_at", instant(client.create_time, "UTC"))

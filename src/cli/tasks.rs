@@ -216,7 +216,7 @@ async fn assign(
     output::one(json, View::default().list("tasks", done.collect()))?;
     anyhow::ensure!(
         conflicts.is_empty(),
-        "not moved, because they or the other tasks of their deliveries are DONE, FAILED or CANCELLED: {}",
+        "not moved, because they are DONE, FAILED or CANCELLED, or were moved meanwhile: {}",
         conflicts.join(", ")
     );
     Ok(())

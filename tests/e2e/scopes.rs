@@ -78,24 +78,24 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Stores/UpdateStore", Scope(&["admin"])),
     (
         "Tasks/CompleteTask",
-        Scope(&["tasks:all", "dispatch", "admin"]),
+        Scope(&["tasks:all", "dispatch", "admin", "courier"]),
     ),
-    ("Tasks/FailTask", Scope(&["dispatch", "admin"])),
+    ("Tasks/FailTask", Scope(&["dispatch", "admin", "courier"])),
     (
         "Tasks/GetTask",
-        Scope(&["tasks", "tasks:all", "dispatch", "admin"]),
+        Scope(&["tasks", "tasks:all", "dispatch", "admin", "courier"]),
     ),
     (
         "Tasks/ListTaskEvents",
-        Scope(&["tasks", "tasks:all", "dispatch", "admin"]),
+        Scope(&["tasks", "tasks:all", "dispatch", "admin", "courier"]),
     ),
     (
         "Tasks/ListTasks",
-        Scope(&["tasks:all", "dispatch", "admin"]),
+        Scope(&["tasks:all", "dispatch", "admin", "courier"]),
     ),
-    ("Tasks/ReopenTask", Scope(&["dispatch", "admin"])),
+    ("Tasks/ReopenTask", Scope(&["dispatch", "admin", "courier"])),
     ("Tasks/RescheduleTask", Scope(&["dispatch", "admin"])),
-    ("Tasks/StartTask", Scope(&["dispatch", "admin"])),
+    ("Tasks/StartTask", Scope(&["dispatch", "admin", "courier"])),
     ("TimeSlots/ApplyTimeSlot", Scope(&["admin"])),
     ("TimeSlots/CheckTimeSlot", Scope(&["admin"])),
     (
@@ -124,18 +124,19 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Zones/GetZones", Scope(&["admin"])),
 ];
 
-const SCOPES: [&str; 6] = [
+const SCOPES: [&str; 7] = [
     "deliveries",
     "tasks",
     "tasks:all",
     "dispatch",
     "notifications",
     "admin",
+    "courier",
 ];
 
-/// The scopes of a store's client, and those of the platform's own programs.
+/// The scopes of a store's client, and those of the platform's own programs. A courier's client has `courier` alone.
 const STORE_SCOPES: &[&str] = SCOPES.split_at(2).0;
-const INTERNAL_SCOPES: &[&str] = SCOPES.split_at(2).1;
+const INTERNAL_SCOPES: &[&str] = SCOPES.split_at(2).1.split_at(4).0;
 
 /// Timeout for a response, an error or the first message of a stream.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -202,15 +203,16 @@ fn requirement(rpc: &str) -> &'static Requirement {
 
 /// A token for each scope: of a store's client, or of a program of the platform.
 async fn tokens(platform: &Platform, shop: &Credentials) -> BTreeMap<&'static str, String> {
-    let program = platform
-        .operator()
-        .await
-        .create_client("", INTERNAL_SCOPES)
-        .await;
+    let operator = platform.operator().await;
+    let program = operator.create_client("", INTERNAL_SCOPES).await;
+    let courier = operator.create_courier("Ada").await;
+    let courier = operator.create_courier_client(&courier).await;
     let mut tokens = BTreeMap::new();
     for scope in SCOPES {
         let credentials = if STORE_SCOPES.contains(&scope) {
             shop
+        } else if scope == "courier" {
+            &courier
         } else {
             &program
         };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::{
     address::Address,
     api_secrets::{ApiSecrets, ValidSecret},
-    id::{ApiClientId, StoreId},
+    id::{ApiClientId, CourierId, StoreId},
     named_enum::named_enum,
 };
 
@@ -21,6 +21,8 @@ named_enum! {
         TasksAll = "tasks:all",
         /// Read and change any task.
         Dispatch = "dispatch",
+        /// Read and work the tasks of one courier.
+        Courier = "courier",
         /// Open a dispatcher stream and report outcomes.
         Notifications = "notifications",
         /// Run operator commands, and what `dispatch` permits; watch the events of all stores.
@@ -102,6 +104,8 @@ pub struct ApiClient {
     pub id: ApiClientId,
     /// `None` for a client of the platform, such as the dispatcher.
     pub store_id: Option<StoreId>,
+    /// As whom it works, with the scope `courier`.
+    pub courier_id: Option<CourierId>,
     pub display_name: String,
     pub api_key: String,
     pub secrets: ApiSecrets,
@@ -169,6 +173,7 @@ mod tests {
         ApiClient {
             id: ApiClientId::new(),
             store_id: None,
+            courier_id: None,
             display_name: "Shop".to_owned(),
             api_key: "key".to_owned(),
             secrets: ApiSecrets::new(SecretHash::of("secret")),
@@ -205,7 +210,7 @@ mod tests {
         assert_eq!(
             "tasks:any".parse::<Scope>().unwrap_err(),
             "there is no scope \"tasks:any\"; the scopes are \
-             deliveries tasks tasks:all dispatch notifications admin"
+             deliveries tasks tasks:all dispatch courier notifications admin"
         );
     }
 
@@ -218,7 +223,7 @@ mod tests {
         );
         assert!(scopes.contains(Scope::Tasks) && !scopes.contains(Scope::Admin));
         assert_eq!(Scopes::parse(" ").unwrap(), Scopes::default());
-        let known = Scopes::parse_known("tasks courier deliveries");
+        let known = Scopes::parse_known("tasks pilot deliveries");
         assert_eq!(known, scopes, "without those of another version");
     }
 

@@ -21,10 +21,36 @@ pub struct ListKey {
     pub courier_id: CourierId,
 }
 
+impl ListKey {
+    /// Whether the courier works on its tasks: on its day, and until the end of the next.
+    pub fn is_worked_on(self, today: Date) -> bool {
+        self.day <= today && today <= self.day.tomorrow().unwrap_or(self.day)
+    }
+}
+
 /// A task's place. No two tasks of a list have the same position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub list: ListKey,
     /// From 0.
     pub position: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_worked_on_for_two_days() {
+        let list = ListKey {
+            day: Date::constant(2026, 12, 1),
+            courier_id: CourierId::new(),
+        };
+        let days =
+            [30, 1, 2, 3].map(|day| Date::constant(2026, if day == 30 { 11 } else { 12 }, day));
+        assert_eq!(
+            days.map(|day| list.is_worked_on(day)),
+            [false, true, true, false]
+        );
+    }
 }

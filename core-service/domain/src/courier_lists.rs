@@ -40,7 +40,7 @@ pub struct Target {
     pub courier_id: Option<CourierId>,
     /// None for the first day of each task's window that is not past.
     pub day: Option<Date>,
-    /// Before which of the list's tasks, counted from 0; none for its end.
+    /// Before which of the list's tasks as they are, counted from 0; none for its end.
     pub position: Option<usize>,
     /// Whether the other task of a delivery stays where it is.
     pub is_single: bool,
@@ -125,9 +125,14 @@ impl Lists {
         self.tasks.get(&task).is_some_and(Task::is_settled)
     }
 
-    /// Replaces lists: a task that is left out becomes unassigned. Settled tasks keep their places, whatever is requested.
+    /// Replaces lists, unless they are as requested: a task that is left out becomes unassigned. Settled tasks keep their
+    /// places, whatever is requested.
     /// Fails with the lists that are not as the caller knows them, or that have a task which the request puts elsewhere.
     pub fn replace(&self, requested: &[RequestedList]) -> Result<Places, BTreeSet<ListKey>> {
+        let is_reached = |list: &RequestedList| list.tasks == self.order(list.key);
+        if requested.iter().all(is_reached) {
+            return Ok(Places::new());
+        }
         let named: BTreeSet<_> = requested.iter().map(|list| list.key).collect();
         let is_stale = |list: &&RequestedList| list.etag != etag(self.order(list.key));
         let stale = requested.iter().filter(is_stale).map(|list| list.key);
@@ -161,43 +166,45 @@ impl Lists {
         target: &Target,
         list_of: impl Fn(&Task) -> Option<ListKey>,
     ) -> (Places, Vec<TaskId>) {
-        let mut orders = self.orders.clone();
-        let mut left = Vec::new();
-        let mut position = target.position;
-        let mut done = BTreeSet::new();
-        for Move {
-            task: named,
-            expected,
-        } in moves
-        {
-            if done.contains(named) {
-                continue;
-            }
-            let tasks = self.moved_together(*named, target.is_single);
-            let is_as_expected = |task: &&Task| {
+        let named: BTreeMap<_, _> = moves.iter().map(|of| (of.task, of.expected)).collect();
+        let (mut left, mut leaving) = (Vec::new(), BTreeSet::new());
+        let mut blocks = BTreeMap::<_, Vec<_>>::new();
+        for Move { task, expected } in moves.iter().copied() {
+            let tasks = self.moved_together(task, target.is_single);
+            let may_move = |task: &&Task| {
+                let expected = named.get(&task.id).copied().unwrap_or(expected);
                 let list = task.place.map(|place| place.list);
-                let lists = [list, list_of(task)];
                 let courier = list.map(|list| list.courier_id);
-                [Expected::Anything, Expected::Courier(courier)].contains(expected)
-                    && lists
-                        .into_iter()
-                        .flatten()
-                        .all(|list| self.locked.contains(&list))
+                let mut lists = [list, list_of(task)].into_iter().flatten();
+                [Expected::Anything, Expected::Courier(courier)].contains(&expected)
+                    && lists.all(|list| self.locked.contains(&list))
             };
-            if self.is_settled(*named) || !tasks.iter().all(is_as_expected) {
-                left.push(*named);
+            if self.is_settled(task) || !tasks.iter().all(may_move) {
+                left.push(task);
                 continue;
             }
             for task in tasks {
-                done.insert(task.id);
-                if let Some(order) = self.list_of(task.id).and_then(|list| orders.get_mut(&list)) {
-                    order.retain(|id| *id != task.id);
+                if leaving.insert(task.id) {
+                    blocks.entry(list_of(task)).or_default().push(task.id);
                 }
-                let Some(list) = list_of(task) else { continue };
-                let order = orders.entry(list).or_default();
-                order.insert(position.unwrap_or(usize::MAX).min(order.len()), task.id);
-                position = position.map(|position| position + 1);
             }
+        }
+
+        let mut orders = self.orders.clone();
+        for order in orders.values_mut() {
+            order.retain(|task| !leaving.contains(task));
+        }
+        for (list, block) in blocks {
+            let Some(list) = list else { continue };
+            let following = target
+                .position
+                .and_then(|position| self.order(list).get(position..));
+            let mut following = following.unwrap_or_default().iter();
+            let anchor = following.find(|task| !leaving.contains(task));
+            let order = orders.entry(list).or_default();
+            let index = order.iter().position(|task| Some(task) == anchor);
+            let index = index.unwrap_or(order.len());
+            order.splice(index..index, block);
         }
         (self.places(orders), left)
     }

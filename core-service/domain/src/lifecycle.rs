@@ -7,6 +7,7 @@ mod tests;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    courier::Place,
     courier_lists::Places,
     delivery::{Booking, Delivery},
     event::EventName,
@@ -76,6 +77,8 @@ pub enum Refusal {
     NeedsBoth,
     #[error("the pickup would end later than the dropoff")]
     OutOfOrder,
+    #[error("the task is not in the list of this courier any more")]
+    NotAssigned,
     #[error("a task was moved to another courier's list meanwhile; repeat the request")]
     Moved,
     /// The new window is beyond the range of instants.
@@ -177,11 +180,19 @@ impl Delivery {
     }
 
     /// Gives the tasks their new places and returns the resulting events; `None` if no place changes.
-    pub fn place(&mut self, places: &Places, now: Timestamp) -> Option<Vec<EventName>> {
+    pub fn place(
+        &mut self,
+        places: &Places,
+        now: Timestamp,
+    ) -> Result<Option<Vec<EventName>>, Refusal> {
         let (before, had_courier) = (self.clone(), self.dropoff.place.is_some());
         for task in [&mut self.pickup, &mut self.dropoff] {
             let old = task.place;
             let new = places.get(&task.id).copied().unwrap_or(old);
+            let courier = |place: Option<Place>| Some(place?.list.courier_id);
+            if self.is_erased && courier(new).is_some_and(|new| courier(old) != Some(new)) {
+                return Err(Refusal::Erased);
+            }
             task.place = new;
             if old.map(|place| place.list) != new.map(|place| place.list) {
                 task.updated_at = now;
@@ -189,7 +200,7 @@ impl Delivery {
         }
         let is_assigned = !had_courier && self.dropoff.place.is_some();
         let events = is_assigned.then_some(EventName::DeliveryAssigned);
-        (*self != before).then(|| events.into_iter().collect())
+        Ok((*self != before).then(|| events.into_iter().collect()))
     }
 
     /// Adapts the booking to the change that made this delivery of an earlier one. A dropoff that moves within

@@ -44,7 +44,8 @@ pub struct TaskEvent {
 /// What a task went through, with what is known of it. Its creation is read from the task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transition {
-    Assigned(ListKey),
+    /// The list, unless it is erased.
+    Assigned(Option<ListKey>),
     Unassigned,
     Started,
     Done(Remarks),
@@ -92,7 +93,8 @@ impl Transition {
     fn between(before: &Task, after: &Task, remarks: &Remarks) -> Option<Self> {
         if before.state == after.state && before.window == after.window {
             let [old, new] = [before.place, after.place].map(|place| Some(place?.list));
-            return (old != new).then(|| new.map_or(Self::Unassigned, Self::Assigned));
+            return (old != new)
+                .then(|| new.map_or(Self::Unassigned, |list| Self::Assigned(Some(list))));
         }
         Some(match (&before.state, &after.state) {
             (TaskState::Done, TaskState::Doing) => Self::Reopened,

@@ -124,6 +124,12 @@ impl Authenticator {
             Some(id) => storage::stores::find_shared(&self.storage, id).await?,
             None => None,
         };
+        if let Some(id) = client.courier_id {
+            let courier = storage::couriers::find(self.storage.reader(), id).await?;
+            if courier.is_none_or(|courier| courier.disabled_at.is_some()) {
+                return Err(Error::Unauthenticated(Unauthenticated::InvalidToken));
+            }
+        }
         Ok((caller(client, store, claims), secret))
     }
 
@@ -211,6 +217,7 @@ fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
         // Scopes that were removed from the client are removed from its tokens.
         scopes: Scopes::new(granted.iter().filter(|scope| client.scopes.permits(*scope))),
         store,
+        courier_id: client.courier_id,
         default_address: client.default_address,
     }
 }
@@ -266,6 +273,7 @@ pub(super) mod tests {
         let client = ApiClient {
             id: ApiClientId::new(),
             store_id: None,
+            courier_id: None,
             display_name: "Operator".to_owned(),
             api_key: "the-key".to_owned(),
             secrets: ApiSecrets::new(SecretHash::of("secret")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{
     address::Address,
     api_client::{Scope, Scopes},
-    id::ApiClientId,
+    id::{ApiClientId, CourierId},
     store::Store,
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct Caller {
     pub(crate) id: ApiClientId,
     pub(crate) scopes: Scopes,
     pub(crate) store: Option<Store>,
+    /// As whom it works.
+    pub(crate) courier_id: Option<CourierId>,
     /// The client's own default pickup address.
     pub(crate) default_address: Option<Address>,
 }
@@ -73,6 +75,7 @@ impl Caller {
             id,
             scopes: Scopes::new([]),
             store: Some(store),
+            courier_id: None,
             default_address: None,
         }
     }
@@ -102,6 +105,11 @@ impl Caller {
             let replayed = (effect == Effect::Replayed).then_some(true);
             tracing::info!(target: AUDIT, client, rpc, resource, unchanged, replayed);
         }
+    }
+
+    /// The courier as whom it works, if it has the scope.
+    pub(crate) fn courier(&self) -> Option<CourierId> {
+        self.courier_id.filter(|_| self.has(Scope::Courier))
     }
 
     pub(crate) fn store(&self) -> Result<&Store, Error> {

@@ -284,8 +284,9 @@ pub(crate) fn read_day(text: &str, default: Date, violations: &mut Violations) -
         return default;
     }
     // Not also a date with a time, which the parser accepts.
-    let parsed = Date::strptime("%Y-%m-%d", text);
-    let parsed = parsed.map_err(|_| "must be a day such as 2026-12-01");
+    let parsed = Date::strptime("%Y-%m-%d", text).ok();
+    let parsed = parsed.filter(|day| (2000..2200).contains(&day.year()) && text.len() == 10);
+    let parsed = parsed.ok_or("must be a day such as 2026-12-01");
     violations
         .check("day", "INVALID_TIME", parsed)
         .unwrap_or(default)
@@ -375,6 +376,10 @@ pub(crate) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::A
         store: client
             .store_id
             .map(|id| Collection::Stores.name(id))
+            .unwrap_or_default(),
+        courier: client
+            .courier_id
+            .map(|id| Collection::Couriers.name(id))
             .unwrap_or_default(),
         api_key: client.api_key.clone(),
         api_secret: secret.unwrap_or_default(),

@@ -171,6 +171,15 @@ impl Services {
             }
             scopes.extend(parsed);
         }
+        let is_courier = scopes.contains(&Scope::Courier);
+        if is_courier && request.courier.is_empty() {
+            violations.add("courier", "REQUIRED", "is required for the scope courier");
+        }
+        if !request.courier.is_empty() && (scopes != [Scope::Courier] || !request.store.is_empty())
+        {
+            let description = "a courier's client has the scope courier alone, and no store";
+            violations.add("courier", "CONFLICT", description);
+        }
         if request.scopes.is_empty() {
             violations.add("scopes", "REQUIRED", "at least one is required");
         }
@@ -186,6 +195,11 @@ impl Services {
                 "is required for the scopes deliveries and tasks",
             );
         }
+        let courier = if request.courier.is_empty() {
+            None
+        } else {
+            Some(self.find_courier(&request.courier).await?)
+        };
         let default_address = match request.default_address {
             Some(draft) => {
                 self.planner
@@ -199,6 +213,7 @@ impl Services {
         let client = ApiClient {
             id: ApiClientId::new(),
             store_id: store.map(|store| store.id),
+            courier_id: courier.map(|courier| courier.id),
             display_name,
             api_key: random::token::<16>(),
             secrets: ApiSecrets::new(SecretHash::of(&secret)),

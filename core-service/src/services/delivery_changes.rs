@@ -186,6 +186,7 @@ fn refused(refusal: Refusal, delivery: &Delivery, zone: &TimeZone) -> Error {
             let state = state_of(delivery, kind, zone);
             Error::Conflict(TASK_STATE, format!("{refusal}: {state}"))
         }
+        Refusal::NotAssigned => Error::Conflict("NOT_ASSIGNED", refusal.to_string()),
         Refusal::Moved => Error::Conflict(LISTS_CHANGED, refusal.to_string()),
         Refusal::Erased => Error::Conflict("ERASED", refusal.to_string()),
         Refusal::NeedsBoth => Error::invalid("both", "REQUIRED", refusal.to_string()),

@@ -3,7 +3,7 @@
 use domain::{
     api_client::{ApiClient, Scopes},
     api_secrets::{ApiSecrets, RetiredSecret, SecretHash},
-    id::{ApiClientId, StoreId},
+    id::{ApiClientId, CourierId, StoreId},
 };
 
 use sea_orm::{DbErr, QueryResult, Value};
@@ -122,6 +122,7 @@ fn row(client: &ApiClient) -> ActiveModel {
         default_address: Set(client.default_address.clone().map(AddressJson)),
         created_at: Set(client.created_at.into()),
         disabled_at: Set(client.disabled_at.map(Into::into)),
+        courier_id: Set(client.courier_id.map(|id| id.0)),
     }
 }
 
@@ -134,6 +135,7 @@ impl TryFrom<Model> for ApiClient {
         Ok(Self {
             id: ApiClientId(row.id),
             store_id: row.store_id.map(StoreId),
+            courier_id: row.courier_id.map(CourierId),
             display_name: row.display_name,
             api_key: row.api_key,
             secrets: ApiSecrets {
@@ -194,6 +196,7 @@ mod tests {
             let mut client = ApiClient {
                 id: ApiClientId::new(),
                 store_id: None,
+                courier_id: None,
                 display_name: "Board".to_owned(),
                 api_key: "key".to_owned(),
                 secrets: ApiSecrets::new(SecretHash::of("secret")),

@@ -15,7 +15,7 @@ use super::{
     entity::{
         ByPosition as _,
         courier_list::{ActiveModel, Column, Entity, Model},
-        delivery, task,
+        task,
     },
 };
 use crate::prelude::*;
@@ -157,19 +157,23 @@ fn statement(selection: &Selection) -> (String, Vec<Value>) {
     }
 }
 
-/// Locks deliveries until the transaction ends, in the order of their ids.
+/// Locks deliveries until the transaction ends, in the order of their ids; false if they need no lock, as over
+/// `SQLite`, which has a single writer.
 pub async fn lock_deliveries(
     transaction: &impl ConnectionTrait,
     deliveries: &BTreeSet<(StoreId, DeliveryId)>,
-) -> Result<(), Error> {
-    let mut ids: Vec<_> = deliveries
-        .iter()
-        .map(|(store, id)| (id.0, store.0))
-        .collect();
-    ids.sort_unstable();
-    for (id, store) in ids {
-        let query = delivery::Entity::find_by_id((store, id)).lock_exclusive();
-        query.one(transaction).await?;
+) -> Result<bool, Error> {
+    if transaction.get_database_backend() == DbBackend::Sqlite || deliveries.is_empty() {
+        return Ok(false);
     }
-    Ok(())
+    let deliveries = padded(deliveries.iter().copied());
+    let keys = rows::placeholders(&mut (1..), deliveries.len(), 2);
+    let sql = format!(
+        "SELECT id FROM deliveries WHERE (store_id, id) IN (VALUES {keys}) ORDER BY id, store_id FOR UPDATE"
+    );
+    let values = deliveries
+        .into_iter()
+        .flat_map(|(store, id)| [store.0.into(), id.0.into()]);
+    rows::query(transaction, &sql, values.collect::<Vec<_>>()).await?;
+    Ok(true)
 }

@@ -44,8 +44,8 @@ fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
         | Transition::Reopened
         | Transition::Unassigned => {}
         Transition::Assigned(list) => {
-            row.courier_id = Set(Some(list.courier_id.0));
-            row.list_day = Set(Some(list.day.to_string()));
+            row.courier_id = Set(list.map(|list| list.courier_id.0));
+            row.list_day = Set(list.map(|list| list.day.to_string()));
         }
         Transition::Done(remarks) => {
             row.notes = Set(remarks.notes);
@@ -103,12 +103,15 @@ pub(super) async fn erase(
     let has_something = is_unknown
         .or(Column::Notes.is_not_null())
         .or(Column::ContactName.is_not_null())
-        .or(Column::ApiClientId.ne(ERASED_CLIENT));
+        .or(Column::ApiClientId.ne(ERASED_CLIENT))
+        .or(Column::CourierId.is_not_null());
     let update = Entity::update_many()
         .col_expr(Column::Notes, Expr::value(None::<String>))
         .col_expr(Column::ContactName, Expr::value(None::<String>))
         .col_expr(Column::Reason, reason.into())
         .col_expr(Column::ApiClientId, Expr::value(ERASED_CLIENT))
+        .col_expr(Column::CourierId, Expr::value(None::<Uuid>))
+        .col_expr(Column::ListDay, Expr::value(None::<String>))
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::TaskId.is_in(tasks))
         .filter(has_something);
@@ -122,11 +125,11 @@ fn event(row: Model) -> Result<Option<TaskEvent>, Error> {
         return Ok(None);
     };
     let transition = match name {
-        TransitionName::Assigned => {
-            let list = list_key("task_events", row.courier_id, row.list_day.as_deref())?;
-            let missing = || Error::inconsistent("task_events", "an assignment without a list");
-            Transition::Assigned(list.ok_or_else(missing)?)
-        }
+        TransitionName::Assigned => Transition::Assigned(list_key(
+            "task_events",
+            row.courier_id,
+            row.list_day.as_deref(),
+        )?),
         TransitionName::Unassigned => Transition::Unassigned,
         TransitionName::Started => Transition::Started,
         TransitionName::Done => Transition::Done(Remarks {
@@ -201,8 +204,6 @@ mod tests {
             courier_id: CourierId::new(),
         };
         let transitions = [
-            Transition::Assigned(list),
-            Transition::Unassigned,
             Transition::Started,
             Transition::Failed {
                 reason: "DOG_BITES".parse().unwrap(),
@@ -218,6 +219,8 @@ mod tests {
             }),
             Transition::Reopened,
             Transition::Cancelled,
+            Transition::Assigned(Some(list)),
+            Transition::Unassigned,
         ];
         let events = transitions.into_iter().enumerate();
         let events = events.map(|(number, transition)| TaskEvent {
@@ -333,6 +336,7 @@ mod tests {
                 for event in events {
                     event.api_client_id = None;
                     match &mut event.transition {
+                        Transition::Assigned(list) => *list = None,
                         Transition::Done(remarks) => *remarks = Remarks::default(),
                         Transition::Failed { reason, notes } => {
                             *reason = code.parse().unwrap();

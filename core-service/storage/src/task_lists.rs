@@ -120,13 +120,13 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
             parameter(after.1.into()),
         ));
     }
-    let by_window = match filter.courier {
-        CourierFilter::One(_) => &[],
-        CourierFilter::Any | CourierFilter::None => &filter.states[..],
-    };
-    for state in by_window {
+    for state in &filter.states {
         let is_open = !matches!(state, StateName::Done | StateName::Cancelled);
-        let first = if filter.include_overdue && is_open {
+        let is_overdue = filter.include_overdue && is_open;
+        if matches!(filter.courier, CourierFilter::One(_)) && !is_overdue {
+            continue;
+        }
+        let first = if is_overdue {
             (Timestamp::MIN, Uuid::nil())
         } else {
             // A window that ends with the day before does not touch the day.
@@ -140,11 +140,16 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
         );
         let list = match filter.courier {
             CourierFilter::None => "courier_id IS NULL".to_owned(),
-            _ if filter.include_overdue && is_open => {
+            CourierFilter::One(id) => {
+                let courier = parameter(id.0.into());
+                let overdue = parameter(Instant::from(day_start).into());
+                format!("courier_id = {courier} AND before <= {overdue}")
+            }
+            CourierFilter::Any if is_overdue => {
                 let overdue = parameter(Instant::from(day_start).into());
                 format!("(courier_id IS NULL OR list_day = {list_day} OR before <= {overdue})")
             }
-            _ => format!("(courier_id IS NULL OR list_day = {list_day})"),
+            CourierFilter::Any => format!("(courier_id IS NULL OR list_day = {list_day})"),
         };
         for class in 0..=LONGEST.len() {
             let longest = LONGEST.get(class).map(|longest| {

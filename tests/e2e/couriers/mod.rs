@@ -8,6 +8,7 @@ mod effects;
 mod history;
 mod listing;
 mod lists;
+mod phone;
 mod races;
 mod refusals;
 mod register;
@@ -19,9 +20,10 @@ use proto::{
     CreateCourierRequest, FailTaskRequest, GetCourierRequest, GetCurrentApiClientRequest,
     GetTaskRequest, ListCourierListsRequest, ListCourierListsResponse, ListCouriersRequest,
     ListCouriersResponse, ListTaskEventsRequest, ListTaskEventsResponse, ListTasksRequest,
-    ListTasksResponse, RescheduleTaskRequest, SetCourierListsRequest, SetCourierListsResponse,
-    StartTaskRequest, Task, UpdateCourierRequest, api_clients_client::ApiClientsClient,
-    assign_tasks_request::Move, couriers_client::CouriersClient, iri, tasks_client::TasksClient,
+    ListTasksResponse, ReopenTaskRequest, RescheduleTaskRequest, SetCourierListsRequest,
+    SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest,
+    api_clients_client::ApiClientsClient, assign_tasks_request::Move,
+    couriers_client::CouriersClient, iri, tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status, transport::Channel};
@@ -68,6 +70,7 @@ calls! {
     tasks.start_task(StartTaskRequest) -> Task;
     tasks.complete_task(CompleteTaskRequest) -> Task;
     tasks.fail_task(FailTaskRequest) -> Task;
+    tasks.reopen_task(ReopenTaskRequest) -> Task;
     tasks.reschedule_task(RescheduleTaskRequest) -> Task;
 }
 

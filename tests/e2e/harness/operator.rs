@@ -2,8 +2,9 @@
 
 use delivery::Credentials;
 use proto::{
-    AddressDraft, ApiClient, CreateApiClientRequest, CreateStoreRequest, DisableApiClientRequest,
-    ListApiClientsRequest, RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
+    AddressDraft, ApiClient, CreateApiClientRequest, CreateCourierRequest, CreateStoreRequest,
+    DisableApiClientRequest, ListApiClientsRequest, RotateApiClientSecretRequest,
+    api_clients_client::ApiClientsClient, couriers_client::CouriersClient,
     stores_client::StoresClient,
 };
 use tonic::{Request, Response, Status, transport::Channel};
@@ -64,9 +65,33 @@ impl Operator {
                 scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
                 default_address,
                 idempotency: None,
+                courier: String::new(),
             }))
             .await;
         issued(client)
+    }
+
+    /// Creates an API client of a courier (`couriers/<id>`).
+    pub(crate) async fn create_courier_client(&self, courier: &str) -> Credentials {
+        let request = CreateApiClientRequest {
+            courier: courier.to_owned(),
+            display_name: "A phone".to_owned(),
+            scopes: vec!["courier".to_owned()],
+            ..CreateApiClientRequest::default()
+        };
+        let mut clients = ApiClientsClient::new(self.channel.clone());
+        issued(clients.create_api_client(self.request(request)).await)
+    }
+
+    /// Creates a courier; returns its name.
+    pub(crate) async fn create_courier(&self, display_name: &str) -> String {
+        let request = CreateCourierRequest {
+            display_name: display_name.to_owned(),
+            ..CreateCourierRequest::default()
+        };
+        let mut couriers = CouriersClient::new(self.channel.clone());
+        let courier = couriers.create_courier(self.request(request)).await;
+        courier.unwrap().into_inner().name
     }
 
     /// Disables an API client for good.

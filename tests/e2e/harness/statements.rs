@@ -52,6 +52,10 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 10] = [
                 &["SELECT"],
                 "FROM tasks JOIN tasks AS named ON named.store_id = tasks.store_id",
             ),
+            (
+                &["SELECT"],
+                "SELECT id FROM deliveries WHERE (store_id, id) IN (VALUES ($",
+            ),
         ],
     ),
     (

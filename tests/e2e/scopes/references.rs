@@ -64,7 +64,10 @@ async fn every_scope_covers_its_resources_and_no_others() {
     let contract = Contract::read();
     let mut mismatches = Mismatches::default();
 
-    for (scope, token) in tokens(&platform, &caller).await {
+    let mut tokens = tokens(&platform, &caller).await;
+    // It has only the tasks in its lists: see the tests of couriers.
+    tokens.remove("courier");
+    for (scope, token) in tokens {
         for &(field, collection) in REFERENCES {
             let (rpc, _) = field.split_once(' ').unwrap();
             let send = async |name: String| {
@@ -103,7 +106,8 @@ async fn what_is_no_name_is_an_invalid_argument_in_every_field_that_names_a_reso
     let operator = platform.operator().await;
     let store = operator.create_store("Without a time slot").await;
     let caller = operator.create_client(&store, STORE_SCOPES).await;
-    let tokens = tokens(&platform, &caller).await;
+    let mut tokens = tokens(&platform, &caller).await;
+    tokens.remove("courier");
     let existing = Existing::create(&platform).await;
     let contract = Contract::read();
     let mut mismatches = Mismatches::default();

@@ -34,6 +34,7 @@ use Access::{AdminOnly, Ignored, OwnStore, Violation};
 /// The text fields that name resources: the RPC, the path, and what is named.
 pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Addresses/SearchAddresses store", Stores),
+    ("ApiClients/CreateApiClient courier", Couriers),
     ("ApiClients/CreateApiClient store", Stores),
     ("ApiClients/DisableApiClient name", ApiClients),
     ("ApiClients/ListApiClients store", Stores),
@@ -129,6 +130,7 @@ const OTHER_TEXTS: &str = "
 
 /// The references that name nothing if they are empty.
 pub(super) const OPTIONAL: &[&str] = &[
+    "ApiClients/CreateApiClient courier",
     "ApiClients/CreateApiClient store",
     "ApiClients/ListApiClients store",
     "Couriers/AssignTasks courier",

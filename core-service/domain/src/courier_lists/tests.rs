@@ -125,6 +125,9 @@ fn a_list_that_is_not_as_the_request_says_is_named() {
     let mut stale = requested(&tasks, [&[1, 0], &[2]]);
     stale[1].etag = etag(&ids(&tasks, &[3, 2]));
     assert_eq!(current.replace(&stale), Err([second].into()));
+    let mut as_it_is = requested(&tasks, [&[0, 1], &[2]]);
+    as_it_is[1].etag = "another".to_owned();
+    assert_eq!(current.replace(&as_it_is), Ok(Places::new()), "repeated");
     let only_second = requested(&tasks, [&[], &[2, 0]]).split_off(1);
     assert_eq!(current.replace(&only_second), Err([first].into()));
 }
@@ -213,6 +216,58 @@ fn a_delivery_of_which_a_task_has_another_courier_than_expected_is_left() {
     }];
     let (places, left) = unlocked.assign(&moves, &target, list_of);
     assert_eq!((places, left), (Places::new(), ids(&tasks, &[0])));
+}
+
+#[test]
+fn a_position_is_that_in_the_list_as_it_is() {
+    let tasks = placed(tasks(&deliveries(4)), [&[0, 1, 2, 3, 4, 5, 6, 7], &[]]);
+    for (moves, position, expected) in [
+        (&[0][..], 3, [2, 0, 1, 3, 4, 5, 6, 7]),
+        (&[0, 2], 6, [4, 5, 0, 1, 2, 3, 6, 7]),
+        (&[2, 0], 6, [4, 5, 2, 3, 0, 1, 6, 7]),
+        (&[6], 1, [0, 6, 7, 1, 2, 3, 4, 5]),
+        (&[2], 2, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (&[2], 3, [0, 1, 2, 3, 4, 5, 6, 7]),
+        (&[0], 8, [2, 3, 4, 5, 6, 7, 0, 1]),
+        (&[0], usize::MAX, [2, 3, 4, 5, 6, 7, 0, 1]),
+    ] {
+        let target = Target {
+            position: Some(position),
+            ..target(Some(0))
+        };
+        let (lists, left) = assigned(&tasks, moves, target);
+        assert_eq!(
+            (lists, left),
+            ([expected.to_vec(), vec![]], vec![]),
+            "{moves:?} to {position}"
+        );
+    }
+}
+
+#[test]
+fn each_named_task_has_its_own_expected_courier() {
+    let tasks = placed(tasks(&deliveries(1)), [&[0], &[]]);
+    let current = Lists::new(lists(), tasks.clone());
+    let [first, _] = couriers();
+    let target = target(Some(1));
+    let list_of = |task: &Task| target.list_of(task, DAY, &TimeZone::UTC);
+    let moves = |of_pickup, of_dropoff| {
+        let expected = [Expected::Courier(of_pickup), Expected::Courier(of_dropoff)];
+        let moves = expected.into_iter().zip(&tasks);
+        let moves = moves.map(|(expected, task)| Move {
+            task: task.id,
+            expected,
+        });
+        moves.collect::<Vec<_>>()
+    };
+
+    let (places, left) = current.assign(&moves(Some(first), None), &target, list_of);
+    assert_eq!(
+        (numbers(&current, &places), left),
+        ([vec![], vec![0, 1]], vec![])
+    );
+    let (places, left) = current.assign(&moves(Some(first), Some(first)), &target, list_of);
+    assert_eq!((places, left), (Places::new(), ids(&tasks, &[0, 1])));
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> proto::Access
     let client = ApiClient {
         id: ApiClientId::new(),
         store_id: None,
+        courier_id: None,
         display_name: "Shop".to_owned(),
         api_key: "the-key".to_owned(),
         secrets: ApiSecrets::new(hash),

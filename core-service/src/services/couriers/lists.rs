@@ -7,8 +7,8 @@ use domain::{
     courier_lists::{self, Lists, Places, Target},
     delivery::Delivery,
     device_clock::DeviceTimes,
-    id::{ApiClientId, CourierId, TaskId},
-    task::Actor,
+    id::{ApiClientId, CourierId, StoreId, TaskId},
+    task::{Actor, Task},
     task_event::{Remarks, TaskReport},
     violation::Violations,
 };
@@ -65,10 +65,8 @@ impl Services {
         let keys: BTreeSet<_> = requested.iter().map(|list| list.key).collect();
         let named = requested.iter().flat_map(|list| list.tasks.iter().copied());
         let named: BTreeSet<_> = named.collect();
-        let mut disabled = BTreeSet::new();
         for list in &request.lists {
-            let courier = self.find_courier(&list.courier).await?;
-            disabled.extend(courier.disabled_at.map(|_| courier.id));
+            self.find_courier(&list.courier).await?;
         }
 
         let writer = ListWriter::new(self, caller.id);
@@ -77,21 +75,15 @@ impl Services {
             .write_with(request_key, move |transaction| async move {
                 let replace = |lists: &Lists| {
                     let places = lists.replace(&requested);
-                    let places = places.map_err(|changed| lists_changed(&changed))?;
-                    if let Some(id) = lists.receivers(&places).intersection(&disabled).next() {
-                        return Err(courier_disabled(*id));
-                    }
-                    let orders = lists.orders_with(&places);
-                    Ok((places, orders))
+                    Ok((places.map_err(|changed| lists_changed(&changed))?, ()))
                 };
-                let (orders, events) = writer.write(&transaction, &keys, &named, replace).await?;
+                let written = writer.write(&transaction, &keys, &named, replace).await?;
                 let changes = storage::courier_lists::of_day(&transaction, day).await?;
-                let lists = requested.iter().map(|list| {
-                    let order = orders.get(&list.key).map_or(&[][..], Vec::as_slice);
-                    message(list.key, order, changes.get(&list.key))
-                });
+                let lists = requested
+                    .iter()
+                    .map(|list| written.list(list.key, changes.get(&list.key)));
                 let lists = lists.collect();
-                Ok((proto::SetCourierListsResponse { lists }, events))
+                Ok((proto::SetCourierListsResponse { lists }, written.events))
             });
         let (response, events) = write.await?;
         events
@@ -111,8 +103,13 @@ impl Services {
         let today = self.today();
         let zone = self.config.platform.timezone.clone();
         let (moves, day) = read_moves(&request, today)?;
+        let courier_id = if request.courier.is_empty() {
+            None
+        } else {
+            Some(self.find_courier(&request.courier).await?.id)
+        };
         let target = Target {
-            courier_id: self.find_receiver(&request.courier).await?,
+            courier_id,
             day,
             position: request.position.map(to_index),
             is_single: request.single,
@@ -135,12 +132,22 @@ impl Services {
             .write_with(request_key, move |transaction| async move {
                 let assign = |lists: &Lists| {
                     let list_of = |task: &_| target.list_of(task, today, &zone);
-                    let (places, left) = lists.assign(&moves, &target, list_of);
-                    let conflicts = left.into_iter().map(|task| Collection::Tasks.name(task));
-                    let conflicts = conflicts.collect();
-                    Ok((places, proto::AssignTasksResponse { conflicts }))
+                    Ok(lists.assign(&moves, &target, list_of))
                 };
-                writer.write(&transaction, &keys, &named, assign).await
+                let written = writer.write(&transaction, &keys, &named, assign).await?;
+                let conflicts = written.outcome.iter();
+                let lists = written.changed.iter();
+                let response = proto::AssignTasksResponse {
+                    conflicts: conflicts.map(|task| Collection::Tasks.name(task)).collect(),
+                    lists: lists
+                        .map(|list| (list.day, written.list(*list, Some(&writer.change))))
+                        .map(|(day, list)| proto::DayList {
+                            day: day.to_string(),
+                            list: Some(list),
+                        })
+                        .collect(),
+                };
+                Ok((response, written.events))
             });
         let (response, events) = write.await?;
         events
@@ -150,21 +157,9 @@ impl Services {
         Ok(response)
     }
 
-    fn today(&self) -> Date {
+    pub(in crate::services) fn today(&self) -> Date {
         let zone = self.config.platform.timezone.clone();
         self.clock.now().to_zoned(zone).date()
-    }
-
-    /// The courier who gets tasks, if any.
-    async fn find_receiver(&self, name: &str) -> Result<Option<CourierId>, Error> {
-        if name.is_empty() {
-            return Ok(None);
-        }
-        let courier = self.find_courier(name).await?;
-        match courier.disabled_at {
-            Some(_) => Err(courier_disabled(courier.id)),
-            None => Ok(Some(courier.id)),
-        }
     }
 }
 
@@ -201,50 +196,43 @@ impl ListWriter {
         lists: &BTreeSet<ListKey>,
         named: &BTreeSet<TaskId>,
         decide: impl FnOnce(&Lists) -> Result<(Places, T), Error>,
-    ) -> Result<(T, Vec<WrittenEvents>), Error> {
+    ) -> Result<Written<T>, Error> {
         storage::courier_lists::lock(transaction, lists, &self.change).await?;
-        let selections = [
-            Selection::Lists(lists.clone()),
-            Selection::Tasks(named.clone()),
-        ];
-        let mut deliveries = BTreeSet::new();
-        for selection in &selections {
-            let tasks = storage::courier_lists::tasks(transaction, selection).await?;
-            deliveries.extend(tasks.iter().map(|(store, task)| (*store, task.delivery_id)));
-        }
-        storage::courier_lists::lock_deliveries(transaction, &deliveries).await?;
-        // Read again: only now they cannot change.
-        let mut tasks = Vec::new();
-        for selection in &selections {
-            tasks.extend(storage::courier_lists::tasks(transaction, selection).await?);
+        let mut tasks = read_tasks(transaction, lists, named).await?;
+        let deliveries = tasks.iter().map(|(store, task)| (*store, task.delivery_id));
+        let deliveries: BTreeSet<_> = deliveries.collect();
+        if storage::courier_lists::lock_deliveries(transaction, &deliveries).await? {
+            // Only now they cannot change.
+            tasks = read_tasks(transaction, lists, named).await?;
         }
         let known: BTreeSet<_> = tasks.iter().map(|(_, task)| task.id).collect();
         if let Some(missing) = named.difference(&known).next() {
             return Err(Error::NotFound(Collection::Tasks.name(missing)));
         }
-        let current = Lists::new(
-            lists.iter().copied(),
-            tasks.iter().map(|(_, task)| task.clone()),
-        );
+        let found = tasks.iter().map(|(_, task)| task.clone());
+        let current = Lists::new(lists.iter().copied(), found);
         let (places, outcome) = decide(&current)?;
+        for id in current.receivers(&places) {
+            let courier = storage::couriers::find_and_lock(transaction, id).await?;
+            if courier.is_none_or(|courier| courier.disabled_at.is_some()) {
+                return Err(courier_disabled(id));
+            }
+        }
 
-        let moved = tasks
+        // By store: the changes lock the webhooks of a store, as others do in this order.
+        let (mut changed, mut deliveries) = (BTreeSet::new(), BTreeSet::new());
+        for (store, task) in tasks
             .iter()
-            .filter(|(_, task)| places.contains_key(&task.id));
-        let (mut changed, mut deliveries) = (BTreeSet::new(), BTreeMap::new());
-        for (store, task) in moved {
+            .filter(|(_, task)| places.contains_key(&task.id))
+        {
             let new = places.get(&task.id).copied().flatten();
-            changed.extend(
-                [task.place, new]
-                    .into_iter()
-                    .flatten()
-                    .map(|place| place.list),
-            );
-            deliveries.insert(task.delivery_id, *store);
+            let places = [task.place, new].into_iter().flatten();
+            changed.extend(places.map(|place| place.list));
+            deliveries.insert((*store, task.delivery_id));
         }
         let mut events = Vec::new();
-        for (id, store) in deliveries {
-            let place = |delivery: &mut Delivery, now| Ok(delivery.place(&places, now));
+        for (store, id) in deliveries {
+            let place = |delivery: &mut Delivery, now| delivery.place(&places, now);
             let written = self
                 .deliveries
                 .change(transaction, store, id, place)
@@ -252,8 +240,50 @@ impl ListWriter {
             events.extend(written.and_then(|changed| changed.events));
         }
         storage::courier_lists::record_change(transaction, &changed, &self.change).await?;
-        Ok((outcome, events))
+        Ok(Written {
+            orders: current.orders_with(&places),
+            changed,
+            outcome,
+            events,
+        })
     }
+}
+
+/// What a change of lists has done.
+struct Written<T> {
+    /// Of the locked lists, as they are now.
+    orders: BTreeMap<ListKey, Vec<TaskId>>,
+    changed: BTreeSet<ListKey>,
+    outcome: T,
+    events: Vec<WrittenEvents>,
+}
+
+impl<T> Written<T> {
+    fn list(&self, list: ListKey, change: Option<&Change>) -> proto::CourierList {
+        let order = self.orders.get(&list).map_or(&[][..], Vec::as_slice);
+        message(list, order, change)
+    }
+}
+
+/// The tasks of lists, and the named ones with the others of their deliveries, each once.
+async fn read_tasks(
+    transaction: &Session,
+    lists: &BTreeSet<ListKey>,
+    named: &BTreeSet<TaskId>,
+) -> Result<Vec<(StoreId, Task)>, Error> {
+    let mut tasks = BTreeMap::new();
+    for selection in [
+        Selection::Lists(lists.clone()),
+        Selection::Tasks(named.clone()),
+    ] {
+        let found = storage::courier_lists::tasks(transaction, &selection).await?;
+        tasks.extend(
+            found
+                .into_iter()
+                .map(|(store, task)| (task.id, (store, task))),
+        );
+    }
+    Ok(tasks.into_values().collect())
 }
 
 fn to_index(position: u32) -> usize {

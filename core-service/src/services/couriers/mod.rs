@@ -3,6 +3,8 @@
 mod lists;
 mod requests;
 
+use std::iter;
+
 use domain::{
     api_client::Scope, courier::Courier, id::CourierId, telephone, violation::Violations,
 };
@@ -75,9 +77,10 @@ impl proto::couriers_server::Couriers for Services {
         request: Request<proto::SetCourierListsRequest>,
     ) -> Reply<proto::SetCourierListsResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
-        let day = request.day.clone();
+        let couriers = request.lists.iter().map(|list| list.courier.clone());
+        let changed: Vec<_> = iter::once(request.day.clone()).chain(couriers).collect();
         let set = self.replace_lists(&caller, request).await?;
-        caller.audit("SetCourierLists", &day, &set);
+        caller.audit("SetCourierLists", &changed.join(" "), &set);
         Ok(set)
     }
 
@@ -86,15 +89,17 @@ impl proto::couriers_server::Couriers for Services {
         request: Request<proto::AssignTasksRequest>,
     ) -> Reply<proto::AssignTasksResponse> {
         let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
-        let courier = request.courier.clone();
+        let courier = Some(request.courier.clone()).filter(|courier| !courier.is_empty());
+        let tasks = request.moves.iter().map(|of| of.task.clone());
+        let changed: Vec<_> = courier.into_iter().chain(tasks).collect();
         let assigned = self.move_tasks(&caller, request).await?;
-        caller.audit("AssignTasks", &courier, &assigned);
+        caller.audit("AssignTasks", &changed.join(" "), &assigned);
         Ok(assigned)
     }
 }
 
 impl Services {
-    async fn find_courier(&self, name: &str) -> Result<Courier, Error> {
+    pub(super) async fn find_courier(&self, name: &str) -> Result<Courier, Error> {
         let find = |id| storage::couriers::find(self.storage.reader(), CourierId(id));
         messages::find_resource(Collection::Couriers, name, find).await
     }
@@ -143,7 +148,8 @@ impl Services {
             .map(|number| self.read_telephone(&number, &mut violations));
         Error::check(violations)?;
         let (is_disabled, now) = (request.disabled, self.clock.now());
-        self.idempotency
+        let changed = self
+            .idempotency
             .write(request_key, move |transaction| async move {
                 let found = storage::couriers::find_and_lock(&transaction, id).await?;
                 let missing = || Error::NotFound(Collection::Couriers.name(id));
@@ -158,7 +164,10 @@ impl Services {
                 storage::couriers::update(&transaction, &courier).await?;
                 Ok(message(&courier))
             })
-            .await
+            .await;
+        // The tokens of a disabled courier end. Even if it failed: it may be committed.
+        self.authenticator.invalidate();
+        changed
     }
 
     fn read_telephone(&self, number: &str, violations: &mut Violations) -> Option<String> {

@@ -13,7 +13,7 @@ use proto::{
 };
 use storage::pages::{Cursor, Start};
 
-use super::{CommandRequest, requests::read_position};
+use super::{CommandRequest, requests::read_position, worker::reads_any_store};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -40,11 +40,15 @@ impl CommandRequest {
         }
     }
 
-    /// Programs of scope `tasks:all` act for dispatch.
-    pub(super) fn report(self, caller: ApiClientId, violations: &mut Violations) -> TaskReport {
+    pub(super) fn report(
+        self,
+        by: Actor,
+        caller: ApiClientId,
+        violations: &mut Violations,
+    ) -> TaskReport {
         let mut text = |field, text: &str, limit| checked_text(field, text, limit, violations);
         TaskReport {
-            by: Actor::Dispatch,
+            by,
             api_client_id: caller,
             times: messages::device_times(self.report),
             remarks: Remarks {
@@ -63,7 +67,7 @@ impl Services {
         request: proto::ListTaskEventsRequest,
     ) -> Result<proto::ListTaskEventsResponse, Error> {
         let is_dispatch = caller.has(Scope::Dispatch);
-        let is_of_any_store = is_dispatch || caller.has(Scope::TasksAll);
+        let is_of_any_store = reads_any_store(caller);
         if !is_of_any_store {
             caller.require(Scope::Tasks)?;
         }
@@ -72,7 +76,7 @@ impl Services {
         let after = read_position(&request.page_token, &mut violations);
         Error::check(violations)?;
         let (store, task) = if is_of_any_store {
-            self.find_any_task(&request.task).await?
+            self.find_task_of_caller(caller, &request.task).await?
         } else {
             let task = self.find_own_task(caller, &request.task).await?;
             (caller.store()?.clone(), task)
@@ -118,7 +122,7 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
         | Transition::Reopened
         | Transition::Unassigned => None,
         Transition::Assigned(list) => {
-            if is_dispatch {
+            if let Some(list) = list.filter(|_| is_dispatch) {
                 message.courier = Collection::Couriers.name(list.courier_id);
                 message.list_day = list.day.to_string();
             }

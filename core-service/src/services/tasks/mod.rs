@@ -2,6 +2,7 @@
 
 mod history;
 mod requests;
+mod worker;
 
 use std::collections::BTreeSet;
 
@@ -19,11 +20,14 @@ use proto::iri::Collection;
 use storage::{
     courier_lists::{self, Selection},
     pages::Start,
-    task_lists::{self, ListedTask},
+    task_lists::{self, CourierFilter, ListedTask},
 };
 use tonic::{Request, Response};
 
-use self::requests::{read_filter, read_position, read_reschedule};
+use self::{
+    requests::{read_filter, read_position, read_reschedule},
+    worker::{Worker, reads_any_store},
+};
 use super::{
     Reply, Services,
     delivery_changes::{DeliveryWriter, LimitedSlot, TASK_STATE, WrittenEvents},
@@ -46,14 +50,23 @@ struct CommandRequest {
     contact_name: String,
 }
 
+/// A command on a task, as it was found.
+struct TaskChange {
+    worker: Worker,
+    store: Store,
+    task: Task,
+    command: Command,
+    report: TaskReport,
+}
+
 #[tonic::async_trait]
 impl proto::tasks_server::Tasks for Services {
     async fn get_task(&self, request: Request<proto::GetTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
 
-        let reply = if caller.has(Scope::TasksAll) || caller.has(Scope::Dispatch) {
-            let (store, task) = self.find_any_task(&name).await?;
+        let reply = if reads_any_store(&caller) {
+            let (store, task) = self.find_task_of_caller(&caller, &name).await?;
             messages::task_with_place(task, &store)
         } else {
             caller.require(Scope::Tasks)?;
@@ -69,7 +82,7 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTasksRequest>,
     ) -> Reply<proto::ListTasksResponse> {
         let (caller, request) = Caller::of(request)?;
-        if !caller.has(Scope::Dispatch) {
+        if !reads_any_store(&caller) {
             caller.require(Scope::TasksAll)?;
         }
         let mut violations = Violations::new();
@@ -81,7 +94,10 @@ impl proto::tasks_server::Tasks for Services {
             .to_zoned(self.config.platform.timezone.clone());
         let filter = read_filter(&request, &today, &mut violations);
         Error::check(violations)?;
-        let filter = filter?;
+        let mut filter = filter?;
+        if let Some(id) = caller.courier() {
+            filter.courier = CourierFilter::One(id);
+        }
 
         let page = task_lists::read(self.storage.reader(), &filter, after, size);
         let (mut page, has_more) = page.await.map_err(Error::from)?;
@@ -98,10 +114,11 @@ impl proto::tasks_server::Tasks for Services {
     }
 
     async fn start_task(&self, request: Request<proto::StartTaskRequest>) -> Reply<proto::Task> {
-        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (caller, request) = Caller::of(request)?;
+        let worker = self.worker(&caller, Scope::Dispatch)?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest::new("StartTask", name, idempotency, request.report);
-        let started = self.change_task(&caller, call, |_, _| Some(Command::Start));
+        let started = self.change_task(&caller, worker, call, |_, _| Some(Command::Start));
         Ok(started.await?)
     }
 
@@ -110,28 +127,27 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::CompleteTaskRequest>,
     ) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        if !caller.has(Scope::Dispatch) {
-            caller.require(Scope::TasksAll)?;
-        }
+        let worker = self.worker(&caller, Scope::TasksAll)?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             notes: request.notes,
             contact_name: request.contact_name,
             ..CommandRequest::new("CompleteTask", name, idempotency, request.report)
         };
-        let completed = self.change_task(&caller, call, |_, _| Some(Command::Complete));
+        let completed = self.change_task(&caller, worker, call, |_, _| Some(Command::Complete));
         Ok(completed.await?)
     }
 
     async fn fail_task(&self, request: Request<proto::FailTaskRequest>) -> Reply<proto::Task> {
-        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (caller, request) = Caller::of(request)?;
+        let worker = self.worker(&caller, Scope::Dispatch)?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             notes: request.notes,
             ..CommandRequest::new("FailTask", name, idempotency, request.report)
         };
         let reason = request.reason.parse();
-        let failed = self.change_task(&caller, call, |_, violations| {
+        let failed = self.change_task(&caller, worker, call, |_, violations| {
             let reason = violations.check("reason", "MALFORMED_REASON", reason);
             reason.map(Command::Fail)
         });
@@ -139,10 +155,11 @@ impl proto::tasks_server::Tasks for Services {
     }
 
     async fn reopen_task(&self, request: Request<proto::ReopenTaskRequest>) -> Reply<proto::Task> {
-        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (caller, request) = Caller::of(request)?;
+        let worker = self.worker(&caller, Scope::Dispatch)?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest::new("ReopenTask", name, idempotency, request.report);
-        let reopened = self.change_task(&caller, call, |_, _| Some(Command::Reopen));
+        let reopened = self.change_task(&caller, worker, call, |_, _| Some(Command::Reopen));
         Ok(reopened.await?)
     }
 
@@ -157,7 +174,7 @@ impl proto::tasks_server::Tasks for Services {
         );
         let call = CommandRequest::new("RescheduleTask", name, idempotency, request.report.take());
         let now = self.clock.now();
-        let rescheduled = self.change_task(&caller, call, |store, violations| {
+        let rescheduled = self.change_task(&caller, Worker::Dispatch, call, |store, violations| {
             let now = now.to_zoned(store.time_zone.clone());
             read_reschedule(&request, &now, violations).map(Command::Reschedule)
         });
@@ -174,10 +191,11 @@ impl proto::tasks_server::Tasks for Services {
 }
 
 impl Services {
-    /// Applies a command to a task of any store. Programs of scope `tasks:all` act for dispatch.
+    /// Applies a command to a task of any store.
     async fn change_task(
         &self,
         caller: &Caller,
+        worker: Worker,
         mut call: CommandRequest,
         command: impl FnOnce(&Store, &mut Violations) -> Option<Command> + Send,
     ) -> Result<Response<proto::Task>, Error> {
@@ -190,15 +208,23 @@ impl Services {
             .map(|key| key.of_store(store.id));
         let (response, events) = if let Some(replayed) = self.idempotency.replay(key).await? {
             (replayed, None)
+        } else if !worker.has(&task) {
+            return Err(Error::NotFound(name));
         } else {
             let mut violations = Violations::new();
             let command = command(&store, &mut violations);
-            let report = call.report(caller.id, &mut violations);
+            let report = call.report(worker.actor(), caller.id, &mut violations);
             let Some(command) = command.filter(|_| violations.is_empty()) else {
                 return Err(Error::Invalid(violations));
             };
-            self.write_command(key, store, task, command, report)
-                .await?
+            let change = TaskChange {
+                worker,
+                store,
+                task,
+                command,
+                report,
+            };
+            self.write_change(key, change).await?
         };
         let effect = match (Effect::of(&response), &events) {
             (Effect::Changed, None) => Effect::Unchanged,
@@ -212,14 +238,18 @@ impl Services {
         Ok(reply)
     }
 
-    async fn write_command(
+    async fn write_change(
         &self,
         request_key: RequestKey,
-        store: Store,
-        task: Task,
-        command: Command,
-        report: TaskReport,
+        change: TaskChange,
     ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
+        let TaskChange {
+            worker,
+            store,
+            task,
+            command,
+            report,
+        } = change;
         let is_completion = command == Command::Complete;
         if is_completion && task.is_done() && request_key.is_none() {
             let unchanged = CommandResponse::of_task(messages::task_with_place(task, &store));
@@ -250,11 +280,18 @@ impl Services {
                     if is_reschedule && !delivery.is_in_lists(&lists) {
                         return Err(Refusal::Moved);
                     }
+                    if !worker.has(delivery.task(kind)) {
+                        return Err(Refusal::NotAssigned);
+                    }
                     delivery.apply(kind, &command, writer.report.by, now)
                 };
                 let changed = writer.change(&transaction, store.id, task.delivery_id, apply);
                 match changed.await {
                     Ok(Some(changed)) => {
+                        if changed.events.is_some() {
+                            let record = courier_lists::record_change;
+                            record(&transaction, &lists, &change).await?;
+                        }
                         let task = changed.delivery.into_task(kind);
                         let task = messages::task_with_place(task, &store);
                         Ok((CommandResponse::of_task(task), changed.events))

@@ -14,6 +14,8 @@ table! {
     default_address: Option<AddressJson>,
     created_at: Instant,
     disabled_at: Option<Instant>,
+    /// As whom it works.
+    courier_id: Option<Uuid>,
 }
 
 table! {

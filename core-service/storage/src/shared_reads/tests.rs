@@ -108,6 +108,7 @@ fn client(store: &Store) -> ApiClient {
     ApiClient {
         id: ApiClientId::new(),
         store_id: Some(store.id),
+        courier_id: None,
         display_name: "Shop".to_owned(),
         api_key: format!("key-{}", store.display_name),
         secrets: ApiSecrets::new(SecretHash::of("secret")),

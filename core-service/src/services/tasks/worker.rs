@@ -1,0 +1,70 @@
+//! Who changes and reads tasks: dispatch all of them, a courier those in its lists.
+
+use domain::{
+    api_client::Scope,
+    id::CourierId,
+    store::Store,
+    task::{Actor, Task},
+};
+use jiff::civil::Date;
+
+use crate::{auth::caller::Caller, error::Error, services::Services};
+
+/// For whom a caller changes tasks.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Worker {
+    Dispatch,
+    Courier { id: CourierId, today: Date },
+}
+
+impl Worker {
+    pub(super) const fn actor(self) -> Actor {
+        match self {
+            Self::Dispatch => Actor::Dispatch,
+            Self::Courier { .. } => Actor::Courier,
+        }
+    }
+
+    /// Whether it may change a task that is where it is now.
+    pub(super) fn has(self, task: &Task) -> bool {
+        match self {
+            Self::Dispatch => true,
+            Self::Courier { id, today } => task
+                .place
+                .is_some_and(|place| place.list.courier_id == id && place.list.is_worked_on(today)),
+        }
+    }
+}
+
+impl Services {
+    /// For whom a caller changes tasks. Programs of scope `tasks:all` act for dispatch, if they may act at all.
+    pub(super) fn worker(&self, caller: &Caller, scope: Scope) -> Result<Worker, Error> {
+        if let Some(id) = caller.courier() {
+            let today = self.today();
+            return Ok(Worker::Courier { id, today });
+        }
+        if !caller.has(Scope::Dispatch) {
+            caller.require(scope)?;
+        }
+        Ok(Worker::Dispatch)
+    }
+
+    /// A task that a caller may read who is no shop: any, of couriers one in their lists.
+    pub(super) async fn find_task_of_caller(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<(Store, Task), Error> {
+        let (store, task) = self.find_any_task(name).await?;
+        let courier = task.place.map(|place| place.list.courier_id);
+        if caller.courier().is_some_and(|id| courier != Some(id)) {
+            return Err(Error::NotFound(name.to_owned()));
+        }
+        Ok((store, task))
+    }
+}
+
+/// Whether a caller reads tasks of any store.
+pub(super) fn reads_any_store(caller: &Caller) -> bool {
+    caller.has(Scope::TasksAll) || caller.has(Scope::Dispatch) || caller.courier().is_some()
+}
