@@ -164,10 +164,12 @@ impl Retention {
     /// Erases deliveries in one transaction.
     async fn erase(
         &self,
-        deliveries: Vec<(StoreId, DeliveryId)>,
+        mut deliveries: Vec<(StoreId, DeliveryId)>,
         past: PastRetention,
         now: Timestamp,
     ) -> Result<(), Error> {
+        // In the order in which changes of couriers' lists lock them.
+        deliveries.sort_unstable_by_key(|(store_id, id)| (*id, *store_id));
         let erased = self.storage.write(move |transaction| async move {
             for (store_id, id) in deliveries {
                 personal_data::erase_past_retention(&transaction, store_id, id, past, now).await?;
