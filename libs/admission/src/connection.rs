@@ -13,8 +13,8 @@ use std::{
 
 use parking_lot::Mutex;
 use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
+    sync::Semaphore,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -49,9 +49,10 @@ pub(crate) struct Connection {
     /// Cancelled when it must end at once.
     pub(crate) ended: CancellationToken,
     permit: Permit<IpAddr>,
-    /// Responses since something was written.
+    /// Permits for responses until something is written: each waits in turn.
+    responses: Semaphore,
+    /// How many of them are taken.
     unwritten: AtomicUsize,
-    written: Notify,
     state: Mutex<State>,
 }
 
@@ -103,8 +104,8 @@ impl Connection {
             timeouts,
             ended,
             permit,
+            responses: Semaphore::new(MAX_UNWRITTEN),
             unwritten: AtomicUsize::default(),
-            written: Notify::new(),
             state: Mutex::new(State {
                 exchanges: HashMap::new(),
                 next_id: 0,
@@ -134,23 +135,18 @@ impl Connection {
 
     /// Notes that bytes were written.
     pub(crate) fn write(&self) {
-        self.unwritten.store(0, Ordering::Relaxed);
-        self.written.notify_waiters();
+        let unwritten = self.unwritten.swap(0, Ordering::Relaxed);
+        self.responses.add_permits(unwritten);
     }
 
     /// Waits until enough was written for one more response; ends the connection if that takes too long.
     pub(crate) async fn wait_for_write(&self) {
-        let deadline = Instant::now() + self.timeouts.unread;
-        loop {
-            let written = self.written.notified();
-            if self.unwritten.fetch_add(1, Ordering::Relaxed) < MAX_UNWRITTEN {
-                return;
+        match timeout(self.timeouts.unread, self.responses.acquire()).await {
+            Ok(Ok(permit)) => {
+                permit.forget();
+                self.unwritten.fetch_add(1, Ordering::Relaxed);
             }
-            self.unwritten.fetch_sub(1, Ordering::Relaxed);
-            if timeout_at(deadline, written).await.is_err() {
-                self.ended.cancel();
-                return;
-            }
+            _ => self.ended.cancel(),
         }
     }
 
@@ -275,7 +271,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use process::metrics::Counters;
-    use tokio::time::{advance, timeout};
+    use tokio::time::advance;
 
     use super::*;
 
