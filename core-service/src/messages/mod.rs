@@ -1,28 +1,29 @@
 //! Resources: found by the names and references that clients give, and converted to messages.
 
 pub(crate) mod pages;
+mod tasks;
 
 use domain::{
     address::{Address, LatLng},
     api_client::ApiClient,
-    courier::Place,
     coverage::ServiceArea,
-    delivery::{Delivery, DistanceSource},
+    delivery::DistanceSource,
     device_clock::DeviceTimes,
     id::StoreId,
-    lifecycle::DeliveryState,
     money::Price,
     price_list::RuleOutcome,
     store::Store,
-    task::{Package, StateName, Task, TaskKind, TaskState},
     violation::{Violation, Violations},
     webhook::{DisabledReason, Webhook},
 };
 use jiff::{Timestamp, civil::Date};
 use proto::iri::Collection;
-use storage::{Storage, task_lists::ListedTask};
+use storage::Storage;
 use uuid::Uuid;
 
+pub(crate) use self::tasks::{
+    delivery, listed_task, preview, read_task_state, task, task_with_place,
+};
 use crate::error::Error;
 
 /// Finds what a name refers to. Fails if it does not exist.
@@ -123,6 +124,20 @@ pub(crate) fn instant(timestamp: &prost_types::Timestamp) -> Option<Timestamp> {
     Timestamp::new(timestamp.seconds, timestamp.nanos).ok()
 }
 
+/// A day, the given one if the text is empty.
+pub(crate) fn read_day(text: &str, default: Date, violations: &mut Violations) -> Date {
+    if text.is_empty() {
+        return default;
+    }
+    // Not also a date with a time, which the parser accepts.
+    let parsed = Date::strptime("%Y-%m-%d", text).ok();
+    let parsed = parsed.filter(|day| (2000..2200).contains(&day.year()) && text.len() == 10);
+    let parsed = parsed.ok_or("must be a day such as 2026-12-01");
+    violations
+        .check("day", "INVALID_TIME", parsed)
+        .unwrap_or(default)
+}
+
 pub(crate) fn lat_lng(point: LatLng) -> proto::LatLng {
     proto::LatLng {
         latitude: point.latitude(),
@@ -175,169 +190,6 @@ pub(crate) fn read_distance_source(source: proto::DistanceSource) -> Option<Dist
         proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
         proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
         proto::DistanceSource::Unspecified => None,
-    }
-}
-
-pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
-    use proto::delivery::State;
-    let state = match delivery.state() {
-        DeliveryState::Created => State::Created,
-        DeliveryState::Assigned => State::Assigned,
-        DeliveryState::Started => State::Started,
-        DeliveryState::Picked => State::Picked,
-        DeliveryState::InTransit => State::InTransit,
-        DeliveryState::Dropped => State::Dropped,
-        DeliveryState::Failed => State::Failed,
-        DeliveryState::Completed => State::Completed,
-        DeliveryState::Cancelled => State::Cancelled,
-    };
-    let cancelled_at = delivery.cancelled_at();
-    proto::Delivery {
-        state: state.into(),
-        name: Collection::Deliveries.name(delivery.id),
-        pickup: Some(task(delivery.pickup, store)),
-        dropoff: Some(task(delivery.dropoff, store)),
-        distance_meters: delivery.route.distance_meters,
-        duration_seconds: delivery.route.duration_seconds,
-        distance_source: distance_source(delivery.route.source).into(),
-        price: delivery.price.map(price),
-        retail_price: delivery.retail_price.unwrap_or_default(),
-        time_zone: store.time_zone_name().to_owned(),
-        create_time: Some(timestamp(delivery.created_at)),
-        cancel_time: cancelled_at.map(timestamp),
-        external_reference: delivery.external_reference,
-        warnings: Vec::new(),
-    }
-}
-
-/// A delivery before its creation: without names, creation and update times.
-pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
-    let mut preview = delivery(planned, store);
-    preview.name.clear();
-    preview.create_time = None;
-    for task in [&mut preview.pickup, &mut preview.dropoff]
-        .into_iter()
-        .flatten()
-    {
-        task.name.clear();
-        task.delivery.clear();
-        task.create_time = None;
-        task.update_time = None;
-        task.state_time = None;
-        if let Some(address) = &mut task.address {
-            address.name.clear();
-        }
-    }
-    preview
-}
-
-/// A task with what a list of tasks shows of its delivery and its store.
-pub(crate) fn listed_task(listed: ListedTask) -> proto::Task {
-    let ListedTask {
-        task: listed,
-        other,
-        store,
-        external_reference,
-    } = listed;
-    proto::Task {
-        other_task: Collection::Tasks.name(other.id),
-        other_state: task_state(other.state.name()).into(),
-        blocked: listed.is_blocked_by(&other),
-        store: Collection::Stores.name(store.id),
-        store_display_name: store.display_name.clone(),
-        external_reference: external_reference.unwrap_or_default(),
-        ..task_with_place(listed, &store)
-    }
-}
-
-fn task_state(state: StateName) -> proto::task::State {
-    match state {
-        StateName::Todo => proto::task::State::Todo,
-        StateName::Doing => proto::task::State::Doing,
-        StateName::Done => proto::task::State::Done,
-        StateName::Failed => proto::task::State::Failed,
-        StateName::Cancelled => proto::task::State::Cancelled,
-    }
-}
-
-/// None if the state is not specified.
-pub(crate) fn read_task_state(state: proto::task::State) -> Option<StateName> {
-    let mut states = StateName::ALL.into_iter();
-    states.find(|name| task_state(*name) == state)
-}
-
-/// A task with its courier, which shops do not see.
-pub(crate) fn task_with_place(placed: Task, store: &Store) -> proto::Task {
-    let place = placed.place;
-    let mut message = task(placed, store);
-    if let Some(Place { list, position }) = place {
-        message.courier = Collection::Couriers.name(list.courier_id);
-        message.list_day = list.day.to_string();
-        message.list_position = position;
-    }
-    message
-}
-
-/// A day, the given one if the text is empty.
-pub(crate) fn read_day(text: &str, default: Date, violations: &mut Violations) -> Date {
-    if text.is_empty() {
-        return default;
-    }
-    // Not also a date with a time, which the parser accepts.
-    let parsed = Date::strptime("%Y-%m-%d", text).ok();
-    let parsed = parsed.filter(|day| (2000..2200).contains(&day.year()) && text.len() == 10);
-    let parsed = parsed.ok_or("must be a day such as 2026-12-01");
-    violations
-        .check("day", "INVALID_TIME", parsed)
-        .unwrap_or(default)
-}
-
-pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
-    let (complete_time, cancel_time) = (task.completed_at(), task.cancelled_at());
-    let status = if task.is_done() {
-        proto::task::Status::Done
-    } else {
-        proto::task::Status::Todo
-    };
-    let state = task_state(task.state.name());
-    let failure_reason = match &task.state {
-        TaskState::Failed(reason) => reason.as_str().to_owned(),
-        _ => String::new(),
-    };
-    let details = task.details;
-    proto::Task {
-        name: Collection::Tasks.name(task.id),
-        delivery: Collection::Deliveries.name(task.delivery_id),
-        kind: match task.kind {
-            TaskKind::Pickup => proto::task::Kind::Pickup,
-            TaskKind::Dropoff => proto::task::Kind::Dropoff,
-        }
-        .into(),
-        status: status.into(),
-        address: Some(address(task.address)),
-        after: Some(timestamp(task.window.after)),
-        before: Some(timestamp(task.window.before)),
-        comments: details.comments,
-        weight: details.weight,
-        packages: details.packages.into_iter().map(package).collect(),
-        tags: details.tags,
-        metadata: details.metadata.into_iter().collect(),
-        time_zone: store.time_zone_name().to_owned(),
-        create_time: Some(timestamp(task.created_at)),
-        update_time: Some(timestamp(task.updated_at)),
-        complete_time: complete_time.map(timestamp),
-        cancel_time: cancel_time.map(timestamp),
-        state: state.into(),
-        state_time: Some(timestamp(task.state_since)),
-        failure_reason,
-        ..proto::Task::default()
-    }
-}
-
-fn package(package: Package) -> proto::Package {
-    proto::Package {
-        r#type: package.kind,
-        quantity: package.quantity,
     }
 }
 

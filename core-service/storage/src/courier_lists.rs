@@ -34,18 +34,12 @@ pub async fn lock(
     change: &Change,
 ) -> Result<(), Error> {
     for list in lists {
-        let row = ActiveModel {
-            day: Set(list.day.to_string()),
-            courier_id: Set(list.courier_id.0),
-            changed_at: Set(change.at.into()),
-            changed_by: Set(change.by.0),
-        };
         let key = [Column::Day, Column::CourierId];
         // Also a lock: PostgreSQL locks the row that it would update.
         let locked = OnConflict::columns(key)
             .update_column(Column::CourierId)
             .to_owned();
-        let insert = Entity::insert(row).on_conflict(locked);
+        let insert = Entity::insert(row(list, change)).on_conflict(locked);
         insert.exec_without_returning(transaction).await?;
     }
     Ok(())
@@ -58,15 +52,18 @@ pub async fn record_change(
     change: &Change,
 ) -> Result<(), Error> {
     for list in lists {
-        let row = ActiveModel {
-            day: Set(list.day.to_string()),
-            courier_id: Set(list.courier_id.0),
-            changed_at: Set(change.at.into()),
-            changed_by: Set(change.by.0),
-        };
-        rows::update(transaction, row).await?;
+        rows::update(transaction, row(list, change)).await?;
     }
     Ok(())
+}
+
+fn row(list: &ListKey, change: &Change) -> ActiveModel {
+    ActiveModel {
+        day: Set(list.day.to_string()),
+        courier_id: Set(list.courier_id.0),
+        changed_at: Set(change.at.into()),
+        changed_by: Set(change.by.0),
+    }
 }
 
 /// The lists of a day, each with its last change.
