@@ -3,6 +3,7 @@
 //! that polls `/readyz`: a connection that arrives when the listener closes is reset.
 
 use std::{
+    error::Error,
     fmt,
     sync::{
         Arc, Mutex,
@@ -87,6 +88,8 @@ impl fmt::Display for Failure {
         }
     }
 }
+
+impl Error for Failure {}
 
 impl Failure {
     /// Whether a caller may get this when the process it talks to is killed: no response, or a

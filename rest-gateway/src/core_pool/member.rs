@@ -6,7 +6,7 @@ use core_client::{Channel, ConnectError, CoreAddr, Cores, causes};
 use process::traces::{self, KeyValue, TraceSpan};
 use tokio::{
     sync::watch,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tonic::{
     Code, GrpcMethod, Request, Response, Status,
@@ -23,6 +23,10 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The sum of this timeout and the interval limits how long a call waits for an unreachable core,
 /// even if packets are dropped silently: less than two seconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A check that takes longer than its timeout by this is late because this process had no time for it. The response
+/// may have arrived long before.
+const MAX_LATENESS: Duration = Duration::from_millis(100);
 
 /// All members; their order has no meaning.
 pub(super) type Members = Vec<Arc<Member>>;
@@ -111,7 +115,9 @@ impl Member {
 
     async fn check(&self) {
         let mut health = HealthClient::new(self.channel());
+        let started = Instant::now();
         let response = timeout(CHECK_TIMEOUT, health.check(HealthCheckRequest::default())).await;
+        let is_late = started.elapsed() > CHECK_TIMEOUT + MAX_LATENESS;
         let state = match &response {
             Ok(Ok(response)) => match response.get_ref().status() {
                 ServingStatus::NotServing => State::NotReady,
@@ -119,6 +125,8 @@ impl Member {
             },
             // Core has responded, if only with an error, such as that it has no health service.
             Ok(Err(status)) if TransportFailure::of(status).is_none() => State::Up,
+            // Else a gateway without processor time would say that no core is ready.
+            Err(_) if is_late => return,
             Ok(Err(_)) | Err(_) => State::Down,
         };
         self.set_state(state, response.ok().and_then(Result::err).as_ref());
@@ -202,7 +210,29 @@ pub(super) fn end_span<T>(span: TraceSpan, result: Option<&Result<Response<T>, S
 
 #[cfg(test)]
 mod tests {
+    use tokio::{net::TcpListener, task::yield_now, time::advance};
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_says_that_a_core_is_down_unless_this_process_was_late() {
+        // It accepts connections, and answers nothing.
+        let core = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let urls = [format!("http://{}", core.local_addr().unwrap())
+            .parse()
+            .unwrap()];
+        let cores = Cores::new(&urls, &core_client::CoreConfig::default()).unwrap();
+        let addrs = cores.addresses().await.unwrap();
+        let member = Member::new(&cores, &addrs[0]);
+        yield_now().await;
+
+        advance(CHECK_TIMEOUT + MAX_LATENESS * 2).await;
+        sleep(CHECK_INTERVAL / 2).await;
+        assert_eq!(member.state(), State::Unknown);
+
+        sleep(CHECK_INTERVAL + CHECK_TIMEOUT).await;
+        assert_eq!(member.state(), State::Down);
+    }
 
     #[test]
     fn each_state_has_a_name_of_its_own_in_metrics() {

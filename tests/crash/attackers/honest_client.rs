@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::{Error, Result, bail};
 use proto::{GetCurrentApiClientRequest, api_clients_client::ApiClientsClient};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -36,6 +37,8 @@ pub(super) struct HonestClient {
 pub(super) struct Figures {
     pub(super) calls: usize,
     pub(super) served: usize,
+    /// Why the others failed.
+    pub(super) failures: Vec<String>,
     median: Duration,
 }
 
@@ -60,51 +63,60 @@ impl HonestClient {
             let client = Arc::clone(&client);
             calls.spawn(async move {
                 let begun = Instant::now();
-                let is_served = timeout(TIMEOUT, client.call(number)).await == Ok(true);
-                is_served.then(|| begun.elapsed())
+                let served = timeout(TIMEOUT, client.call(number)).await;
+                let served = served.map_err(Error::from).flatten();
+                (begun.elapsed(), served)
             });
             number += 1;
         }
-        let results = calls.join_all().await;
-        let mut times: Vec<_> = results.iter().flatten().copied().collect();
+        let (mut times, mut failures) = (Vec::new(), Vec::new());
+        for (time, result) in calls.join_all().await {
+            match result {
+                Ok(()) => times.push(time),
+                Err(error) => failures.push(format!("{error:#} after {time:?}")),
+            }
+        }
         times.sort_unstable();
         Figures {
-            calls: results.len(),
+            calls: number,
             served: times.len(),
+            failures,
             median: times.get(times.len() / 2).copied().unwrap_or(TIMEOUT),
         }
     }
 
-    async fn call(&self, number: usize) -> bool {
+    async fn call(&self, number: usize) -> Result<()> {
         match number % 4 {
-            0 => self.shop.get("/api/me").await.is_ok(),
-            1 => self.get("/api/me").await.is_some(),
-            2 => self.get_over_grpc(self.channel.clone()).await,
-            _ if number % 100 == 3 => self.shop.request_token().await.is_ok(),
-            _ if number % 8 == 7 => self.get("/readyz").await.is_some(),
-            _ => match self.endpoint.connect().await {
-                Ok(new) => self.get_over_grpc(new).await,
-                Err(_) => false,
-            },
+            0 => self.shop.get("/api/me").await.map(drop)?,
+            1 => self.get("/api/me").await?,
+            2 => self.get_over_grpc(self.channel.clone()).await?,
+            _ if number % 100 == 3 => self.shop.request_token().await.map(drop)?,
+            _ if number % 8 == 7 => self.get("/readyz").await?,
+            _ => self.get_over_grpc(self.endpoint.connect().await?).await?,
         }
+        Ok(())
     }
 
-    /// A request on a new connection; none if it does not succeed.
-    async fn get(&self, path: &str) -> Option<()> {
-        let mut stream = TcpStream::connect(self.rest).await.ok()?;
+    /// A request on a new connection, which succeeds.
+    async fn get(&self, path: &str) -> Result<()> {
+        let mut stream = TcpStream::connect(self.rest).await?;
         let token = self.shop.token();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
         );
-        stream.write_all(request.as_bytes()).await.ok()?;
-        let mut response = Vec::new();
-        stream.read_to_end(&mut response).await.ok()?;
-        response.starts_with(b"HTTP/1.1 200 ").then_some(())
+        stream.write_all(request.as_bytes()).await?;
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await?;
+        if !response.starts_with("HTTP/1.1 200 ") {
+            bail!("{response}");
+        }
+        Ok(())
     }
 
-    async fn get_over_grpc(&self, channel: Channel) -> bool {
+    async fn get_over_grpc(&self, channel: Channel) -> Result<()> {
         let request = with_token(self.shop.token(), GetCurrentApiClientRequest {});
         let mut clients = ApiClientsClient::new(channel);
-        clients.get_current_api_client(request).await.is_ok()
+        clients.get_current_api_client(request).await?;
+        Ok(())
     }
 }

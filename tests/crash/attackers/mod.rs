@@ -72,7 +72,10 @@ async fn attack(
             let Figures { calls, served, .. } = figures;
             // One may be lost in any period, which are short.
             if (served + 1) * 100 < calls * min_percent {
-                failures.push(format!("{name}, {period}: {served} of {calls} calls"));
+                let reasons = &figures.failures;
+                failures.push(format!(
+                    "{name}, {period}: {served} of {calls} calls: {reasons:?}"
+                ));
             }
         }
         for (process, grown) in peaks.above(&memory_before) {
