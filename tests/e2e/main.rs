@@ -35,6 +35,7 @@ mod operator;
 mod own_resources;
 mod personal_data;
 mod request_schemas;
+mod response_headers;
 mod rest_tls;
 mod retail_prices;
 mod scopes;

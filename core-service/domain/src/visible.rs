@@ -1,4 +1,5 @@
-//! Characters that have no visible form, and so no meaning in what programs read.
+//! Characters that have no visible form: those without a meaning in what programs read, and those that change how
+//! others are shown.
 
 use std::borrow::Cow;
 
@@ -11,6 +12,12 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     } else {
         text.replace(is_ignorable, "").into()
     }
+}
+
+/// Controls, and the overrides of Unicode's bidirectional algorithm, which show letters in another order than they
+/// are stored. Its embeddings and isolates, which programs put around the parts of a message, show each in its own.
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202d}' | '\u{202e}')
 }
 
 /// The first and last characters of the ranges with Unicode's property `Default_Ignorable_Code_Point`,

@@ -30,13 +30,13 @@ impl Queue {
         requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         responses: &Responses,
         revoked: Pin<&mut (dyn Future<Output = Error> + Send)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Status> {
         let (stream, mut leased) = self.streams.open(responses);
         let mut unsent = Vec::new();
         let ended = tokio::select! {
-            () = self.shutdown.cancelled() => Err(Error::ShuttingDown),
-            error = revoked => Err(error),
-            () = self.receive(requests, stream) => Ok(()),
+            () = self.shutdown.cancelled() => Err(Error::ShuttingDown.into()),
+            error = revoked => Err(error.into()),
+            received = self.receive(requests, stream) => received,
             () = self.push(&mut leased, &mut unsent, responses) => Ok(()),
         };
         self.streams.flow_control().close(stream);
@@ -47,18 +47,19 @@ impl Queue {
         }
         let unsent = unsent.iter().map(|unsent| unsent.claimed.lease);
         let released = self.release(unsent.collect()).await;
-        ended.and(released)
+        ended.and(released.map_err(Into::into))
     }
 
-    /// Receives credit until the dispatcher half-closes or disconnects.
+    /// Receives credit until the dispatcher half-closes. Fails if it disconnects, or sends what is no request.
     async fn receive(
         &self,
         mut requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         stream: Uuid,
-    ) {
-        while let Ok(Some(request)) = requests.try_next().await {
+    ) -> Result<(), Status> {
+        while let Some(request) = requests.try_next().await? {
             self.streams.grant(stream, request.capacity);
         }
+        Ok(())
     }
 
     /// Records the outcomes of a report, and passes on those of test sends. If it fails, the dispatcher

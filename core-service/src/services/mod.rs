@@ -47,9 +47,9 @@ use crate::{
 
 /// The messages of a stream, and then the error with which the task that sends them ends. The error
 /// has no place in the channel, which a caller that does not read has filled.
-fn stream_until_end<M: Send + 'static>(
+fn stream_until_end<M: Send + 'static, E: Into<Status> + Send + 'static>(
     messages: mpsc::Receiver<Result<M, Status>>,
-    serving: JoinHandle<Result<(), Error>>,
+    serving: JoinHandle<Result<(), E>>,
 ) -> impl Stream<Item = Result<M, Status>> + Send + 'static {
     let end = stream::once(serving).filter_map(async |ended| match ended {
         Ok(ended) => ended.err().map(|error| Err(error.into())),

@@ -14,7 +14,7 @@ use http::{
     HeaderValue, Response, StatusCode,
     header::{
         CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, ETAG,
-        LOCATION, RETRY_AFTER,
+        LOCATION, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
     },
     response::Parts,
 };
@@ -149,7 +149,11 @@ fn refuse(parts: &mut Parts) {
     ] {
         parts.headers.remove(other);
     }
-    for (name, value) in [(CACHE_CONTROL, "no-store"), (RETRY_AFTER, "1")] {
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (RETRY_AFTER, "1"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
         parts.headers.insert(name, HeaderValue::from_static(value));
     }
 }
@@ -287,7 +291,11 @@ mod tests {
         let refused = Sliced::respond(connection.begin(connection.peer, false, REQUEST), response);
 
         assert_eq!(refused.status(), 503);
-        let headers = [(CACHE_CONTROL, "no-store"), (RETRY_AFTER, "1")];
+        let headers = [
+            (CACHE_CONTROL, "no-store"),
+            (RETRY_AFTER, "1"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ];
         let id = (HeaderName::from_static("x-request-id"), "7");
         let expected = headers.into_iter().chain([id]);
         let expected = expected.map(|(name, value)| (name, HeaderValue::from_static(value)));

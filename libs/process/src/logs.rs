@@ -85,17 +85,19 @@ pub fn error_message(error: &anyhow::Error) -> String {
     printable(&message)
 }
 
-/// A text in which characters that a terminal would execute, or that change the direction of the
-/// text, are escaped as in JSON. Names and responses that programs print come from other parties.
+/// A text in which characters that a terminal would execute, that change the direction of the text, or that
+/// are not visible, are escaped as in JSON; not joiners, which letters and emoji need. Names and responses that programs print come from other parties.
 pub fn printable(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
-        // Bidirectional controls, see UAX #9 §2. All of these are in the Basic Multilingual Plane.
-        let is_bidirectional = matches!(
+        // Bidirectional controls (UAX #9 §2), separators of lines, and other marks. All of these are in the Basic
+        // Multilingual Plane.
+        let is_format = matches!(
             char,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         );
-        if is_bidirectional || char.is_control() && !matches!(char, '\n' | '\t') {
+        if is_format || char.is_control() && !matches!(char, '\n' | '\t') {
             let code = u32::from(char);
             write!(escaped, "\\u{code:04x}").expect("writing to a string does not fail");
         } else {
@@ -114,8 +116,8 @@ mod tests {
     #[test]
     fn what_a_terminal_would_execute_is_escaped() {
         assert_eq!(
-            printable("a\tb\nÉpicerie 店\x1b[2J\x07\r\u{9b}31m\u{7f}\u{202e}gpj"),
-            "a\tb\nÉpicerie 店\\u001b[2J\\u0007\\u000d\\u009b31m\\u007f\\u202egpj"
+            printable("a\tb\nÉpicerie 店\x1b[2J\x07\r\u{9b}31m\u{7f}\u{202e}gpj\u{200b}\u{2028}"),
+            "a\tb\nÉpicerie 店\\u001b[2J\\u0007\\u000d\\u009b31m\\u007f\\u202egpj\\u200b\\u2028"
         );
         let json = printable("\"\u{9b}\u{2069}\"");
         assert_eq!(json, r#""\u009b\u2069""#);

@@ -69,7 +69,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Compresses a response if its client accepts that. Not with `no-store`: if an attacker can inject text
+/// Compresses a response if its client accepts that. Not what a handler marked as `no-store`: if an attacker can inject text
 /// next to a secret, the compressed length reveals whether both share a prefix (the BREACH attack).
 pub(crate) async fn apply(accepts_gzip: bool, response: &mut Response<Bytes>) {
     if response.body().len() < MIN_COMPRESSED || etag::is_no_store(response.headers()) {

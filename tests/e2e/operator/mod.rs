@@ -9,6 +9,7 @@ mod keys;
 mod master_keys;
 mod repeating;
 mod stores;
+mod terminal;
 mod token;
 mod webhooks;
 

@@ -21,6 +21,7 @@ use crate::{
     definition::{Mistake, Mistakes, read_toml},
     money::TaxRate,
     task::TaskKind,
+    visible::is_control,
     zone::Zones,
 };
 
@@ -234,8 +235,10 @@ fn condition_text(text: &str) -> String {
 }
 
 fn check_name(kind: &str, name: &str) -> Result<(), String> {
-    let is_valid = !name.trim().is_empty() && name.chars().count() <= MAX_NAME_LENGTH;
-    is_valid
-        .then_some(())
-        .ok_or_else(|| format!("a {kind} needs a name of 1 to {MAX_NAME_LENGTH} characters"))
+    let is_valid = !name.trim().is_empty()
+        && name.chars().count() <= MAX_NAME_LENGTH
+        && !name.contains(is_control);
+    is_valid.then_some(()).ok_or_else(|| {
+        format!("a {kind} needs a name of 1 to {MAX_NAME_LENGTH} characters, without controls")
+    })
 }

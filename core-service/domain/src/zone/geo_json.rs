@@ -9,6 +9,7 @@ use super::{Area, Polygon, Zones};
 use crate::{
     address::LatLng,
     definition::{Mistake, printable},
+    visible::is_control,
 };
 
 /// Maximum length of a document in bytes.
@@ -175,9 +176,9 @@ impl TryFrom<String> for Name {
         let is_valid = !name.trim().is_empty()
             && name.trim() == name
             && name.chars().count() <= MAX_NAME
-            && !name.contains(char::is_control);
+            && !name.contains(is_control);
         is_valid.then(|| Self(name.clone())).ok_or_else(|| {
-            format!("{name:?} is not a valid name: give 1 to {MAX_NAME} characters without surrounding blanks")
+            format!("{name:?} is not a valid name: give 1 to {MAX_NAME} characters without surrounding blanks or controls")
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Validates the places of a response against the query, and selects the best one.
 
-use domain::address::LatLng;
+use domain::{address::LatLng, visible::is_control};
 
 use super::{
     agreement::{self, Agreement},
@@ -118,7 +118,7 @@ fn validate(place: &Place, text: &str, countries: &[String]) -> Option<GeocodeMa
         _ => None,
     });
     let is_valid_text =
-        |text: &String| text.chars().count() <= MAX_CHARACTERS && !text.contains(char::is_control);
+        |text: &String| text.chars().count() <= MAX_CHARACTERS && !text.contains(is_control);
     let formatted = &place.formatted;
     if formatted.trim().is_empty() || !is_valid_text(formatted) {
         return None;

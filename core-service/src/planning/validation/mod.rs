@@ -10,7 +10,7 @@ use domain::{
     task::{Package, TaskDetails},
     time_slot::window,
     violation::Violations,
-    visible::visible,
+    visible::{is_control, visible},
 };
 use proto::limits::{
     self, MAX_LONG_TEXT, MAX_METADATA, MAX_NAME, MAX_PACKAGES, MAX_TAG, MAX_TAGS, MAX_TASK_TEXTS,
@@ -199,9 +199,7 @@ fn metadata(
     for (key, value) in &metadata {
         let shown: String = key.chars().take(MAX_TAG).collect();
         let field = format!("{field}.{shown}");
-        if key.chars().count() > MAX_TAG
-            || key.contains(|c| char::is_control(c) || is_direction_override(c))
-        {
+        if key.chars().count() > MAX_TAG || key.contains(is_control) {
             violations.add(
                 &field,
                 "INVALID_KEY",
@@ -264,12 +262,6 @@ pub(crate) fn checked_text(
     (!is_blank && check_characters(field, text, limit, violations)).then(|| text.to_owned())
 }
 
-/// The overrides of Unicode's bidirectional algorithm, which show letters in another order than they are
-/// stored. Embeddings and isolates, which programs put around the parts of a message, show each in its own.
-fn is_direction_override(character: char) -> bool {
-    matches!(character, '\u{202d}' | '\u{202e}')
-}
-
 /// Whether a text is short enough and has no control characters.
 fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Violations) -> bool {
     if text.chars().count() > limit {
@@ -280,8 +272,7 @@ fn check_characters(field: &str, text: &str, limit: usize, violations: &mut Viol
         );
         return false;
     }
-    let forbidden =
-        |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_direction_override(c);
+    let forbidden = |c: char| is_control(c) && !matches!(c, '\n' | '\r' | '\t');
     if text.contains(forbidden) {
         violations.add(
             field,

@@ -209,7 +209,7 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
             "1:12: \"EURO\" is not an ISO 4217 code such as \"EUR\"",
             "2:30: 20000 is not a tax rate: write 0 to 10000 basis points (2000 is 20 %)",
             "4:16: \"soon\" is not a duration in hours, minutes and seconds such as \"15 minutes\", at most \"168 hours\" (7 days)",
-            "6:8: a rule needs a name of 1 to 255 characters",
+            "6:8: a rule needs a name of 1 to 255 characters, without controls",
             "7:9: unknown variable \"distanse\"; the variables are distance, duration, weight, volume, packages, \
              pickup, dropoff, task, time_slot, tags, store",
             "7:25: unknown variable \"durration\"; the variables are distance, duration, weight, volume, packages, \
@@ -217,6 +217,19 @@ fn all_errors_of_a_list_are_reported_at_their_positions() {
             "8:9: -1 is not a price: it must not be negative",
         ]
     );
+}
+
+#[test]
+fn the_name_of_a_rule_has_no_controls() {
+    for control in [r"\u202e", r"\n", r"\u001b"] {
+        let definition = BANDS.replace("\"Near\"", &format!("\"a{control}\""));
+        let mistakes = PriceList::parse(&definition, &Zones::default())
+            .err()
+            .unwrap();
+        let mistakes: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+        let expected = "7:8: a rule needs a name of 1 to 255 characters, without controls";
+        assert_eq!(mistakes, [expected], "{control}");
+    }
 }
 
 #[test]

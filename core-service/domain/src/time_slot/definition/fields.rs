@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, Time};
 
-use crate::time_slot::CalendarDuration;
+use crate::{time_slot::CalendarDuration, visible::is_control};
 
 const MAX_NAME: usize = 100;
 const MAX_CAPACITY: u32 = 1_000_000;
@@ -16,8 +16,10 @@ const MAX_SLOT_LENGTH: &str = "1 day";
 
 pub(super) fn name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    if !(1..=MAX_NAME).contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        return Err(format!("a name is one line of 1 to {MAX_NAME} characters"));
+    if !(1..=MAX_NAME).contains(&name.chars().count()) || name.contains(is_control) {
+        return Err(format!(
+            "a name is one line of 1 to {MAX_NAME} characters, without controls"
+        ));
     }
     Ok(name.to_owned())
 }

@@ -97,7 +97,7 @@ capacity = 0
     assert_eq!(
         mistakes(definition, "FR"),
         [
-            "1:8: a name is one line of 1 to 100 characters",
+            "1:8: a name is one line of 1 to 100 characters, without controls",
             "2:25: not opening hours in OpenStreetMap's syntax, unexpected text from \"12h-14h\": write \"Mo-Fr 09:00-12:00\"",
             "2:53: not opening hours in OpenStreetMap's syntax, unexpected text from \"1x\": write \"Mo-Fr 09:00-12:00\"",
             "3:12: \"2 jours\" is not a duration: write a whole number and a unit, \"36 hours\", \"2 days\", \"1 month\"",
@@ -214,14 +214,19 @@ fn inconsistent_or_out_of_range_fields_are_mistakes() {
             "1:9",
         ),
         (
+            minimal("24/7", "1 day", "").replacen("\"T\"", "\"\u{202e}T\"", 1),
+            "FR",
+            "1:8: a name is one line of 1 to 100 characters, without controls",
+        ),
+        (
             "name = \" \"\nopening_hours = [\"24/7\"]\ninterval = \"1 day\"".to_owned(),
             "FR",
-            "1:8: a name is one line of 1 to 100 characters",
+            "1:8: a name is one line of 1 to 100 characters, without controls",
         ),
         (
             minimal("24/7", "1 day", "").replacen("\"T\"", &format!("\"{}\"", "é".repeat(101)), 1),
             "FR",
-            "1:8: a name is one line of 1 to 100 characters",
+            "1:8: a name is one line of 1 to 100 characters, without controls",
         ),
         (
             "name = \"T\"\nopening_hours = []\ninterval = \"1 day\"".to_owned(),

@@ -97,7 +97,7 @@ fn a_mistake_has_its_position() {
             "is not a valid name",
         ),
         (
-            collection(&feature("\" a\"", "Polygon", "[]")),
+            collection(&feature("\"\u{202e}a\"", "Polygon", "[]")),
             (3, 48),
             "is not a valid name",
         ),
