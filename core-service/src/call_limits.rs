@@ -123,7 +123,8 @@ impl CallLimits {
             .rate_limits
             .client_address(peer, path, request.headers());
         if size_of(request.headers()) > MAX_HEADERS {
-            return Ok(too_large("HEADERS_TOO_LARGE", "headers", MAX_HEADERS));
+            let error = too_large("HEADERS_TOO_LARGE", "headers", MAX_HEADERS);
+            return Ok(Status::from(error).into_http());
         }
         if !is_of_platform(path) {
             let Some(call) = self.other_calls.enter(peer, MAX_OTHER_CALLS_PER_PEER) else {
@@ -165,20 +166,22 @@ impl CallLimits {
             });
         };
         let response = response?;
-        Ok(match Status::from_header_map(response.headers()) {
-            // tonic's, of a message over the limit: the code alone would be that of expired events.
-            Some(status) if status.code() == Code::OutOfRange && status.details().is_empty() => {
-                too_large("MESSAGE_TOO_LARGE", "message", MAX_MESSAGE_SIZE)
-            }
-            _ => response,
-        })
+        let status = Status::from_header_map(response.headers());
+        let error = status.and_then(|status| message_too_large(&status));
+        Ok(error.map_or(response, |error| Status::from(error).into_http()))
     }
 }
 
-/// Rejects a call of which a part is larger than the limit, in bytes.
-fn too_large(reason: &'static str, part: &str, limit: usize) -> Response<Body> {
+/// The error for tonic's status of a message over the limit, whose code alone would be that of expired events.
+pub(crate) fn message_too_large(status: &Status) -> Option<Error> {
+    let is_too_large = status.code() == Code::OutOfRange && status.details().is_empty();
+    is_too_large.then(|| too_large("MESSAGE_TOO_LARGE", "message", MAX_MESSAGE_SIZE))
+}
+
+/// The error for a call of which a part is larger than the limit, in bytes.
+fn too_large(reason: &'static str, part: &str, limit: usize) -> Error {
     let message = format!("the {part} of a call must be at most {limit} bytes");
-    Status::from(Error::Quota(reason, message)).into_http()
+    Error::Quota(reason, message)
 }
 
 /// The size of headers as HTTP/2 counts it (RFC 9113 §6.5.2), in bytes.

@@ -32,7 +32,7 @@ use crate::{
     metrics::Metrics,
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
-    services::{Services, events::EventFeed},
+    services::{Services, events::EventLog, feed::Feed, tasks::TaskLog},
     startup::Resources,
     workers::{retention::Retention, sequencer::Sequencer},
 };
@@ -117,13 +117,14 @@ pub(crate) fn wire(
         disable_after: config.webhooks.disable_after(),
         metrics: metrics.clone(),
     });
-    let feed = Arc::new(EventFeed::new(
-        Arc::clone(&storage),
-        lifecycle.shutdown.clone(),
-    ));
+    let event_log = EventLog(Arc::clone(&storage));
+    let feed = Arc::new(Feed::new(event_log, lifecycle.shutdown.clone()));
+    let task_log = TaskLog(Arc::clone(&storage));
+    let task_feed = Arc::new(Feed::new(task_log, lifecycle.shutdown.clone()));
 
     let sequencer = Sequencer {
         storage: Arc::clone(&storage),
+        clock: clock.clone(),
         events_written: queue.streams.events_written.clone(),
         events_sequenced: events_sequenced.clone(),
         sequenced: metrics.events_sequenced.clone(),
@@ -137,6 +138,7 @@ pub(crate) fn wire(
     };
     let task_tracker = &lifecycle.task_tracker;
     task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
+    task_tracker.spawn(Arc::clone(&task_feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(Arc::clone(&queue).claim_due(lifecycle.shutdown.clone()));
@@ -157,7 +159,8 @@ pub(crate) fn wire(
         gazetteer,
         queue,
         feed,
-        event_streams: Concurrency::new(),
+        task_feed,
+        watches: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),
     });

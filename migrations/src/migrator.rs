@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 10] = [
+pub(crate) const FILES: [(&str, &str); 11] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -48,10 +48,15 @@ pub(crate) const FILES: [(&str, &str); 10] = [
         "0010_add_courier_clients",
         include_str!("../sql/0010_add_courier_clients.sql"),
     ),
+    (
+        "0011_add_task_changes",
+        include_str!("../sql/0011_add_task_changes.sql"),
+    ),
 ];
 
 /// What `SQLite` calls something else, or does not know.
-const REPLACED_FOR_SQLITE: [(&str, &str); 5] = [
+const REPLACED_FOR_SQLITE: [(&str, &str); 6] = [
+    (" bigserial", " integer"),
     (" bigint", " integer"),
     (" bytea", " blob"),
     (" jsonb", " jsonb_text"),

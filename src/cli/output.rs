@@ -110,6 +110,16 @@ pub(crate) fn one(json: bool, view: View) -> anyhow::Result<()> {
     text(&parts.join("\n"))
 }
 
+/// Prints one result of a sequence on one line: its JSON, or the fields that have a value.
+pub(crate) fn line(json: bool, view: View) -> anyhow::Result<()> {
+    if json {
+        return text(&serde_json::to_string(&view)?);
+    }
+    let fields = view.text.into_iter().map(|(_, value)| value);
+    let fields: Vec<_> = fields.filter(|value| !value.is_empty()).collect();
+    text(&fields.join("  "))
+}
+
 /// Prints a table of results, which have the same fields.
 pub(crate) fn many(json: bool, views: impl IntoIterator<Item = View>) -> anyhow::Result<()> {
     let views: Vec<_> = views.into_iter().collect();

@@ -1,5 +1,7 @@
 //! `delivery tasks`: shows and changes tasks.
 
+mod watch;
+
 use clap::Subcommand;
 use jiff::Timestamp;
 use proto::{
@@ -84,24 +86,54 @@ pub(crate) enum Command {
     Show(Task),
     /// List the tasks of a day, by the end of the window: those in couriers' lists of the day, and those in none
     /// whose windows touch it
-    List {
-        /// The day, such as 2026-12-01, in the platform's time zone [default: today]
-        #[arg(long, value_name = "DAY")]
-        day: Option<String>,
-        /// Only tasks in this state; may be repeated
-        #[arg(long, value_name = "STATE", ignore_case = true)]
-        #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
-        state: Vec<String>,
-        /// Only tasks in this courier's list of the day
-        #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Couriers))]
-        courier: Option<String>,
-        /// Only tasks without a courier
-        #[arg(long, conflicts_with = "courier")]
-        unassigned: bool,
-        /// Also tasks of days before that are neither done nor cancelled
-        #[arg(long)]
-        overdue: bool,
-    },
+    List(Filter),
+    /// List the tasks of a day, and then print each that changes, as it is now, until interrupted
+    ///
+    /// A task that is no longer in the list is printed as left. With --json, each line is a document: the position,
+    /// the tasks that changed, and those that left. A lost core is called again for a minute.
+    Watch(Filter),
+}
+
+/// Which tasks are listed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Filter {
+    /// The day, such as 2026-12-01, in the platform's time zone [default: today]
+    #[arg(long, value_name = "DAY")]
+    day: Option<String>,
+    /// Only tasks in this state; may be repeated
+    #[arg(long, value_name = "STATE", ignore_case = true)]
+    #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
+    state: Vec<String>,
+    /// Only tasks in this courier's list of the day
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Couriers))]
+    courier: Option<String>,
+    /// Only tasks without a courier
+    #[arg(long, conflicts_with = "courier")]
+    unassigned: bool,
+    /// Also tasks of days before that are neither done nor cancelled
+    #[arg(long)]
+    overdue: bool,
+}
+
+impl Filter {
+    fn request(self) -> ListTasksRequest {
+        let state =
+            |name: &String| State::from_str_name(&format!("STATE_{}", name.to_ascii_uppercase()));
+        ListTasksRequest {
+            day: self.day.unwrap_or_default(),
+            include_overdue: self.overdue,
+            states: self
+                .state
+                .iter()
+                .filter_map(state)
+                .map(Into::into)
+                .collect(),
+            page_size: Some(MAX_PAGE_SIZE),
+            page_token: String::new(),
+            courier: self.courier.unwrap_or_default(),
+            unassigned: self.unassigned,
+        }
+    }
 }
 
 impl CoreCommand<Command> {
@@ -164,26 +196,11 @@ impl CoreCommand<Command> {
             Command::Unassign(tasks) => {
                 return assign(&core, self.access.json, tasks, String::new(), None).await;
             }
-            Command::List {
-                day,
-                state: states,
-                overdue,
-                courier,
-                unassigned,
-            } => {
-                let state = |name: &String| {
-                    State::from_str_name(&format!("STATE_{}", name.to_ascii_uppercase()))
-                };
-                let request = ListTasksRequest {
-                    day: day.unwrap_or_default(),
-                    include_overdue: overdue,
-                    states: states.iter().filter_map(state).map(Into::into).collect(),
-                    page_size: Some(MAX_PAGE_SIZE),
-                    page_token: String::new(),
-                    courier: courier.unwrap_or_default(),
-                    unassigned,
-                };
-                let tasks = list(&core, request).await?;
+            Command::Watch(filter) => {
+                return watch::watch(&self.access, core, filter.request()).await;
+            }
+            Command::List(filter) => {
+                let (tasks, _) = list(&core, filter.request()).await?;
                 let views = tasks.into_iter().map(listed).collect();
                 return output::one(self.access.json, View::default().list("tasks", views));
             }
@@ -222,14 +239,19 @@ async fn assign(
     Ok(())
 }
 
-/// The tasks of all pages.
-async fn list(core: &Core, mut request: ListTasksRequest) -> anyhow::Result<Vec<proto::Task>> {
-    let mut tasks = Vec::new();
+/// The tasks of all pages, and the position from which changes of them are watched.
+async fn list(
+    core: &Core,
+    mut request: ListTasksRequest,
+) -> anyhow::Result<(Vec<proto::Task>, i64)> {
+    let (mut tasks, mut position) = (Vec::new(), 0);
     loop {
         let page = core.call(request.clone()).await?;
         tasks.extend(page.tasks);
+        // Later pages have none.
+        position = page.position.max(position);
         if page.next_page_token.is_empty() {
-            return Ok(tasks);
+            return Ok((tasks, position));
         }
         request.page_token = page.next_page_token;
     }

@@ -11,7 +11,9 @@ use tonic_types::StatusExt as _;
 
 use crate::harness::{
     Database, Platform,
+    attacks::EMPTY_MESSAGE,
     grpc::{self, with_token},
+    raw_connection::{RawConnection, complete},
 };
 
 fn assert_too_many(status: &Status) {
@@ -66,6 +68,35 @@ async fn a_call_that_is_too_large_has_a_reason_and_its_connection_stays_open() {
         ]
     );
     assert!(of_small.is_ok());
+}
+
+/// All calls use one connection. From 64 KiB on it is HTTP/2 that answers, before core gets the call.
+#[tokio::test]
+async fn headers_over_a_limit_end_the_call_and_not_its_connection() {
+    let platform = Platform::start(Database::sqlite()).await;
+    let (_, token) =
+        grpc::connect(&platform.core_url, &platform.demo_client, &["deliveries"]).await;
+    let connection = RawConnection::open(&platform.core_url).await;
+
+    let mut ended = Vec::new();
+    for length in [10_000, 20_000, 100_000, 10_000] {
+        let path = "/delivery.v1.ApiClients/GetCurrentApiClient";
+        let headers = [("x-note", &*"a".repeat(length))];
+        let call = connection
+            .call(path, &token, &headers, complete(EMPTY_MESSAGE))
+            .await;
+        let status = call.status.map(|status| {
+            let reason = status.get_details_error_info().map(|info| info.reason);
+            (status.code(), status.message().to_owned(), reason)
+        });
+        ended.push((call.http_status, status));
+    }
+
+    let accepted = (200, Some((Code::Ok, String::new(), None)));
+    let message = "the headers of a call must be at most 16384 bytes".to_owned();
+    let reason = Some("HEADERS_TOO_LARGE".to_owned());
+    let refused = (200, Some((Code::ResourceExhausted, message, reason)));
+    assert_eq!(ended, [accepted.clone(), refused, (431, None), accepted]);
 }
 
 async fn start(database: Database) -> Platform {

@@ -96,6 +96,10 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Tasks/ReopenTask", Scope(&["dispatch", "admin", "courier"])),
     ("Tasks/RescheduleTask", Scope(&["dispatch", "admin"])),
     ("Tasks/StartTask", Scope(&["dispatch", "admin", "courier"])),
+    (
+        "Tasks/WatchTasks",
+        Scope(&["tasks:all", "dispatch", "admin"]),
+    ),
     ("TimeSlots/ApplyTimeSlot", Scope(&["admin"])),
     ("TimeSlots/CheckTimeSlot", Scope(&["admin"])),
     (

@@ -17,10 +17,11 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 20] = [
+const COVERING_TESTS: [&str; 21] = [
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
     "couriers::listing::a_day_is_filtered_by_courier_and_by_state::postgres",
     "couriers::lists::a_whole_day_is_moved_to_another_courier_and_back::postgres",
+    "couriers::watching_lists::a_rescheduled_task_leaves_the_list_of_its_day::postgres",
     "deliveries::quota::a_store_creates_as_many_bytes_of_deliveries_in_24_hours_as_its_quota",
     "events::listing::an_expired_number_is_410_and_never_a_silent_gap::postgres",
     "events::watching::a_client_watches_all_stores_and_resumes_at_a_position::postgres",

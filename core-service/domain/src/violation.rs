@@ -78,6 +78,15 @@ impl Violations {
         }
     }
 
+    /// The violations of a message that is a field of another one.
+    #[must_use]
+    pub fn within(mut self, field: &str) -> Self {
+        for violation in self.found.iter_mut().chain(&mut self.warnings) {
+            violation.field = format!("{field}.{}", violation.field);
+        }
+        self
+    }
+
     /// Whether a field or a part of it has a violation.
     pub fn has_violation_in(&self, field: &str) -> bool {
         self.found

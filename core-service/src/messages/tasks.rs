@@ -1,14 +1,16 @@
-//! Deliveries and tasks, converted to messages.
+//! Deliveries, tasks and lists of them, converted to messages.
 
 use domain::{
-    courier::Place,
+    courier::{ListKey, Place},
+    courier_lists,
     delivery::Delivery,
+    id::TaskId,
     lifecycle::DeliveryState,
     store::Store,
     task::{Package, StateName, Task, TaskKind, TaskState},
 };
 use proto::iri::Collection;
-use storage::task_lists::ListedTask;
+use storage::{courier_lists::Change, task_lists::ListedTask};
 
 use super::{address, distance_source, price, timestamp};
 
@@ -158,5 +160,22 @@ fn package(package: Package) -> proto::Package {
     proto::Package {
         r#type: package.kind,
         quantity: package.quantity,
+    }
+}
+
+/// A list of a courier, with its last change.
+pub(crate) fn courier_list(
+    list: ListKey,
+    order: &[TaskId],
+    change: Option<&Change>,
+) -> proto::CourierList {
+    let changed_by = change.map(|change| Collection::ApiClients.name(change.by));
+    let tasks = order.iter().map(|task| Collection::Tasks.name(task));
+    proto::CourierList {
+        courier: Collection::Couriers.name(list.courier_id),
+        etag: courier_lists::etag(order),
+        tasks: tasks.collect(),
+        change_time: change.map(|change| timestamp(change.at)),
+        changed_by: changed_by.unwrap_or_default(),
     }
 }

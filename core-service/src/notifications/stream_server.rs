@@ -16,7 +16,7 @@ use super::{
 };
 use storage::notifications::AttemptReport;
 
-use crate::{error::Error, secrets::webhook_secret_box};
+use crate::{call_limits::message_too_large, error::Error, secrets::webhook_secret_box};
 
 /// How many notifications fill a message.
 const MAX_PER_MESSAGE: usize = 256;
@@ -56,10 +56,16 @@ impl Queue {
         mut requests: impl Stream<Item = Result<proto::ReceiveRequest, Status>> + Unpin,
         stream: Uuid,
     ) -> Result<(), Status> {
-        while let Some(request) = requests.try_next().await? {
+        loop {
+            let request = requests
+                .try_next()
+                .await
+                .map_err(|status| message_too_large(&status).map_or(status, Status::from))?;
+            let Some(request) = request else {
+                return Ok(());
+            };
             self.streams.grant(stream, request.capacity);
         }
-        Ok(())
     }
 
     /// Records the outcomes of a report, and passes on those of test sends. If it fails, the dispatcher
@@ -157,6 +163,7 @@ mod tests {
     use domain::id::StoreId;
     use futures_util::{FutureExt as _, StreamExt as _, stream};
     use tokio::sync::mpsc;
+    use tonic::Code;
 
     use super::{
         super::fixture::{ago, queue},
@@ -215,7 +222,7 @@ mod tests {
         assert!(!queue.is_any_due().await);
 
         queue.shutdown.cancel();
-        assert!(matches!(serving.await, Err(Error::ShuttingDown)));
+        assert_eq!(serving.await.unwrap_err().code(), Code::Unavailable);
 
         assert!(queue.is_any_due().await);
         let notifications_ready = queue.streams.notifications_ready.subscribe();

@@ -6,6 +6,7 @@ mod couriers;
 mod deliveries;
 mod delivery_changes;
 pub(crate) mod events;
+pub(crate) mod feed;
 pub(crate) mod master_keys;
 mod notifications;
 mod personal_data;
@@ -13,7 +14,7 @@ mod price_lists;
 mod retail_prices;
 mod signing_keys;
 mod stores;
-mod tasks;
+pub(crate) mod tasks;
 mod time_slots;
 mod tokens;
 mod webhooks;
@@ -21,7 +22,7 @@ mod zones;
 
 use std::sync::Arc;
 
-use admission::Concurrency;
+use admission::{Concurrency, Entered};
 use domain::id::ApiClientId;
 use futures_util::{Stream, StreamExt as _, stream};
 use geocoding::Gazetteer;
@@ -32,9 +33,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
-use self::events::EventFeed;
+use self::{events::EventLog, feed::Feed, tasks::TaskLog};
 use crate::{
-    auth::{authenticator::Authenticator, rate_limits::RateLimits},
+    auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
     config::Config,
     error::Error,
     idempotency::Idempotency,
@@ -58,6 +59,9 @@ fn stream_until_end<M: Send + 'static, E: Into<Status> + Send + 'static>(
     ReceiverStream::new(messages).chain(end)
 }
 
+/// Limit of the streams of events and tasks of a client at one core.
+const MAX_WATCHES: usize = 32;
+
 type Reply<M> = Result<Response<M>, Status>;
 
 pub(crate) struct Services {
@@ -72,8 +76,10 @@ pub(crate) struct Services {
     pub(crate) planner: Planner,
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) feed: Arc<EventFeed>,
-    pub(crate) event_streams: Arc<Concurrency<ApiClientId>>,
+    pub(crate) feed: Arc<Feed<EventLog>>,
+    pub(crate) task_feed: Arc<Feed<TaskLog>>,
+    /// The open streams of the feeds.
+    pub(crate) watches: Arc<Concurrency<ApiClientId>>,
     /// Tracks the streams and reports, so that shutdown waits for them.
     pub(crate) task_tracker: TaskTracker,
     pub(crate) metrics: Metrics,
@@ -82,6 +88,14 @@ pub(crate) struct Services {
 impl Services {
     fn definitions(&self) -> &Definitions {
         &self.planner.definitions
+    }
+
+    /// Counts one more stream of a client, until the result is dropped.
+    fn open_watch(&self, caller: &Caller) -> Result<Entered<ApiClientId>, Error> {
+        let entered = self.watches.enter(caller.id, MAX_WATCHES);
+        let message =
+            || format!("this client has {MAX_WATCHES} streams open at this core: close one first");
+        entered.ok_or_else(|| Error::Quota("TOO_MANY_STREAMS", message()))
     }
 }
 

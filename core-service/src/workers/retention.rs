@@ -8,7 +8,7 @@ use process::clock::Clock;
 use storage::{
     Storage, events, idempotency_keys, notifications,
     personal_data::{self, PastRetention},
-    webhooks,
+    task_changes, webhooks,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,10 @@ const INTERVAL: Duration = Duration::from_mins(1);
 /// The pause after a full batch, which leaves the database to other writes.
 const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(20);
 
-/// The most events, and the most notifications, that one transaction removes.
+/// How long watchers of tasks may be away. It lists again after that.
+const TASK_CHANGES: Duration = Duration::from_hours(24);
+
+/// The most events, changes of tasks, and notifications, that one transaction removes.
 const BATCH: u64 = 500;
 
 /// The most stored responses that one transaction deletes.
@@ -75,6 +78,10 @@ impl Retention {
             ),
             (self.remove_events(now).await, "cannot remove old events"),
             (
+                self.remove_task_changes(now).await,
+                "cannot remove old changes of tasks",
+            ),
+            (
                 self.delete_geocodes().await,
                 "cannot delete results of geocoders",
             ),
@@ -112,6 +119,14 @@ impl Retention {
             events::remove_oldest(&transaction, before, BATCH).await
         });
         Ok(u64::try_from(removed.await?) == Ok(BATCH))
+    }
+
+    async fn remove_task_changes(&self, now: Timestamp) -> Result<bool, Error> {
+        let before = cutoff(now, TASK_CHANGES);
+        let removed = self.storage.write(move |transaction| async move {
+            task_changes::remove_oldest(&transaction, before, BATCH).await
+        });
+        Ok(removed.await? == BATCH)
     }
 
     /// Deletes what cores of an earlier release, which may serve during an upgrade, store of geocoders.

@@ -1,15 +1,16 @@
-//! The sequencer: numbers committed events. Every core does so, one at a time.
+//! The sequencer: numbers committed events, and gives changes of tasks their positions. Every core does so, one at a
+//! time.
 
 use std::{sync::Arc, time::Duration};
 
-use process::metrics::Counter;
-use storage::Storage;
+use process::{clock::Clock, metrics::Counter};
+use storage::{Storage, task_changes};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 
-/// The most events that one transaction numbers.
+/// The most events, or changes of tasks, that one transaction numbers.
 const BATCH: usize = 1000;
 
 /// How long to wait for more events after the first, so that many share a transaction.
@@ -23,6 +24,7 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Sequencer {
     pub(crate) storage: Arc<Storage>,
+    pub(crate) clock: Clock,
     /// Signalled when events are written that have no number yet.
     pub(crate) events_written: watch::Sender<()>,
     /// Signalled when this core has numbered events.
@@ -46,7 +48,7 @@ impl Sequencer {
                     interval = (interval * 2).min(MAX_POLL_INTERVAL);
                 }
             }
-            match self.number_events().await {
+            match self.run_once().await {
                 Ok(false) => {}
                 Ok(true) => interval = MIN_POLL_INTERVAL,
                 Err(error) => {
@@ -61,6 +63,30 @@ impl Sequencer {
                 }
             }
         }
+    }
+
+    async fn run_once(&self) -> Result<bool, Error> {
+        let is_any_event = self.number_events().await?;
+        Ok(self.move_changes().await? || is_any_event)
+    }
+
+    /// Returns whether any changes of tasks had no position.
+    async fn move_changes(&self) -> Result<bool, Error> {
+        let mut is_any_found = false;
+        while task_changes::is_any_queued(self.storage.reader()).await? {
+            is_any_found = true;
+            let now = self.clock.now();
+            let moved = self.storage.write(move |transaction| async move {
+                task_changes::move_to_log(&transaction, BATCH, now).await
+            });
+            // Another core may be moving other changes: these are looked for again soon.
+            let Some(count) = moved.await? else { break };
+            self.events_sequenced.send_replace(());
+            if count < BATCH as u64 {
+                break;
+            }
+        }
+        Ok(is_any_found)
     }
 
     /// Returns whether there were any events without a number.
@@ -97,6 +123,7 @@ mod tests {
     fn sequencer(storage: &Arc<Storage>) -> Sequencer {
         Sequencer {
             storage: Arc::clone(storage),
+            clock: Clock::system(),
             events_written: watch::Sender::new(()),
             events_sequenced: watch::Sender::new(()),
             sequenced: Counter::default(),

@@ -17,6 +17,7 @@ use super::{
         courier_list::{ActiveModel, Column, Entity, Model},
         task,
     },
+    task_changes::{self, TaskChange},
 };
 use crate::prelude::*;
 
@@ -45,7 +46,7 @@ pub async fn lock(
     Ok(())
 }
 
-/// Records who has changed lists, which are locked.
+/// Records who has changed lists, which are locked, and that they changed, for watchers.
 pub async fn record_change(
     transaction: &impl ConnectionTrait,
     lists: &BTreeSet<ListKey>,
@@ -54,6 +55,9 @@ pub async fn record_change(
     for list in lists {
         rows::update(transaction, row(list, change)).await?;
     }
+    // Executes no statement if there is no row.
+    let queued = task_changes::insertion(lists.iter().map(|list| TaskChange::List(*list)));
+    queued.exec_without_returning(transaction).await?;
     Ok(())
 }
 

@@ -20,6 +20,7 @@ use super::{
     delivery_rows::{assemble, changed_columns, delivery_changes},
     entity::{ByPosition as _, delivery, instant, store, task},
     shared_reads::SharedRow,
+    task_changes::{self, TaskChange},
     task_events,
 };
 use crate::prelude::*;
@@ -239,9 +240,12 @@ pub fn changes(
         (&before.pickup, &after.pickup),
         (&before.dropoff, &after.dropoff),
     ];
-    for (_, task) in tasks.into_iter().filter(|(before, after)| before != after) {
+    let is_changed = |(before, after): &(&Task, &Task)| before != after;
+    for (_, task) in tasks.into_iter().filter(is_changed) {
         changes.update(changed_columns(after.store_id, task))?;
     }
+    let change = TaskChange::Delivery(after.store_id, after.id);
+    changes.insert(task_changes::insertion([change]).into_query());
     let filtered = |delivery: &Delivery| {
         let dropoff = delivery.dropoff.window.before;
         (delivery.completed_at(), delivery.cancelled_at(), dropoff)

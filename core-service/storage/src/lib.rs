@@ -24,6 +24,7 @@ pub mod retail_prices;
 pub mod signing_keys;
 pub mod slot_bookings;
 pub mod stores;
+pub mod task_changes;
 pub mod task_events;
 pub mod task_lists;
 pub mod time_slots;

@@ -2,7 +2,7 @@
 //! in no list whose windows touch it.
 
 use domain::{
-    id::CourierId,
+    id::{CourierId, DeliveryId, StoreId},
     store::Store,
     task::{StateName, Task, TimeWindow},
 };
@@ -26,6 +26,28 @@ pub struct Filter {
     /// The day of couriers' lists.
     pub list_day: Date,
     pub courier: CourierFilter,
+}
+
+impl Filter {
+    /// Whether a task is listed: what the statement of [`read`] says.
+    pub fn has(&self, task: &Task) -> bool {
+        let (state, window) = (task.state.name(), task.window);
+        let is_of_courier = match self.courier {
+            CourierFilter::Any => true,
+            CourierFilter::None => task.place.is_none(),
+            CourierFilter::One(id) => {
+                let courier = task.place.map(|place| place.list.courier_id);
+                courier == Some(id)
+            }
+        };
+        let is_of_day = match task.place {
+            Some(place) => place.list.day == self.list_day,
+            None => window.before > self.day.after && window.after < self.day.before,
+        };
+        let is_open = !matches!(state, StateName::Done | StateName::Cancelled);
+        let is_overdue = self.include_overdue && is_open && window.before <= self.day.after;
+        self.states.contains(&state) && is_of_courier && (is_of_day || is_overdue)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,22 +94,70 @@ pub async fn read(
     size: u32,
 ) -> Result<(Vec<ListedTask>, bool), Error> {
     let (sql, values) = statement(filter, after, pages::limit(size));
-    let rows = rows::query(connection, &sql, values).await?;
+    let tasks = query(connection, &sql, values).await?;
+    Ok(pages::cut(tasks, Start::Newest, size))
+}
+
+/// Both tasks of deliveries, in no particular order.
+pub async fn of_deliveries(
+    connection: &impl ConnectionTrait,
+    deliveries: &[(StoreId, DeliveryId)],
+) -> Result<Vec<ListedTask>, Error> {
+    if deliveries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys = padded(deliveries.iter().copied());
+    let sql = format!(
+        "{} WHERE (tasks.store_id, tasks.delivery_id) IN (VALUES {})",
+        listed("tasks"),
+        rows::placeholders(&mut (1..), keys.len(), 2),
+    );
+    let values = keys
+        .into_iter()
+        .flat_map(|(store_id, id)| [store_id.0.into(), id.0.into()]);
+    query(connection, &sql, values.collect()).await
+}
+
+async fn query(
+    connection: &impl ConnectionTrait,
+    sql: &str,
+    values: Vec<Value>,
+) -> Result<Vec<ListedTask>, Error> {
+    let rows = rows::query(connection, sql, values).await?;
     let task_columns = task::Column::iter().count();
     let store_columns = store::Column::iter().count();
     let tasks = rows.iter().map(|row| {
-        Ok::<_, Error>(ListedTask {
+        Ok(ListedTask {
             task: task::Model::at(row, 0)?.try_into()?,
             other: task::Model::at(row, task_columns)?.try_into()?,
             store: store::Model::at(row, 2 * task_columns)?.try_into()?,
             external_reference: row.try_get_by_index(2 * task_columns + store_columns)?,
         })
     });
-    Ok(pages::cut(
-        tasks.collect::<Result<_, _>>()?,
-        Start::Newest,
-        size,
-    ))
+    tasks.collect()
+}
+
+/// The beginning of a statement whose rows [`query`] reads. `tasks` has the tasks, and may join other tables.
+fn listed(tasks: &str) -> String {
+    let columns: Vec<_> = rows::columns::<task::Entity>().collect();
+    let others = columns
+        .iter()
+        .map(|column| column.replacen("tasks", "other", 1));
+    let stores = rows::columns::<store::Entity>();
+    let columns: Vec<_> = columns
+        .iter()
+        .cloned()
+        .chain(others)
+        .chain(stores)
+        .collect();
+    format!(
+        "SELECT {}, deliveries.external_reference FROM {tasks} \
+         JOIN tasks AS other ON other.store_id = tasks.store_id \
+             AND other.delivery_id = tasks.delivery_id AND other.id <> tasks.id \
+         JOIN stores ON stores.id = tasks.store_id \
+         JOIN deliveries ON deliveries.store_id = tasks.store_id AND deliveries.id = tasks.delivery_id",
+        columns.join(", "),
+    )
 }
 
 /// A list of each state and class of lengths, of which the page is the first rows: each is read by an index, and
@@ -164,25 +234,13 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
             ));
         }
     }
-    let tasks: Vec<_> = rows::columns::<task::Entity>().collect();
-    let others = tasks
-        .iter()
-        .map(|column| column.replacen("tasks", "other", 1));
-    let stores = rows::columns::<store::Entity>();
-    let columns: Vec<_> = tasks.iter().cloned().chain(others).chain(stores).collect();
-    let sql = format!(
-        "SELECT {}, deliveries.external_reference \
-         FROM (SELECT * FROM ({}) AS parts ORDER BY before, id LIMIT {limit}) AS page \
-         JOIN tasks ON tasks.store_id = page.store_id AND tasks.id = page.id \
-         JOIN tasks AS other ON other.store_id = tasks.store_id \
-             AND other.delivery_id = tasks.delivery_id AND other.id <> tasks.id \
-         JOIN stores ON stores.id = tasks.store_id \
-         JOIN deliveries ON deliveries.store_id = tasks.store_id AND deliveries.id = tasks.delivery_id \
-         ORDER BY page.before, page.id",
-        columns.join(", "),
+    let page = format!(
+        "(SELECT * FROM ({}) AS parts ORDER BY before, id LIMIT {limit}) AS page \
+         JOIN tasks ON tasks.store_id = page.store_id AND tasks.id = page.id",
         // A task of the day's lists may be in two parts.
         parts.join(" UNION "),
     );
+    let sql = format!("{} ORDER BY page.before, page.id", listed(&page));
     (sql, values)
 }
 
@@ -190,7 +248,6 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
 mod tests {
     use domain::{
         delivery::Delivery,
-        id::StoreId,
         lifecycle::Command,
         task::{Actor, TaskKind},
     };
@@ -263,6 +320,21 @@ mod tests {
         }
     }
 
+    /// Fails unless the tasks that a filter has of these deliveries are those that it lists.
+    async fn assert_lists_what_it_has(storage: &Storage, filter: &Filter, of: &[&Delivery]) {
+        let keys: Vec<_> = of.iter().map(|of| (of.store_id, of.id)).collect();
+        let mut expected = of_deliveries(storage.reader(), &keys).await.unwrap();
+        assert_eq!(expected.len(), 2 * of.len());
+        expected.retain(|listed| filter.has(&listed.task));
+        expected.sort_by_key(|listed| (listed.task.window.before, listed.task.id));
+        let (listed, _) = read(storage.reader(), filter, None, 100).await.unwrap();
+        let ids = |listed: Vec<ListedTask>| {
+            let ids = listed.into_iter().map(|of| (of.task.id, of.other.id));
+            ids.collect::<Vec<_>>()
+        };
+        assert_eq!(ids(listed), ids(expected), "{filter:?}");
+    }
+
     #[tokio::test]
     async fn the_tasks_that_touch_a_day_are_listed_by_the_end_of_their_windows() {
         let (_directory, storages) = fixture::storages().await;
@@ -276,7 +348,8 @@ mod tests {
             let outside = delivery(shop.id, [[20, 24], [48, 49]]);
             let long = delivery(shop.id, [[0, 25], [0, 600]]);
             let overdue = delivery(other.id, [[1, 2], [30, 32]]);
-            for delivery in [&touching, &outside, &long, &overdue] {
+            let deliveries = [&touching, &outside, &long, &overdue];
+            for delivery in deliveries {
                 insert(&storage, delivery).await;
             }
             fail(&storage, &overdue, TaskKind::Pickup).await;
@@ -296,6 +369,15 @@ mod tests {
                 ..with_overdue.clone()
             };
             assert_eq!(list(&storage, &failed, 2).await, [[1, 2]]);
+            for filter in [&all(), &with_overdue, &failed] {
+                for courier in [CourierFilter::Any, CourierFilter::None] {
+                    let filter = Filter {
+                        courier,
+                        ..filter.clone()
+                    };
+                    assert_lists_what_it_has(&storage, &filter, &deliveries).await;
+                }
+            }
             let (tasks, _) = read(storage.reader(), &with_overdue, None, 9)
                 .await
                 .unwrap();

@@ -4,16 +4,19 @@ mod cargo_commands;
 mod commands;
 
 use std::{
+    collections::BTreeSet,
     os::unix::{fs::symlink, process::CommandExt as _},
     path::Path,
 };
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use self::commands::{commands, pages};
 
 use crate::{
     all_in_one::AllInOne,
+    api_client::ApiClient,
     installed::find,
     one_processor,
     program::{PROGRAMS, command},
@@ -184,6 +187,43 @@ async fn the_operations_page_starts_three_processes_and_creates_a_client() {
     let printed = run("docs/operations.md", &ports, folder.path());
 
     assert!(printed.contains("api secret"), "{printed}");
+}
+
+/// What CoopCycle's webhooks can subscribe to.
+const EVENTS_OF_COOPCYCLE: [&str; 7] = [
+    "delivery.assigned",
+    "delivery.started",
+    "delivery.failed",
+    "delivery.picked",
+    "delivery.in_transit",
+    "delivery.completed",
+    "order.created",
+];
+
+/// Each of CoopCycle's events is one of the platform's or in the guide's row of those that are not, never both.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_for_coopcycle_names_exactly_the_events_that_the_platform_lacks() {
+    let _processor = one_processor().await;
+    let platform = AllInOne::start().await;
+    let ready = platform.ready();
+    let client = ApiClient::new(ready["base_url"].as_str().unwrap());
+    let document = client.get("/api/docs.json").await.expect(200);
+    let event_name = &document["components"]["schemas"]["EventName"];
+    let events = event_name["enum"].as_array().unwrap();
+    let is_lacking = |event: &&str| !events.contains(&json!(event));
+    let lacking: BTreeSet<_> = EVENTS_OF_COOPCYCLE.into_iter().filter(is_lacking).collect();
+
+    let guide = include_str!("../../../docs/guides/coopcycle.md");
+    let rows: Vec<_> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("| events |"))
+        .collect();
+    let [row] = rows[..] else {
+        panic!("{rows:#?}");
+    };
+    let named: BTreeSet<_> = row.split('`').skip(1).step_by(2).collect();
+
+    assert_eq!(named, lacking);
 }
 
 /// Every path in backticks that begins with a folder of the repository.

@@ -57,3 +57,40 @@ on_both_databases! {
         assert_eq!(run(&["couriers", "enable", &id]).await["disabled"], false);
     }
 }
+
+on_both_databases! {
+    async fn a_dispatcher_watches_a_list_in_a_terminal(platform: &Platform) {
+        let client = platform.client().await;
+        let [order]: [Order; 1] = orders(&client).await;
+        let run = async |arguments: &[&str]| platform.run_delivery_json(arguments).await;
+        let rows = async || run(&["tasks", "list"]).await["tasks"].as_array().unwrap().clone();
+        let mut documents = platform.spawn_delivery(&["tasks", "watch", "--json"]);
+        let mut lines = platform.spawn_delivery(&["tasks", "watch", "--state=todo"]);
+
+        let list: Value = serde_json::from_str(&documents.next().await).unwrap();
+        assert_eq!((&list["tasks"], &list["left"]), (&json!(rows().await), &json!([])));
+        let iri = |task: &str| format!("/api/{task}");
+        let pickup = lines.find(|line| line.contains("PICKUP").then(|| line.to_owned())).await;
+        assert!(pickup.starts_with(&iri(&order.pickup)), "{pickup}");
+
+        run(&["tasks", "complete", &order.pickup]).await;
+        let is_done = |line: &str| {
+            let change: Value = serde_json::from_str(line).unwrap();
+            let mut rows = change["tasks"].as_array().unwrap().iter();
+            rows.any(|row| row["state"] == "DONE").then_some(change)
+        };
+        let change = documents.find(is_done).await;
+        assert_eq!((&change["tasks"], &change["left"]), (&json!(rows().await), &json!([])));
+        assert!(change["position"].as_i64() > list["position"].as_i64());
+        let left = format!("{}  left", iri(&order.pickup));
+        lines.find(|line| (line == left).then_some(())).await;
+
+        let slot = format!("--time-slot={TOMORROW} 10:00-12:00");
+        run(&["tasks", "reschedule", &order.dropoff, &slot]).await;
+        let has_left = |line: &str| {
+            let change: Value = serde_json::from_str(line).unwrap();
+            change["left"].as_array().unwrap().contains(&json!(iri(&order.dropoff))).then_some(())
+        };
+        documents.find(has_left).await;
+    }
+}

@@ -23,6 +23,7 @@ on_both_databases! {
             day: TODAY.to_owned(),
             lists: vec![],
             empty_etag: none.empty_etag.clone(),
+            position: 0,
         };
         assert_eq!(none, expected);
         assert_ne!(none.empty_etag, "");

@@ -13,6 +13,8 @@ mod races;
 mod refusals;
 mod register;
 mod repeating;
+mod watching;
+mod watching_lists;
 
 use delivery::Credentials;
 use proto::{
@@ -21,12 +23,12 @@ use proto::{
     GetTaskRequest, ListCourierListsRequest, ListCourierListsResponse, ListCouriersRequest,
     ListCouriersResponse, ListTaskEventsRequest, ListTaskEventsResponse, ListTasksRequest,
     ListTasksResponse, ReopenTaskRequest, RescheduleTaskRequest, SetCourierListsRequest,
-    SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest,
-    api_clients_client::ApiClientsClient, assign_tasks_request::Move,
+    SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest, WatchTasksRequest,
+    WatchTasksResponse, api_clients_client::ApiClientsClient, assign_tasks_request::Move,
     couriers_client::CouriersClient, iri, tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
-use tonic::{Code, Status, transport::Channel};
+use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt as _;
 
 use crate::harness::{ApiClient, Platform, grpc, iri};
@@ -34,6 +36,8 @@ use crate::harness::{ApiClient, Platform, grpc, iri};
 /// The day on which every platform starts, and the next one.
 const TODAY: &str = "2020-04-02";
 const TOMORROW: &str = "2020-04-03";
+
+type TaskChanges = Streaming<WatchTasksResponse>;
 
 /// A program that dispatches, or another client of core.
 #[derive(Clone)]
@@ -72,6 +76,7 @@ calls! {
     tasks.fail_task(FailTaskRequest) -> Task;
     tasks.reopen_task(ReopenTaskRequest) -> Task;
     tasks.reschedule_task(RescheduleTaskRequest) -> Task;
+    tasks.watch_tasks(WatchTasksRequest) -> TaskChanges;
 }
 
 impl Desk {
@@ -123,10 +128,15 @@ impl Desk {
         self.assign_tasks(request).await.unwrap().conflicts
     }
 
+    /// Without the position, which any change moves.
     async fn lists(&self, day: &str) -> ListCourierListsResponse {
         let day = day.to_owned();
         let request = ListCourierListsRequest { day };
-        self.list_courier_lists(request).await.unwrap()
+        let lists = self.list_courier_lists(request).await.unwrap();
+        ListCourierListsResponse {
+            position: 0,
+            ..lists
+        }
     }
 
     /// The list of a courier, also one without tasks.
@@ -190,6 +200,31 @@ impl Desk {
             ..Default::default()
         };
         self.fail_task(request).await.unwrap()
+    }
+
+    /// Gives a task another window, and with `both` also the other task of its delivery.
+    async fn reschedule(&self, task: &str, time_slot: &str, both: bool) -> Result<Task, Status> {
+        let request = RescheduleTaskRequest {
+            name: task.to_owned(),
+            time_slot: Some(time_slot.to_owned()),
+            both,
+            ..Default::default()
+        };
+        self.reschedule_task(request).await
+    }
+
+    /// The stream of what changes in a list, which is left out of the request if it has no field.
+    async fn watch(
+        &self,
+        after_position: Option<i64>,
+        list: &ListTasksRequest,
+    ) -> Result<TaskChanges, Status> {
+        let has_fields = *list != ListTasksRequest::default();
+        let request = WatchTasksRequest {
+            after_position,
+            list: has_fields.then(|| list.clone()),
+        };
+        self.watch_tasks(request).await
     }
 
     /// Everything that this client sees of a task's history.
@@ -300,6 +335,14 @@ fn with_tasks(list: &CourierList, tasks: &[String]) -> CourierList {
     CourierList {
         tasks: tasks.to_vec(),
         ..list.clone()
+    }
+}
+
+/// The tasks of a day, without a filter.
+fn on(day: &str) -> ListTasksRequest {
+    ListTasksRequest {
+        day: day.to_owned(),
+        ..Default::default()
     }
 }
 

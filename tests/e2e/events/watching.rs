@@ -104,7 +104,7 @@ on_both_databases! {
             (rejected.code(), rejected.message()),
             (
                 Code::ResourceExhausted,
-                "this client has 32 event streams open at this core: close one first"
+                "this client has 32 streams open at this core: close one first"
             )
         );
         let connection = grpc::connect(&platform.core_url, &other, &["tasks:all"]).await;

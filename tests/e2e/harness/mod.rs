@@ -44,6 +44,7 @@ mod postgres;
 mod postgres_programs;
 mod prerequisites;
 pub(crate) mod raw;
+pub(crate) mod raw_connection;
 mod reserved_addr;
 mod resource;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]

@@ -38,11 +38,17 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 10] = [
         ],
     ),
     (
-        "the tasks of a day of all stores (`tasks:all`, `dispatch`)",
-        &[(
-            &["SELECT"],
-            "AS page JOIN tasks ON tasks.store_id = page.store_id",
-        )],
+        "the tasks of a day of all stores, and those that watchers of them get (`tasks:all`, `dispatch`)",
+        &[
+            (
+                &["SELECT"],
+                "AS page JOIN tasks ON tasks.store_id = page.store_id",
+            ),
+            (
+                &["SELECT"],
+                "WHERE (tasks.store_id, tasks.delivery_id) IN (VALUES ($",
+            ),
+        ],
     ),
     (
         "the tasks of couriers' lists, and those that a change of lists names (`dispatch`)",

@@ -83,6 +83,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Tasks/ReopenTask name", Tasks),
     ("Tasks/RescheduleTask name", Tasks),
     ("Tasks/StartTask name", Tasks),
+    ("Tasks/WatchTasks list.courier", Couriers),
     ("TimeSlots/ApplyTimeSlot store", Stores),
     ("TimeSlots/GetDefaultTimeSlot store", Stores),
     ("TimeSlots/GetTimeSlot name", TimeSlots),
@@ -115,6 +116,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
         Violation,
     ),
     ("Tasks/ListTasks courier", Ignored),
+    ("Tasks/WatchTasks list.courier", Ignored),
     ("Webhooks/ListWebhooks store", AdminOnly),
 ];
 

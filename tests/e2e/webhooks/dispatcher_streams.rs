@@ -7,7 +7,7 @@ use futures_util::{future::join, stream};
 use jiff::SignedDuration;
 use proto::{ReceiveRequest, ReceiveResponse, notifications_client::NotificationsClient};
 use serde_json::{Value, json};
-use tonic::{Code, Streaming, transport::Channel};
+use tonic::{Code, Status, Streaming, transport::Channel};
 
 use crate::harness::{
     Database, Platform, WebhookReceiver, deliver,
@@ -15,7 +15,7 @@ use crate::harness::{
 };
 
 /// The limit within which the stream of a dispatcher that is no longer permitted ends.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 on_both_databases! {
     async fn the_stream_of_a_disabled_dispatcher_ends(platform: &Platform) {
@@ -127,7 +127,10 @@ async fn a_disabled_dispatcher_sends_nothing() {
     assert_eq!(receiver.received().await.len(), 0);
 }
 
-async fn open(platform: &Platform, dispatcher: &Credentials) -> Streaming<ReceiveResponse> {
+pub(super) async fn open(
+    platform: &Platform,
+    dispatcher: &Credentials,
+) -> Streaming<ReceiveResponse> {
     open_with(grpc::connect(&platform.core_url, dispatcher, &["notifications"]).await).await
 }
 
@@ -139,7 +142,7 @@ async fn open_with((channel, token): (Channel, String)) -> Streaming<ReceiveResp
     responses.unwrap().into_inner()
 }
 
-async fn assert_stays_open(stream: &mut Streaming<ReceiveResponse>) {
+pub(super) async fn assert_stays_open(stream: &mut Streaming<ReceiveResponse>) {
     // Core checks the client twice in this time.
     let open = tokio::time::timeout(Duration::from_secs(5), stream.message()).await;
     assert!(open.is_err(), "{open:?}");
@@ -147,7 +150,11 @@ async fn assert_stays_open(stream: &mut Streaming<ReceiveResponse>) {
 
 async fn assert_ends(mut stream: Streaming<ReceiveResponse>) {
     let ended = tokio::time::timeout(END_TIMEOUT, stream.message()).await;
-    let status = ended.expect("the stream should end").unwrap_err();
+    assert_ended_as_invalid(&ended.expect("the stream should end").unwrap_err());
+}
+
+#[track_caller]
+pub(super) fn assert_ended_as_invalid(status: &Status) {
     assert_eq!(
         (status.code(), status.message()),
         (Code::Unauthenticated, "the access token is not valid")

@@ -3,6 +3,7 @@
 mod clock;
 mod counting_receiver;
 mod deleting;
+mod dispatcher_requests;
 mod dispatcher_streams;
 mod enabling;
 mod fairness;
@@ -17,6 +18,7 @@ mod secret_rotation;
 mod settings;
 mod shares;
 mod signatures;
+mod stalled_dispatcher;
 mod test_send;
 
 use serde_json::Value;

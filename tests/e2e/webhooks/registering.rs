@@ -3,9 +3,9 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::iri;
+use super::{deliver, iri};
 use crate::harness::{
-    Platform,
+    Platform, WebhookReceiver,
     assertions::{assert_error, assert_violations, json_ld},
 };
 
@@ -86,6 +86,40 @@ on_both_databases! {
             client.delete(iri(webhook)).await.expect(204);
         }
         assert_eq!(create("3").await.get("warnings"), None);
+    }
+
+    /// So a receiver of several webhooks chooses the secret by the query.
+    async fn webhooks_whose_urls_differ_in_the_query_are_no_doubles(platform: &Platform) {
+        let client = platform.client().await;
+        let receiver = WebhookReceiver::start().await;
+        let paths = ["/hook?webhook=1", "/hook?webhook=2"];
+        let mut secrets = Vec::new();
+        for path in paths {
+            let url = receiver.url().replace("/hook", path);
+            let webhook = client.create_webhook("delivery.completed", &url).await;
+            assert_eq!((&webhook["url"], webhook.get("warnings")), (&json!(url), None));
+            secrets.push((path, webhook["secret"].as_str().unwrap().to_owned()));
+        }
+
+        let delivery = deliver(&client, &platform.courier().await).await;
+
+        let mut verified = Vec::new();
+        for _ in paths {
+            let notification = receiver.next_notification().await;
+            let data = json!({ "object": delivery, "event": "delivery.completed" });
+            assert_eq!(notification.json(), json!({ "data": data }));
+            let is_signed = |secret: &str| {
+                [notification.is_signed_with(secret), notification.has_standard_signature(secret)]
+            };
+            let signed = secrets.iter().map(|(path, secret)| (*path, is_signed(secret)));
+            verified.push((notification.path.clone(), signed.collect::<Vec<_>>()));
+        }
+        verified.sort_unstable();
+        let expected = paths.map(|own| {
+            let signed = paths.map(|path| (path, [path == own; 2]));
+            (own.to_owned(), signed.to_vec())
+        });
+        assert_eq!(verified, expected);
     }
 
     /// "list and read **without** `secret`; 204": after a DELETE it is not found.

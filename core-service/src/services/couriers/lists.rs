@@ -25,7 +25,7 @@ use crate::{
     auth::caller::Caller,
     error::Error,
     idempotency::begin_or_replay,
-    messages::{self, timestamp},
+    messages,
     services::{
         Services,
         delivery_changes::{DeliveryWriter, LISTS_CHANGED, WrittenEvents},
@@ -40,17 +40,20 @@ impl Services {
         let mut violations = Violations::new();
         let day = messages::read_day(day, self.today(), &mut violations);
         Error::check(violations)?;
+        // Read before the lists: a watch from here misses no change of them.
+        let position = self.task_position().await?;
         let reader = self.storage.reader();
         let tasks = storage::courier_lists::tasks(reader, &Selection::Day(day)).await?;
         let changes = storage::courier_lists::of_day(reader, day).await?;
         let orders = courier_lists::orders(tasks.iter().map(|(_, task)| task));
         let lists = orders
             .iter()
-            .map(|(list, order)| message(*list, order, changes.get(list)));
+            .map(|(list, order)| messages::courier_list(*list, order, changes.get(list)));
         Ok(proto::ListCourierListsResponse {
             day: day.to_string(),
             lists: lists.collect(),
             empty_etag: courier_lists::etag(&[]),
+            position,
         })
     }
 
@@ -261,7 +264,7 @@ struct Written<T> {
 impl<T> Written<T> {
     fn list(&self, list: ListKey, change: Option<&Change>) -> proto::CourierList {
         let order = self.orders.get(&list).map_or(&[][..], Vec::as_slice);
-        message(list, order, change)
+        messages::courier_list(list, order, change)
     }
 }
 
@@ -304,16 +307,4 @@ fn lists_changed(changed: &BTreeSet<ListKey>) -> Error {
     let lists = couriers.collect::<Vec<_>>().join(", ");
     let message = format!("list the lists again, these are not as the request says: {lists}");
     Error::Conflict(LISTS_CHANGED, message)
-}
-
-fn message(list: ListKey, order: &[TaskId], change: Option<&Change>) -> proto::CourierList {
-    let changed_by = change.map(|change| Collection::ApiClients.name(change.by));
-    let tasks = order.iter().map(|task| Collection::Tasks.name(task));
-    proto::CourierList {
-        courier: Collection::Couriers.name(list.courier_id),
-        etag: courier_lists::etag(order),
-        tasks: tasks.collect(),
-        change_time: change.map(|change| timestamp(change.at)),
-        changed_by: changed_by.unwrap_or_default(),
-    }
 }

@@ -15,16 +15,16 @@ use proto::iri::Collection;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-pub(crate) use self::watch::EventFeed;
-use super::{Reply, Services, stream_until_end};
+pub(crate) use self::watch::EventLog;
+use super::{Reply, Services, feed::cursor_error, stream_until_end};
 use crate::{
     auth::caller::Caller,
     error::Error,
     messages::{self, pages},
 };
 
-/// Limit of the event streams of a client at one core.
-const MAX_STREAMS: usize = 32;
+/// The reason of the error for a cursor after which events were removed.
+const EXPIRED: &str = "EVENTS_EXPIRED";
 
 type ResponseStream =
     Pin<Box<dyn Stream<Item = Result<proto::WatchEventsResponse, Status>> + Send + 'static>>;
@@ -58,15 +58,7 @@ impl proto::events_server::Events for Services {
             .authenticate_stream(request.metadata())
             .await?;
         watch::authorize(&caller)?;
-        let open_stream = self.event_streams.enter(caller.id, MAX_STREAMS).ok_or_else(|| {
-            Error::Quota(
-                "TOO_MANY_STREAMS",
-                format!(
-                    "this client has {MAX_STREAMS} event streams open at this core: close one first"
-                ),
-            )
-        })?;
-
+        let open_stream = self.open_watch(&caller)?;
         let after = request.into_inner().after_position;
         let subscription = self.feed.subscribe(after).await?;
 
@@ -75,7 +67,8 @@ impl proto::events_server::Events for Services {
         let serving = self.task_tracker.spawn(async move {
             let _open_stream = open_stream;
             let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));
-            feed.serve(revoked, subscription, &responses).await
+            let respond = |events: &[_], position| Some(watch::respond(events, position));
+            feed.serve(revoked, subscription, &responses, respond).await
         });
         Ok(Response::new(Box::pin(stream_until_end(stream, serving))))
     }
@@ -116,7 +109,7 @@ impl Services {
                 (Ok(()), _) => break (after, page),
                 // The oldest event was removed: start from the oldest that is left.
                 (Err(CursorError::Expired { .. }), None) => {}
-                (Err(error), _) => return Err(cursor_error(error, "after")),
+                (Err(error), _) => return Err(cursor_error(error, "after", EXPIRED)),
             }
         };
 
@@ -168,14 +161,6 @@ fn message_for_store(event: &Event, store: &Store) -> proto::Event {
         position: 0,
         time_zone: store.time_zone_name().to_owned(),
         ..message(event)
-    }
-}
-
-/// The error for a cursor that was given in `field`.
-fn cursor_error(error: CursorError, field: &str) -> Error {
-    match error {
-        CursorError::Expired { .. } => Error::Expired("EVENTS_EXPIRED", error.to_string()),
-        CursorError::Beyond { .. } => Error::invalid(field, "OUT_OF_RANGE", error.to_string()),
     }
 }
 

@@ -2,9 +2,14 @@
 
 mod history;
 mod requests;
+mod watch;
 mod worker;
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    pin::{Pin, pin},
+    sync::Arc,
+};
 
 use domain::{
     api_client::Scope,
@@ -16,14 +21,18 @@ use domain::{
     task_event::TaskReport,
     violation::Violations,
 };
+use futures_util::Stream;
 use proto::iri::Collection;
 use storage::{
     courier_lists::{self, Selection},
     pages::Start,
-    task_lists::{self, CourierFilter, ListedTask},
+    task_changes,
+    task_lists::{self, CourierFilter, Filter, ListedTask},
 };
-use tonic::{Request, Response};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status};
 
+pub(crate) use self::watch::TaskLog;
 use self::{
     requests::{read_filter, read_position, read_reschedule},
     worker::{Worker, reads_any_store},
@@ -31,6 +40,7 @@ use self::{
 use super::{
     Reply, Services,
     delivery_changes::{DeliveryWriter, LimitedSlot, TASK_STATE, WrittenEvents},
+    stream_until_end,
 };
 use crate::{
     auth::caller::{Caller, Effect},
@@ -61,6 +71,9 @@ struct TaskChange {
 
 #[tonic::async_trait]
 impl proto::tasks_server::Tasks for Services {
+    type WatchTasksStream =
+        Pin<Box<dyn Stream<Item = Result<proto::WatchTasksResponse, Status>> + Send>>;
+
     async fn get_task(&self, request: Request<proto::GetTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
         let name = request.name;
@@ -88,17 +101,19 @@ impl proto::tasks_server::Tasks for Services {
         let mut violations = Violations::new();
         let size = pages::read_size(request.page_size, &mut violations);
         let after = read_position(&request.page_token, &mut violations);
-        let today = self
-            .clock
-            .now()
-            .to_zoned(self.config.platform.timezone.clone());
-        let filter = read_filter(&request, &today, &mut violations);
+        let filter = self.read_task_filter(&request, &mut violations);
         Error::check(violations)?;
         let mut filter = filter?;
         if let Some(id) = caller.courier() {
             filter.courier = CourierFilter::One(id);
         }
 
+        // Read before the tasks: a watch from here misses no change of them.
+        let position = if after.is_none() {
+            self.task_position().await?
+        } else {
+            0
+        };
         let page = task_lists::read(self.storage.reader(), &filter, after, size);
         let (mut page, has_more) = page.await.map_err(Error::from)?;
         let text_bytes = |listed: &ListedTask| {
@@ -110,7 +125,36 @@ impl proto::tasks_server::Tasks for Services {
         Ok(Response::new(proto::ListTasksResponse {
             tasks: page.into_iter().map(messages::listed_task).collect(),
             next_page_token: next_page_token.unwrap_or_default(),
+            position,
         }))
+    }
+
+    async fn watch_tasks(
+        &self,
+        request: Request<proto::WatchTasksRequest>,
+    ) -> Reply<Self::WatchTasksStream> {
+        let (caller, claims) = self
+            .authenticator
+            .authenticate_stream(request.metadata())
+            .await?;
+        watch::authorize(&caller)?;
+        let open_watch = self.open_watch(&caller)?;
+        let request = request.into_inner();
+        let mut violations = Violations::new();
+        let filter = self.read_task_filter(&request.list.unwrap_or_default(), &mut violations);
+        Error::check(violations.within("list"))?;
+        let filter = filter?;
+        let subscription = self.task_feed.subscribe(request.after_position).await?;
+
+        let (responses, stream) = mpsc::channel(4);
+        let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.task_feed));
+        let serving = self.task_tracker.spawn(async move {
+            let _open_watch = open_watch;
+            let revoked = pin!(authenticator.revoked(&claims, watch::authorize));
+            let respond = |changes: &[_], position| watch::respond(&filter, changes, position);
+            feed.serve(revoked, subscription, &responses, respond).await
+        });
+        Ok(Response::new(Box::pin(stream_until_end(stream, serving))))
     }
 
     async fn start_task(&self, request: Request<proto::StartTaskRequest>) -> Reply<proto::Task> {
@@ -191,6 +235,20 @@ impl proto::tasks_server::Tasks for Services {
 }
 
 impl Services {
+    fn read_task_filter(
+        &self,
+        request: &proto::ListTasksRequest,
+        violations: &mut Violations,
+    ) -> Result<Filter, Error> {
+        let zone = self.config.platform.timezone.clone();
+        read_filter(request, &self.clock.now().to_zoned(zone), violations)
+    }
+
+    /// The position of the last change that watchers get.
+    pub(super) async fn task_position(&self) -> Result<i64, Error> {
+        Ok(task_changes::bounds(self.storage.reader()).await?.last)
+    }
+
     /// Applies a command to a task of any store.
     async fn change_task(
         &self,

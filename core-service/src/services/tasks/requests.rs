@@ -9,7 +9,7 @@ use domain::{
     visible::visible,
 };
 use jiff::{Unit, Zoned, civil::Date};
-use proto::iri::Collection;
+use proto::{iri::Collection, task::State};
 use storage::{
     pages::{Cursor, Start},
     task_lists::{CourierFilter, Filter},
@@ -61,8 +61,10 @@ pub(super) fn read_filter(
         }
     };
     let mut states = Vec::new();
-    for (index, state) in request.states().enumerate() {
-        match messages::read_task_state(state) {
+    // Not `request.states()`, which leaves out unknown ones.
+    for (index, state) in request.states.iter().enumerate() {
+        let state = State::try_from(*state).ok();
+        match state.and_then(messages::read_task_state) {
             Some(state) if states.contains(&state) => {}
             Some(state) => states.push(state),
             None => violations.add(

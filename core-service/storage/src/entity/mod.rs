@@ -52,8 +52,8 @@ use uuid::Uuid;
 
 pub(super) use self::tables::{
     api_client, attempt, courier, courier_list, delivery, event, idempotency_key, notification,
-    platform_secret, price_list, receiver_host, signing_key, store, task, task_event, time_slot,
-    webhook, zone_set,
+    platform_secret, price_list, queued_task_change, receiver_host, signing_key, store, task,
+    task_change, task_event, time_slot, webhook, zone_set,
 };
 
 /// What the declaration of a table uses.

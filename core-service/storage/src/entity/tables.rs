@@ -112,6 +112,25 @@ table! {
 }
 
 table! {
+    mod queued_task_change = "task_change_queue";
+    key(id: i64);
+    store_id: Option<Uuid>,
+    delivery_id: Option<Uuid>,
+    courier_id: Option<Uuid>,
+    list_day: Option<String>,
+}
+
+table! {
+    mod task_change = "task_changes";
+    key(position: i64);
+    moved_at: Instant,
+    store_id: Option<Uuid>,
+    delivery_id: Option<Uuid>,
+    courier_id: Option<Uuid>,
+    list_day: Option<String>,
+}
+
+table! {
     mod task_event = "task_events";
     key(store_id: Uuid, task_id: Uuid, created_at: Instant);
     transition: String,

@@ -154,7 +154,7 @@ pub async fn bounds_of_all_stores(connection: &impl ConnectionTrait) -> Result<L
     read_bounds(connection, select, &[]).await
 }
 
-async fn read_bounds(
+pub(super) async fn read_bounds(
     connection: &impl ConnectionTrait,
     select: &str,
     parameters: &[Value],

@@ -21,6 +21,7 @@ use crate::{
         json::{AddressJson, MetadataJson, TagsJson},
         task,
     },
+    task_changes::{self, TaskChange},
     task_events,
 };
 
@@ -101,6 +102,8 @@ async fn erase_tasks(
         };
         rows::update(transaction, row).await?;
     }
+    let change = task_changes::insertion([TaskChange::Delivery(store_id, id)]);
+    change.exec_without_returning(transaction).await?;
     Ok(())
 }
 
