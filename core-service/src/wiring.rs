@@ -118,7 +118,7 @@ pub(crate) fn wire(
         metrics: metrics.clone(),
     });
     let event_log = EventLog(Arc::clone(&storage));
-    let feed = Arc::new(Feed::new(event_log, lifecycle.shutdown.clone()));
+    let event_feed = Arc::new(Feed::new(event_log, lifecycle.shutdown.clone()));
     let task_log = TaskLog(Arc::clone(&storage));
     let task_feed = Arc::new(Feed::new(task_log, lifecycle.shutdown.clone()));
 
@@ -137,7 +137,7 @@ pub(crate) fn wire(
         deliveries: config.deliveries.delivery_retention,
     };
     let task_tracker = &lifecycle.task_tracker;
-    task_tracker.spawn(Arc::clone(&feed).poll(events_sequenced.subscribe()));
+    task_tracker.spawn(Arc::clone(&event_feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(Arc::clone(&task_feed).poll(events_sequenced.subscribe()));
     task_tracker.spawn(sequencer.run(lifecycle.shutdown.clone()));
     task_tracker.spawn(retention.run(lifecycle.shutdown.clone()));
@@ -158,7 +158,7 @@ pub(crate) fn wire(
         planner,
         gazetteer,
         queue,
-        feed,
+        event_feed,
         task_feed,
         watches: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),

@@ -200,7 +200,7 @@ impl CoreCommand<Command> {
                 return watch::watch(&self.access, core, filter.request()).await;
             }
             Command::List(filter) => {
-                let (tasks, _) = list(&core, filter.request()).await?;
+                let tasks = list(&core, filter.request()).await?.tasks;
                 let views = tasks.into_iter().map(listed).collect();
                 return output::one(self.access.json, View::default().list("tasks", views));
             }
@@ -239,19 +239,28 @@ async fn assign(
     Ok(())
 }
 
-/// The tasks of all pages, and the position from which changes of them are watched.
-async fn list(
-    core: &Core,
-    mut request: ListTasksRequest,
-) -> anyhow::Result<(Vec<proto::Task>, i64)> {
+/// The tasks of all pages of a list.
+struct Listed {
+    tasks: Vec<proto::Task>,
+    /// From which changes of them are watched.
+    position: i64,
+    day: String,
+}
+
+async fn list(core: &Core, mut request: ListTasksRequest) -> anyhow::Result<Listed> {
     let (mut tasks, mut position) = (Vec::new(), 0);
     loop {
         let page = core.call(request.clone()).await?;
         tasks.extend(page.tasks);
-        // Later pages have none.
+        // Later pages have none, and those of today are of the first one's day.
         position = page.position.max(position);
+        request.day = page.day;
         if page.next_page_token.is_empty() {
-            return Ok((tasks, position));
+            return Ok(Listed {
+                tasks,
+                position,
+                day: request.day,
+            });
         }
         request.page_token = page.next_page_token;
     }

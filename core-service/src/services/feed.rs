@@ -3,6 +3,7 @@
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use domain::event::{CursorError, LogBounds};
+use futures_util::FutureExt as _;
 use tokio::sync::{Notify, broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -16,15 +17,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// time after which proxies and NAT forget idle connections.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How many batches are kept: a stream that falls further behind reads the log itself.
-const CAPACITY: usize = 64;
-
 /// A log whose entries have positions 1, 2, 3 and so on, without gaps, and are removed oldest first.
 pub(crate) trait Log: Send + Sync + 'static {
     type Entry: Send + Sync;
 
     /// The most entries that one read returns, and that one message has.
     const BATCH: usize;
+    /// How many batches are kept: a stream that falls further behind reads the log itself.
+    const CAPACITY: usize;
     /// The reason of the error for a position whose next entries were removed.
     const EXPIRED: &'static str;
 
@@ -57,7 +57,7 @@ impl<L: Log> Feed<L> {
     pub(crate) fn new(log: L, shutdown: CancellationToken) -> Self {
         Self {
             log,
-            news: broadcast::Sender::new(CAPACITY),
+            news: broadcast::Sender::new(L::CAPACITY),
             opened: Notify::new(),
             shutdown,
         }
@@ -186,8 +186,13 @@ impl<L: Log> Feed<L> {
             };
             let Some(last) = entries.last() else { continue };
             after = L::position(last);
-            if let Some(message) = respond(entries, after) {
-                permit.send(Ok(message));
+            let needed = respond(entries, after);
+            let mut is_due = || heartbeat.tick().now_or_never().is_some();
+            let message = needed
+                .map(Ok)
+                .or_else(|| heartbeat_message(after).filter(|_| is_due()));
+            if let Some(message) = message {
+                permit.send(message);
                 heartbeat.reset();
             }
         }
@@ -240,9 +245,9 @@ mod tests {
         event::{Event, Object},
         id::{DeliveryId, EventId, StoreId},
     };
-    use futures_util::FutureExt as _;
     use jiff::Timestamp;
     use storage::{Storage, events, fixture};
+    use tokio::time::sleep;
 
     use super::*;
     use crate::services::events::EventLog;
@@ -287,7 +292,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_sends_each_event_once_if_it_falls_behind_or_not() {
-        for count in [1, CAPACITY, CAPACITY + 1, 150] {
+        for count in [1, EventLog::CAPACITY, EventLog::CAPACITY + 1, 150] {
             let (_directory, storage) = fixture::sqlite().await;
             let feed = feed(storage);
             let subscription = feed.subscribe(None).await.unwrap();
@@ -343,6 +348,51 @@ mod tests {
 
             assert_eq!(response, (vec![], 3));
             assert_eq!(opened.elapsed().as_secs(), seconds);
+        }
+    }
+
+    /// A log of six entries, which is slow.
+    struct Six;
+
+    impl Log for Six {
+        type Entry = i64;
+
+        const BATCH: usize = 2;
+        const CAPACITY: usize = 1;
+        const EXPIRED: &'static str = "";
+
+        fn position(entry: &i64) -> i64 {
+            *entry
+        }
+
+        async fn bounds(&self) -> Result<LogBounds, Error> {
+            Ok(LogBounds {
+                retained_after: 0,
+                last: 6,
+            })
+        }
+
+        async fn read(&self, after: i64) -> Result<Vec<i64>, Error> {
+            sleep(HEARTBEAT_INTERVAL).await;
+            Ok((after + 1..=6).take(Self::BATCH).collect())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_needs_no_entry_tells_its_position_while_it_catches_up_and_after_it() {
+        let feed = Feed::new(Six, CancellationToken::new());
+        let subscription = feed.subscribe(Some(0)).await.unwrap();
+        let (responses, mut sent) = mpsc::channel(1);
+        let mut revoked = pin!(std::future::pending::<Error>());
+        let respond = |entries: &[i64], position| entries.is_empty().then_some(position);
+        let mut serving = pin!(feed.serve(revoked.as_mut(), subscription, &responses, respond));
+
+        for position in [0, 2, 4, 6, 6] {
+            let sent = tokio::select! {
+                ended = &mut serving => panic!("the stream ends: {ended:?}"),
+                response = sent.recv() => response.unwrap().unwrap(),
+            };
+            assert_eq!(sent, position);
         }
     }
 

@@ -76,7 +76,7 @@ pub(crate) struct Services {
     pub(crate) planner: Planner,
     pub(crate) gazetteer: Arc<Gazetteer>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) feed: Arc<Feed<EventLog>>,
+    pub(crate) event_feed: Arc<Feed<EventLog>>,
     pub(crate) task_feed: Arc<Feed<TaskLog>>,
     /// The open streams of the feeds.
     pub(crate) watches: Arc<Concurrency<ApiClientId>>,

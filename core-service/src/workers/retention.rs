@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_mins(1);
 /// The pause after a full batch, which leaves the database to other writes.
 const PAUSE_BETWEEN_BATCHES: Duration = Duration::from_millis(20);
 
-/// How long watchers of tasks may be away. It lists again after that.
+/// How long changes of tasks are kept. A watcher that was away for longer lists the tasks again.
 const TASK_CHANGES: Duration = Duration::from_hours(24);
 
 /// The most events, changes of tasks, and notifications, that one transaction removes.

@@ -27,7 +27,7 @@ pub(crate) struct Sequencer {
     pub(crate) clock: Clock,
     /// Signalled when events are written that have no number yet.
     pub(crate) events_written: watch::Sender<()>,
-    /// Signalled when this core has numbered events.
+    /// Signalled when this core has numbered events, or given changes of tasks their positions.
     pub(crate) events_sequenced: watch::Sender<()>,
     pub(crate) sequenced: Counter,
 }
@@ -48,26 +48,30 @@ impl Sequencer {
                     interval = (interval * 2).min(MAX_POLL_INTERVAL);
                 }
             }
-            match self.run_once().await {
-                Ok(false) => {}
-                Ok(true) => interval = MIN_POLL_INTERVAL,
-                Err(error) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "cannot number events"
-                    );
-                    tokio::select! {
-                        () = shutdown.cancelled() => return,
-                        () = tokio::time::sleep(MAX_POLL_INTERVAL) => {}
+            let mut is_any_failed = false;
+            for (found, failure) in [
+                (self.number_events().await, "cannot number events"),
+                (
+                    self.move_changes().await,
+                    "cannot move changes of tasks to their log",
+                ),
+            ] {
+                match found {
+                    Ok(false) => {}
+                    Ok(true) => interval = MIN_POLL_INTERVAL,
+                    Err(error) => {
+                        is_any_failed = true;
+                        tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
                     }
                 }
             }
+            if is_any_failed {
+                tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    () = tokio::time::sleep(MAX_POLL_INTERVAL) => {}
+                }
+            }
         }
-    }
-
-    async fn run_once(&self) -> Result<bool, Error> {
-        let is_any_event = self.number_events().await?;
-        Ok(self.move_changes().await? || is_any_event)
     }
 
     /// Returns whether any changes of tasks had no position.

@@ -17,7 +17,7 @@ use super::{
         courier_list::{ActiveModel, Column, Entity, Model},
         task,
     },
-    task_changes::{self, TaskChange},
+    task_changes::{self, Watched},
 };
 use crate::prelude::*;
 
@@ -55,8 +55,9 @@ pub async fn record_change(
     for list in lists {
         rows::update(transaction, row(list, change)).await?;
     }
-    // Executes no statement if there is no row.
-    let queued = task_changes::insertion(lists.iter().map(|list| TaskChange::List(*list)));
+    // Executes no statement if there is no row. A change may come twice.
+    let lists = padded(lists.iter().copied());
+    let queued = task_changes::insertion(lists.into_iter().map(Watched::List));
     queued.exec_without_returning(transaction).await?;
     Ok(())
 }

@@ -20,7 +20,7 @@ use super::{
     delivery_rows::{assemble, changed_columns, delivery_changes},
     entity::{ByPosition as _, delivery, instant, store, task},
     shared_reads::SharedRow,
-    task_changes::{self, TaskChange},
+    task_changes::{self, Watched},
     task_events,
 };
 use crate::prelude::*;
@@ -244,7 +244,7 @@ pub fn changes(
     for (_, task) in tasks.into_iter().filter(is_changed) {
         changes.update(changed_columns(after.store_id, task))?;
     }
-    let change = TaskChange::Delivery(after.store_id, after.id);
+    let change = Watched::Delivery(after.store_id, after.id);
     changes.insert(task_changes::insertion([change]).into_query());
     let filtered = |delivery: &Delivery| {
         let dropoff = delivery.dropoff.window.before;

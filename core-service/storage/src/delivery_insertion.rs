@@ -27,7 +27,7 @@ use super::{
     delivery_rows::{delivery_row, task_row},
     entity::{delivery, task},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
-    task_changes::{self, TaskChange},
+    task_changes::{self, Watched},
     time_slots::StoredTimeSlot,
 };
 use crate::prelude::*;
@@ -106,7 +106,7 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     rows::insert(connection, delivery_row(&new.delivery)).await?;
     let tasks = task::Entity::insert_many(task_rows(&new.delivery));
     tasks.exec_without_returning(connection).await?;
-    let change = TaskChange::Delivery(new.delivery.store_id, new.delivery.id);
+    let change = Watched::Delivery(new.delivery.store_id, new.delivery.id);
     let change = task_changes::insertion([change]);
     change.exec_without_returning(connection).await?;
     Ok(true)

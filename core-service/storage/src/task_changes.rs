@@ -19,11 +19,12 @@ use super::{
 };
 use crate::prelude::*;
 
+/// What watchers get the changes of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TaskChange {
-    /// Its tasks changed.
+pub enum Watched {
+    /// Its tasks.
     Delivery(StoreId, DeliveryId),
-    /// Its members or their order changed.
+    /// Its members and their order.
     List(ListKey),
 }
 
@@ -31,18 +32,18 @@ pub enum TaskChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedChange {
     pub position: i64,
-    pub change: TaskChange,
+    pub change: Watched,
 }
 
 /// The statement that queues changes. None may be none.
-pub(super) fn insertion(changes: impl IntoIterator<Item = TaskChange>) -> InsertMany<ActiveModel> {
+pub(super) fn insertion(changes: impl IntoIterator<Item = Watched>) -> InsertMany<ActiveModel> {
     Entity::insert_many(changes.into_iter().map(row))
 }
 
-fn row(change: TaskChange) -> ActiveModel {
+fn row(change: Watched) -> ActiveModel {
     let (delivery, list) = match change {
-        TaskChange::Delivery(store_id, id) => (Some((store_id.0, id.0)), None),
-        TaskChange::List(list) => (None, Some(list)),
+        Watched::Delivery(store_id, id) => (Some((store_id.0, id.0)), None),
+        Watched::List(list) => (None, Some(list)),
     };
     ActiveModel {
         id: NotSet,
@@ -94,11 +95,13 @@ pub async fn move_to_log(
     Ok(Some(moved))
 }
 
-/// The parameters are the last position, the time and the limit.
+/// The parameters are the last position, the time and the limit. Not `id IN (SELECT …)`: PostgreSQL may have planned
+/// for a queue of one row, and would read all of a long one for each.
 const MOVE: &str = "\
     WITH moved AS (
-        DELETE FROM task_change_queue
-        WHERE id IN (SELECT id FROM task_change_queue ORDER BY id LIMIT $3) RETURNING *
+        DELETE FROM task_change_queue WHERE id <= (
+            SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $3) AS oldest
+        ) RETURNING *
     )
     INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
     SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $2, store_id, delivery_id, courier_id, list_day
@@ -110,7 +113,9 @@ const COPY: &str = "\
     SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $2, store_id, delivery_id, courier_id, list_day
     FROM (SELECT * FROM task_change_queue ORDER BY id LIMIT $3)";
 const DELETE_COPIED: &str = "\
-    DELETE FROM task_change_queue WHERE id IN (SELECT id FROM task_change_queue ORDER BY id LIMIT $1)";
+    DELETE FROM task_change_queue WHERE id <= (
+        SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $1)
+    )";
 
 /// The changes after a position, in order.
 pub async fn list(
@@ -136,13 +141,17 @@ pub async fn remove_oldest(
     before: Timestamp,
     limit: u64,
 ) -> Result<u64, Error> {
-    let select = "SELECT MAX(position) FROM (
-            SELECT position, moved_at FROM task_changes ORDER BY position LIMIT $2
-        ) AS oldest WHERE moved_at < $1";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values = [Instant::from(before).into(), limit.into()];
-    let last: Option<Option<i64>> = rows::find_value(transaction, select, values).await?;
-    let Some(last) = last.flatten() else {
+    let oldest: Vec<(i64, Instant)> = task_change::Entity::find()
+        .select_only()
+        .column(task_change::Column::Position)
+        .column(task_change::Column::MovedAt)
+        .order_by_asc(task_change::Column::Position)
+        .limit(limit)
+        .into_tuple()
+        .all(transaction)
+        .await?;
+    let is_older = |(_, moved_at): &(_, Instant)| *moved_at < Instant::from(before);
+    let Some((last, _)) = oldest.into_iter().take_while(is_older).last() else {
         return Ok(0);
     };
     let update = "UPDATE task_change_logs SET retained_after = $1 WHERE retained_after < $1";
@@ -156,11 +165,11 @@ impl TryFrom<task_change::Model> for LoggedChange {
 
     fn try_from(row: task_change::Model) -> Result<Self, Error> {
         let change = if let Some((store_id, id)) = row.store_id.zip(row.delivery_id) {
-            TaskChange::Delivery(StoreId(store_id), DeliveryId(id))
+            Watched::Delivery(StoreId(store_id), DeliveryId(id))
         } else {
             let list = list_key("task_changes", row.courier_id, row.list_day.as_deref())?;
             let missing = || Error::inconsistent("task_changes", "a change of nothing");
-            TaskChange::List(list.ok_or_else(missing)?)
+            Watched::List(list.ok_or_else(missing)?)
         };
         Ok(Self {
             position: row.position,
@@ -181,7 +190,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-    async fn queue(storage: &Arc<Storage>, changes: &[TaskChange]) {
+    async fn queue(storage: &Arc<Storage>, changes: &[Watched]) {
         let changes = changes.to_vec();
         let write = storage.write(move |transaction| async move {
             let insert = insertion(changes.clone());
@@ -197,13 +206,13 @@ mod tests {
         write.await.unwrap()
     }
 
-    fn changes() -> Vec<TaskChange> {
+    fn changes() -> Vec<Watched> {
         let list = ListKey {
             day: Date::constant(2026, 12, 1),
             courier_id: CourierId::new(),
         };
-        let delivery = || TaskChange::Delivery(StoreId::new(), DeliveryId::new());
-        vec![delivery(), TaskChange::List(list), delivery()]
+        let delivery = || Watched::Delivery(StoreId::new(), DeliveryId::new());
+        vec![delivery(), Watched::List(list), delivery()]
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use domain::{
     task::{StateName, Task, TimeWindow},
 };
 use jiff::civil::Date;
-use sea_orm::{Iterable as _, Value};
+use sea_orm::{Iterable as _, QueryResult, Value};
 
 use super::{
     entity::{ByPosition as _, instant::Instant, store, task},
@@ -94,11 +94,12 @@ pub async fn read(
     size: u32,
 ) -> Result<(Vec<ListedTask>, bool), Error> {
     let (sql, values) = statement(filter, after, pages::limit(size));
-    let tasks = query(connection, &sql, values).await?;
+    let rows = rows::query(connection, &sql, values).await?;
+    let tasks = rows.iter().map(listed_task).collect::<Result<_, _>>()?;
     Ok(pages::cut(tasks, Start::Newest, size))
 }
 
-/// Both tasks of deliveries, in no particular order.
+/// Both tasks of deliveries, in no particular order, but those whose rows are not valid.
 pub async fn of_deliveries(
     connection: &impl ConnectionTrait,
     deliveries: &[(StoreId, DeliveryId)],
@@ -115,29 +116,27 @@ pub async fn of_deliveries(
     let values = keys
         .into_iter()
         .flat_map(|(store_id, id)| [store_id.0.into(), id.0.into()]);
-    query(connection, &sql, values.collect()).await
+    let rows = rows::query(connection, &sql, values.collect::<Vec<_>>()).await?;
+    let valid = |row: &QueryResult| {
+        let logged =
+            |error: &Error| tracing::error!(%error, "a task is left out of what watchers get");
+        listed_task(row).inspect_err(logged).ok()
+    };
+    Ok(rows.iter().filter_map(valid).collect())
 }
 
-async fn query(
-    connection: &impl ConnectionTrait,
-    sql: &str,
-    values: Vec<Value>,
-) -> Result<Vec<ListedTask>, Error> {
-    let rows = rows::query(connection, sql, values).await?;
+fn listed_task(row: &QueryResult) -> Result<ListedTask, Error> {
     let task_columns = task::Column::iter().count();
     let store_columns = store::Column::iter().count();
-    let tasks = rows.iter().map(|row| {
-        Ok(ListedTask {
-            task: task::Model::at(row, 0)?.try_into()?,
-            other: task::Model::at(row, task_columns)?.try_into()?,
-            store: store::Model::at(row, 2 * task_columns)?.try_into()?,
-            external_reference: row.try_get_by_index(2 * task_columns + store_columns)?,
-        })
-    });
-    tasks.collect()
+    Ok(ListedTask {
+        task: task::Model::at(row, 0)?.try_into()?,
+        other: task::Model::at(row, task_columns)?.try_into()?,
+        store: store::Model::at(row, 2 * task_columns)?.try_into()?,
+        external_reference: row.try_get_by_index(2 * task_columns + store_columns)?,
+    })
 }
 
-/// The beginning of a statement whose rows [`query`] reads. `tasks` has the tasks, and may join other tables.
+/// The beginning of a statement whose rows [`listed_task`] reads. `tasks` has the tasks, and may join other tables.
 fn listed(tasks: &str) -> String {
     let columns: Vec<_> = rows::columns::<task::Entity>().collect();
     let others = columns

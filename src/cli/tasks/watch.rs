@@ -1,21 +1,35 @@
 //! `delivery tasks watch`: a list, and then each change in it.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use anyhow::anyhow;
+use core_client::is_from_core;
 use proto::{
     ListTasksRequest, WatchTasksRequest, WatchTasksResponse, iri, tasks_client::TasksClient,
 };
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
 
-use super::{list, listed};
+use super::{Listed, list, listed};
 use crate::cli::{
     access::{Access, Core},
     errors::call_error,
     output::{self, View},
 };
 
-/// How long the cores may be out of reach before the command fails.
+/// How often a lost stream is opened again, until a message arrives.
 const ATTEMPTS: u32 = 60;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// What was printed and received.
+struct Watch {
+    json: bool,
+    request: WatchTasksRequest,
+    /// The tasks in the list.
+    listed: BTreeSet<String>,
+    /// Since the last message.
+    attempts: u32,
+}
 
 /// Prints the tasks of a list, and then those that change, until it is interrupted.
 pub(super) async fn watch(
@@ -23,88 +37,107 @@ pub(super) async fn watch(
     mut core: Core,
     mut request: ListTasksRequest,
 ) -> anyhow::Result<()> {
-    let json = access.json;
-    let (tasks, mut position) = list(&core, request.clone()).await?;
+    let Listed {
+        tasks,
+        position,
+        day,
+    } = list(&core, request.clone()).await?;
+    // That of the list, also after midnight.
+    (request.day, request.page_size) = (day, None);
+    let mut watch = Watch {
+        json: access.json,
+        request: WatchTasksRequest {
+            after_position: Some(position),
+            list: Some(request),
+        },
+        listed: tasks.iter().map(|task| task.name.clone()).collect(),
+        attempts: 0,
+    };
     let tasks = tasks.into_iter().map(listed).collect();
-    if json {
-        let list = View::default().json("position", position);
-        let list = list.json("tasks", tasks).json("left", Vec::<String>::new());
-        output::line(true, list)?;
+    if watch.json {
+        watch.print_document(position, tasks, &[])?;
     } else {
         output::one(false, View::default().list("tasks", tasks))?;
     }
-    request.page_size = None;
     loop {
-        let ended = follow(&core, json, &request, &mut position).await?;
-        tracing::warn!("the watch ended, it is opened again: {ended:#}");
-        core = reconnect(access).await?;
-    }
-}
-
-/// Prints changes until the stream ends. Returns why; fails if its position is not valid any more.
-async fn follow(
-    core: &Core,
-    json: bool,
-    list: &ListTasksRequest,
-    position: &mut i64,
-) -> anyhow::Result<anyhow::Error> {
-    let request = WatchTasksRequest {
-        after_position: Some(*position),
-        list: Some(list.clone()),
-    };
-    // Its limit of time is for whole calls.
-    let mut tasks = TasksClient::new(core.upload_channel.clone());
-    let mut changes = match tasks.watch_tasks(request).await {
-        Ok(opened) => opened.into_inner(),
-        Err(status) if is_final(&status) => return Err(call_error(&status)),
-        Err(status) => return Ok(call_error(&status)),
-    };
-    loop {
-        match changes.message().await {
-            Ok(Some(change)) => {
-                *position = change.position;
-                print(json, change)?;
-            }
-            Ok(None) => return Ok(anyhow::anyhow!("core has closed it")),
-            Err(status) if is_final(&status) => return Err(call_error(&status)),
-            Err(status) => return Ok(call_error(&status)),
-        }
-    }
-}
-
-/// Whether another attempt fails, too.
-fn is_final(status: &tonic::Status) -> bool {
-    use tonic::Code::{InvalidArgument, OutOfRange, PermissionDenied};
-    matches!(
-        status.code(),
-        InvalidArgument | OutOfRange | PermissionDenied
-    )
-}
-
-async fn reconnect(access: &Access) -> anyhow::Result<Core> {
-    let mut attempts = 1;
-    loop {
+        let lost = watch.follow(&core).await?;
+        watch.attempts += 1;
+        anyhow::ensure!(watch.attempts < ATTEMPTS, lost);
+        eprintln!("the stream of changes is opened again: {lost:#}");
         tokio::time::sleep(RETRY_DELAY).await;
         match access.connect("dispatch").await {
-            Err(_) if attempts < ATTEMPTS => attempts += 1,
-            connected => return connected,
+            Ok(connected) => core = connected,
+            Err(error) if watch.attempts + 1 == ATTEMPTS => return Err(error),
+            // The old one fails again.
+            Err(_) => {}
         }
     }
 }
 
-fn print(json: bool, change: WatchTasksResponse) -> anyhow::Result<()> {
-    let left = change.left.iter().map(|task| iri::of(task));
-    let tasks = change.tasks.into_iter().map(listed);
-    if !json {
-        let left = left.map(|task| View::default().text("task", task).text("state", "left"));
-        return tasks
+impl Watch {
+    /// Prints changes until the stream is lost. Returns why; fails if it is not to be opened again.
+    async fn follow(&mut self, core: &Core) -> anyhow::Result<anyhow::Error> {
+        // Its limit of time is for whole calls.
+        let mut tasks = TasksClient::new(core.upload_channel.clone());
+        let mut changes = match tasks.watch_tasks(self.request.clone()).await {
+            Ok(opened) => opened.into_inner(),
+            Err(status) => return lost(&status),
+        };
+        loop {
+            match changes.message().await {
+                Ok(Some(change)) => {
+                    self.attempts = 0;
+                    self.request.after_position = Some(change.position);
+                    self.print(change)?;
+                }
+                Ok(None) => return Ok(anyhow!("core has closed it")),
+                Err(status) => return lost(&status),
+            }
+        }
+    }
+
+    fn print(&mut self, change: WatchTasksResponse) -> anyhow::Result<()> {
+        let mut left = change.left;
+        // The others were not in the list.
+        left.retain(|task| self.listed.remove(task));
+        self.listed
+            .extend(change.tasks.iter().map(|task| task.name.clone()));
+        let tasks = change.tasks.into_iter().map(listed);
+        if self.json {
+            return self.print_document(change.position, tasks.collect(), &left);
+        }
+        let left = left.iter().map(|task| {
+            let view = View::default().text("task", iri::of(task));
+            view.text("state", "left")
+        });
+        tasks
             .chain(left)
-            .try_for_each(|view| output::line(false, view));
+            .try_for_each(|view| output::line(false, view))
     }
-    let (tasks, left): (Vec<_>, Vec<_>) = (tasks.collect(), left.collect());
-    if tasks.is_empty() && left.is_empty() {
-        return Ok(());
+
+    fn print_document(
+        &self,
+        position: i64,
+        tasks: Vec<View>,
+        left: &[String],
+    ) -> anyhow::Result<()> {
+        let is_first = self.request.after_position == Some(position);
+        if tasks.is_empty() && left.is_empty() && !is_first {
+            return Ok(());
+        }
+        let left: Vec<_> = left.iter().map(|task| iri::of(task)).collect();
+        let document = View::default().json("position", position);
+        output::line(true, document.json("tasks", tasks).json("left", left))
     }
-    let change = View::default().json("position", change.position);
-    output::line(true, change.json("tasks", tasks).json("left", left))
+}
+
+/// Why a stream was lost that is to be opened again; else the error.
+fn lost(status: &Status) -> anyhow::Result<anyhow::Error> {
+    let has_expired = || {
+        let info = status.get_details_error_info();
+        info.is_some_and(|info| info.reason == "TOKEN_EXPIRED")
+    };
+    let is_lost = !is_from_core(status) || status.code() == Code::Unavailable || has_expired();
+    let error = call_error(status);
+    if is_lost { Ok(error) } else { Err(error) }
 }

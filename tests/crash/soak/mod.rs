@@ -37,14 +37,20 @@ const FAULTS: u32 = 20;
 const REFUSED_INTERVAL: usize = 10;
 
 /// The tables from which retention removes rows.
-const TABLES_WITH_RETENTION: [&str; 4] =
-    ["notifications", "attempts", "events", "idempotency_keys"];
+const TABLES_WITH_RETENTION: [&str; 5] = [
+    "notifications",
+    "attempts",
+    "events",
+    "idempotency_keys",
+    "task_changes",
+];
 
 /// Tables of few rows that are updated often, and tables that keep all rows.
-const OTHER_TABLES: [&str; 6] = [
+const OTHER_TABLES: [&str; 7] = [
     "webhooks",
     "event_counters",
     "event_sequencers",
+    "task_change_queue",
     "deliveries",
     "tasks",
     "task_events",

@@ -15,6 +15,7 @@ mod register;
 mod repeating;
 mod watching;
 mod watching_lists;
+mod watching_long;
 
 use delivery::Credentials;
 use proto::{

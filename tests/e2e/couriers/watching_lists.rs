@@ -64,7 +64,10 @@ impl Board {
             request.page_token = page.next_page_token;
         }
         Self {
-            list: list.clone(),
+            list: ListTasksRequest {
+                day: of_couriers.day.clone(),
+                ..list.clone()
+            },
             shown: Shown { tasks, lists },
             position,
             changes: None,

@@ -41,7 +41,7 @@ impl Services {
         let day = messages::read_day(day, self.today(), &mut violations);
         Error::check(violations)?;
         // Read before the lists: a watch from here misses no change of them.
-        let position = self.task_position().await?;
+        let position = self.change_position().await?;
         let reader = self.storage.reader();
         let tasks = storage::courier_lists::tasks(reader, &Selection::Day(day)).await?;
         let changes = storage::courier_lists::of_day(reader, day).await?;

@@ -60,10 +60,13 @@ impl proto::events_server::Events for Services {
         watch::authorize(&caller)?;
         let open_stream = self.open_watch(&caller)?;
         let after = request.into_inner().after_position;
-        let subscription = self.feed.subscribe(after).await?;
+        let subscription = self.event_feed.subscribe(after).await?;
 
         let (responses, stream) = mpsc::channel(4);
-        let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.feed));
+        let (authenticator, feed) = (
+            Arc::clone(&self.authenticator),
+            Arc::clone(&self.event_feed),
+        );
         let serving = self.task_tracker.spawn(async move {
             let _open_stream = open_stream;
             let revoked = std::pin::pin!(authenticator.revoked(&claims, watch::authorize));

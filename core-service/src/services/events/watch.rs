@@ -25,6 +25,7 @@ impl Log for EventLog {
     type Entry = Event;
 
     const BATCH: usize = 100;
+    const CAPACITY: usize = 64;
     const EXPIRED: &'static str = super::EXPIRED;
 
     fn position(event: &Event) -> i64 {

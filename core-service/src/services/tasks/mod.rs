@@ -110,7 +110,7 @@ impl proto::tasks_server::Tasks for Services {
 
         // Read before the tasks: a watch from here misses no change of them.
         let position = if after.is_none() {
-            self.task_position().await?
+            self.change_position().await?
         } else {
             0
         };
@@ -126,6 +126,7 @@ impl proto::tasks_server::Tasks for Services {
             tasks: page.into_iter().map(messages::listed_task).collect(),
             next_page_token: next_page_token.unwrap_or_default(),
             position,
+            day: filter.list_day.to_string(),
         }))
     }
 
@@ -141,12 +142,18 @@ impl proto::tasks_server::Tasks for Services {
         let open_watch = self.open_watch(&caller)?;
         let request = request.into_inner();
         let mut violations = Violations::new();
-        let filter = self.read_task_filter(&request.list.unwrap_or_default(), &mut violations);
+        let list = request.list.unwrap_or_default();
+        if request.after_position.is_some() && list.day.is_empty() {
+            let reason =
+                "is required with after_position: that of ListTasks, which may be yesterday's";
+            violations.add("day", "REQUIRED", reason);
+        }
+        let filter = self.read_task_filter(&list, &mut violations);
         Error::check(violations.within("list"))?;
         let filter = filter?;
         let subscription = self.task_feed.subscribe(request.after_position).await?;
 
-        let (responses, stream) = mpsc::channel(4);
+        let (responses, stream) = mpsc::channel(1);
         let (authenticator, feed) = (Arc::clone(&self.authenticator), Arc::clone(&self.task_feed));
         let serving = self.task_tracker.spawn(async move {
             let _open_watch = open_watch;
@@ -245,7 +252,7 @@ impl Services {
     }
 
     /// The position of the last change that watchers get.
-    pub(super) async fn task_position(&self) -> Result<i64, Error> {
+    pub(super) async fn change_position(&self) -> Result<i64, Error> {
         Ok(task_changes::bounds(self.storage.reader()).await?.last)
     }
 

@@ -16,7 +16,7 @@ use proto::iri::Collection;
 use storage::{
     Storage,
     courier_lists::Selection,
-    task_changes::{self, TaskChange},
+    task_changes::{self, Watched},
     task_lists::{self, CourierFilter, Filter, ListedTask},
 };
 
@@ -51,6 +51,8 @@ impl Log for TaskLog {
 
     /// The longest tasks of as many deliveries fit into a message of gRPC.
     const BATCH: usize = 32;
+    /// Of the longest tasks, 32 MiB.
+    const CAPACITY: usize = 8;
     const EXPIRED: &'static str = "POSITION_EXPIRED";
 
     fn position(change: &Change) -> i64 {
@@ -67,18 +69,18 @@ impl Log for TaskLog {
         let (mut deliveries, mut lists) = (BTreeSet::new(), BTreeSet::new());
         for logged in &logged {
             match logged.change {
-                TaskChange::Delivery(store_id, id) => drop(deliveries.insert((store_id, id))),
-                TaskChange::List(list) => drop(lists.insert(list)),
+                Watched::Delivery(store_id, id) => drop(deliveries.insert((store_id, id))),
+                Watched::List(list) => drop(lists.insert(list)),
             }
         }
         let mut tasks = self.tasks(&deliveries).await?;
         let mut lists = self.lists(lists).await?;
         let changes = logged.iter().rev().map(|logged| {
             let content = match logged.change {
-                TaskChange::Delivery(store_id, id) => {
+                Watched::Delivery(store_id, id) => {
                     tasks.remove(&(store_id, id)).map(Content::Tasks)
                 }
-                TaskChange::List(list) => lists
+                Watched::List(list) => lists
                     .remove(&list)
                     .map(|message| Content::List(list, message)),
             };

@@ -21,7 +21,7 @@ use crate::{
         json::{AddressJson, MetadataJson, TagsJson},
         task,
     },
-    task_changes::{self, TaskChange},
+    task_changes::{self, Watched},
     task_events,
 };
 
@@ -102,7 +102,7 @@ async fn erase_tasks(
         };
         rows::update(transaction, row).await?;
     }
-    let change = task_changes::insertion([TaskChange::Delivery(store_id, id)]);
+    let change = task_changes::insertion([Watched::Delivery(store_id, id)]);
     change.exec_without_returning(transaction).await?;
     Ok(())
 }
