@@ -1,6 +1,7 @@
 //! The context in which tokens are parsed. Maps error positions to the original text.
 
 use super::error::Error;
+use super::natural_language::is_to;
 use super::natural_language::words::phrase_at;
 use jiff::civil::Date;
 use std::ops::Range;
@@ -41,11 +42,13 @@ pub(super) struct Context<'a> {
     pub(super) original_positions: &'a [(usize, usize)],
     /// A phrase such as `in` or `from now` counts durations from now.
     pub(super) is_from_now: bool,
+    /// The time of day is an hour without minutes after a colon or a dot: `15h`, `10 heures`, `um 18`.
+    pub(super) has_hour_alone: bool,
     pub(super) today: Date,
     pub(super) date_order: DateOrder,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Rejects the word at a position.
     pub(super) fn unrecognized(&self, position: usize) -> Error {
         let (understood, rejected) = self.split(position);
@@ -94,6 +97,13 @@ impl Context<'_> {
         }
     }
 
+    /// The whole text is a range.
+    pub(super) fn whole_range(&self) -> Error {
+        Error::Range {
+            range: self.original.to_owned(),
+        }
+    }
+
     pub(super) fn ambiguous(
         &self,
         range: Range<usize>,
@@ -119,10 +129,24 @@ impl Context<'_> {
         text.to_owned()
     }
 
-    /// Whether `de` is before the word at a position of the client's text.
-    pub(super) fn is_after_de(&self, position: usize) -> bool {
+    /// Whether one of these words is directly before a position.
+    pub(super) fn is_after(&self, position: usize, words: &[&str]) -> bool {
         let before = self.original.get(..self.original_position(position));
-        before.is_some_and(|before| [" de ", " del "].iter().any(|word| before.ends_with(word)))
+        let word = before.and_then(|before| before.split_whitespace().next_back());
+        word.is_some_and(|word| words.iter().any(|other| other.eq_ignore_ascii_case(word)))
+    }
+
+    /// Whether a word such as `bis` is between two positions.
+    pub(super) fn is_range(&self, first: usize, second: usize) -> bool {
+        let [first, second] = [first, second].map(|at| self.original_position(at));
+        let between = self.original.get(first..second);
+        between.is_some_and(|between| between.split_whitespace().any(is_to))
+    }
+
+    /// The client's text from a position.
+    pub(super) fn text_from(&self, position: usize) -> &'a str {
+        let start = self.original_position(position);
+        self.original.get(start..).unwrap_or_default()
     }
 
     fn original_position(&self, position: usize) -> usize {

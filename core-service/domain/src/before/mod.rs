@@ -52,6 +52,7 @@ pub fn parse(text: &str, now: &Zoned, date_order: DateOrder) -> Result<Timestamp
         original: text,
         original_positions: &[],
         is_from_now: false,
+        has_hour_alone: false,
         today: now.date(),
         date_order,
     };

@@ -46,7 +46,8 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     // `am` or `p.m.`, and the space or end of the text that must follow.
     "MERIDIEM" => r"[aApP]\.?[mM]\.?[\x00\t ]";
     "TIME12_HOUR" => r"{HOUR12}{SPACES}?{MERIDIEM}";
-    "TIME12" => r"{HOUR12}[:.]({MINUTE_PADDED}|{MINUTE}[:.]{SECOND_PADDED}){SPACES}?{MERIDIEM}";
+    // Not `05.12.26 am`, which starts with a date.
+    "TIME12" => r"{HOUR12}([:.]{MINUTE_PADDED}|:{MINUTE}[:.]{SECOND_PADDED}){SPACES}?{MERIDIEM}";
     "TIME24_MINUTES" => r"[tT]?{HOUR24}:{MINUTE}|[tT]{HOUR24}\.{MINUTE}";
     "TIME24_SECONDS" => r"{TIME24_MINUTES}[:.]{SECOND}";
     "TIME_PADDED" => r"{HOUR24_PADDED}:{MINUTE_PADDED}:{SECOND_PADDED}";

@@ -34,6 +34,28 @@ pub(in crate::before) enum TokenKind {
     TimeZone,
 }
 
+impl TokenKind {
+    /// Whether it is a day or a duration, not a time of day, and not numbers that may be one.
+    pub(in crate::before) fn is_day(self) -> bool {
+        match self {
+            Self::Now
+            | Self::Day(_)
+            | Self::Timestamp
+            | Self::MonthBoundary
+            | Self::WeekdayOfMonth
+            | Self::Weekday
+            | Self::CalendarWeek
+            | Self::OrdinalUnit
+            | Self::Amount
+            | Self::Month => true,
+            Self::Fields(fields) => {
+                fields.contains(&Field::Year) || fields.contains(&Field::MonthName)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// One number or word of a date or time. The fields of a time after the hour are optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::before) enum Field {

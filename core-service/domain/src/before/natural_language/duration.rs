@@ -62,7 +62,7 @@ pub(super) fn ambiguity_error(text: &str) -> Option<Error> {
     })
 }
 
-pub(super) fn time_or_duration(text: &str, time: String, duration: String) -> Error {
+pub(in crate::before) fn time_or_duration(text: &str, time: String, duration: String) -> Error {
     Error::Ambiguous {
         text: text.to_owned(),
         readings: "a time of day or a duration",
@@ -84,6 +84,11 @@ pub(super) fn hour_at_start(text: &str) -> Option<(&str, &str, usize)> {
     let is_whole = rest.is_empty() || rest.starts_with(is_end);
     let is_hour_of_day = is_hour(unit) && matches!(hour.parse(), Ok(0..=24));
     (is_whole && is_hour_of_day).then(|| (hour, minutes, text.len() - rest.len()))
+}
+
+/// [`hour`] with an `h` or a unit that times of day have as well.
+pub(in crate::before) fn hour_of_day(text: &str) -> Option<(&str, &str, usize)> {
+    hour(text).filter(|_| has_h(text) || has_hour_of_day(text))
 }
 
 /// Whether the unit of the hour at the start of a text is that of times of day as well: `10 heures`.

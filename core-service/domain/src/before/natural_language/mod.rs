@@ -3,7 +3,7 @@
 
 mod ambiguous_hours;
 mod dictionary;
-mod duration;
+pub(super) mod duration;
 mod names;
 mod normalizer;
 mod phrases;
@@ -21,8 +21,8 @@ use jiff::civil::Time;
 use jiff::fmt::temporal::{Pieces, PiecesOffset};
 use jiff::{Timestamp, Zoned};
 use normalizer::NormalizedText;
-pub(super) use ranges::as_range;
 use ranges::iso_range;
+pub(super) use ranges::{as_range, is_to};
 
 pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Error> {
     if let Some(range) = iso_range(context.original) {
@@ -49,6 +49,7 @@ pub(super) fn parse(context: Context<'_>, now: &Zoned) -> Result<Timestamp, Erro
     let normalized_context = Context {
         original_positions: &normalized.original_positions,
         is_from_now: normalized.from_now.is_some(),
+        has_hour_alone: normalized.has_hour_alone,
         ..context
     };
     let mut parsed = ParsedTime::parse(&normalized.text, normalized_context)?;

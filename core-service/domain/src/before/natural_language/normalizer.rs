@@ -23,6 +23,8 @@ pub(super) struct NormalizedText<'a> {
     pub(super) part_of_day: Option<PartOfDay>,
     /// The position in the original of the phrase that counts a duration from now.
     pub(super) from_now: Option<usize>,
+    /// A time of day is an hour without minutes after a colon or a dot: `15h`, `10 heures`, `um 18`.
+    pub(super) has_hour_alone: bool,
     /// Why the phrase last read is rejected, if not because it is not valid there.
     pub(super) rejection: Option<Error>,
 }
@@ -83,6 +85,7 @@ impl<'a> NormalizedText<'a> {
             original_positions: Vec::new(),
             part_of_day: None,
             from_now: None,
+            has_hour_alone: false,
             rejection: None,
         };
         let mut index = 0;
@@ -157,6 +160,7 @@ impl<'a> NormalizedText<'a> {
         let is_hour_expected = self.expected.is(ExpectedPhrase::Hour);
         let is_next = self.expected.hour_at == Some(index);
         if let Some((time, length)) = self.words.time(index, is_hour_expected, is_next) {
+            self.has_hour_alone |= !word.contains([':', '.']);
             self.push(&time, position);
             if is_hour_expected {
                 self.expected.next = None;

@@ -1,10 +1,9 @@
 //! Two times or days with a dash, a slash or words between them: no time, but a range.
 
 use super::super::error::Error;
-use super::dictionary::first_phrase;
-use super::duration;
+use super::dictionary::{first_phrase, fold};
 use super::phrases::PhraseKind;
-use super::words::{Words, is_number, starts_with_digit};
+use super::words::{Words, is_number, starts_with_day, starts_with_digit};
 use jiff::fmt::temporal::Pieces;
 
 const DASHES: [char; 3] = ['-', '–', '—'];
@@ -12,7 +11,6 @@ const DASHES: [char; 3] = ['-', '–', '—'];
 /// A second date, day or time after `bis` or its like is the end of a range, and so is what follows
 /// `vom` and `bis`.
 pub(in crate::before) fn as_range(error: Error, text: &str) -> Error {
-    const TO: [&str; 5] = ["bis", "à", "alle", "al", "-"];
     const FROM_TO: [[&str; 2]; 13] = [
         ["from", "to"],
         ["from", "until"],
@@ -29,9 +27,7 @@ pub(in crate::before) fn as_range(error: Error, text: &str) -> Error {
         ["dal", "al"],
     ];
     let is_range = match &error {
-        Error::Duplicate { understood, .. }
-            if TO.contains(&understood.rsplit(' ').next().unwrap_or_default()) =>
-        {
+        Error::Duplicate { understood, .. } if understood.rsplit(' ').next().is_some_and(is_to) => {
             true
         }
         // `10:00 until 12:00`
@@ -41,6 +37,7 @@ pub(in crate::before) fn as_range(error: Error, text: &str) -> Error {
         } if understood.contains(':') && ["to", "until", "till"].contains(&rejected.as_str()) => {
             true
         }
+        Error::Unrecognized { rejected, .. } if Words::of(text).has_dash_at(rejected) => true,
         Error::Duplicate { .. } | Error::Unrecognized { .. } => {
             let words = Words::of(text).folded;
             // Not `5 de diciembre a las 10`.
@@ -64,6 +61,12 @@ pub(in crate::before) fn as_range(error: Error, text: &str) -> Error {
     error
 }
 
+/// Whether a word is `bis` or its like, between the start and the end of a range.
+pub(in crate::before) fn is_to(word: &str) -> bool {
+    const TO: [&str; 5] = ["bis", "à", "jusqu'a", "alle", "al"];
+    TO.contains(&fold(word.trim_end_matches(',')).as_ref())
+}
+
 /// The text, if it is two ISO 8601 times with a slash or two hyphens between them.
 pub(super) fn iso_range(text: &str) -> Option<&str> {
     let (from, to) = text.split_once('/').or_else(|| text.split_once("--"))?;
@@ -72,10 +75,39 @@ pub(super) fn iso_range(text: &str) -> Option<&str> {
 
 impl<'a> Words<'a> {
     /// Whether the word at `index` makes the number before it an hour of the day.
-    fn has_unit_of_time(&self, index: usize) -> bool {
+    pub(super) fn has_unit_of_time(&self, index: usize) -> bool {
         let phrase = first_phrase(self.rest(index));
         matches!(phrase, Some((PhraseKind::OClock | PhraseKind::Hour, _)))
             || self.rest(index).first().is_some_and(|word| word == "h")
+    }
+
+    /// Whether the word is, has or precedes a dash between two days or times: `3.12-5.12`, `5.-7. Dezember`.
+    fn has_dash_at(&self, word: &str) -> bool {
+        let Some(at) = self.original.iter().position(|other| *other == word) else {
+            return false;
+        };
+        let is_number = |number: &str| {
+            starts_with_digit(number)
+                && number
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        };
+        match word.split_once(DASHES) {
+            Some(("", "")) => at > 0 && starts_with_day(self.rest(at + 1)),
+            Some(("", to)) => at > 0 && is_number(to) && to.contains('.'),
+            Some((from, to)) => {
+                let is_beside_month = self.is_month(at + 1) || (at > 0 && self.is_month(at - 1));
+                is_number(from) && is_number(to) && (to.contains('.') || is_beside_month)
+            }
+            None => {
+                let next = self
+                    .original
+                    .get(at + 1)
+                    .and_then(|next| next.strip_prefix(DASHES));
+                starts_with_digit(word)
+                    && next.is_some_and(|to| to.is_empty() || starts_with_digit(to))
+            }
+        }
     }
 
     /// Two times with a dash between them that is in or at the start of the word at `index`. Other
@@ -123,14 +155,8 @@ impl<'a> Words<'a> {
             let is_range = index + 1 < self.original.len() && is_time_at(index + 1);
             return is_range.then(|| self.slice(start, index + 2 - start))?;
         }
-        // `18:00 -2h` is a duration before a time, `15h -18h` is not.
-        let hour = |word: &str| leading_number(word).filter(|hour| *hour <= 24);
-        let is_later = hour(to) > hour(self.original[start]);
-        (duration::has_h(to) && is_later).then(|| self.slice(start, index + 1 - start))?
+        // A hyphen may be a minus sign: `18:00 -2h`.
+        (!word.starts_with('-') && starts_with_digit(to))
+            .then(|| self.slice(start, index + 1 - start))?
     }
-}
-
-fn leading_number(word: &str) -> Option<u8> {
-    let after = word.trim_start_matches(|char: char| char.is_ascii_digit());
-    word.strip_suffix(after)?.parse().ok()
 }

@@ -123,6 +123,13 @@ impl<'a> Words<'a> {
             .contains(&self.folded[index - 1].as_ref())
     }
 
+    /// Whether a date and `à` are before the word at `index`: `14.12. à 15.12` may be a range.
+    fn is_end(&self, index: usize) -> bool {
+        self.folded[index - 1] == "à"
+            && index > 1
+            && (starts_with_digit(&self.folded[index - 2]) || self.is_month(index - 2))
+    }
+
     /// Whether the word at `index` is an hour if a preposition of time is before it: a number without
     /// a unit, a meridiem or a month after it.
     pub(super) fn is_bare_hour(&self, index: usize) -> bool {
@@ -134,6 +141,11 @@ impl<'a> Words<'a> {
         let is_other = match first_phrase(self.rest(index + 1)) {
             Some((PhraseKind::Replacement(text), _)) => month(text).is_some(),
             Some((PhraseKind::FillerUnlessAfterNumber, _)) => matches!(hour.parse(), Ok(0..=12)),
+            // `by 9 mar 2027`
+            Some((PhraseKind::TuesdayOrMarch, _)) => {
+                let year = self.folded.get(index + 2);
+                !self.is_after_at(index) && year.is_some_and(|year| is_year(year))
+            }
             Some((kind, _)) => matches!(kind, PhraseKind::Unit(_) | PhraseKind::Number(_)),
             None => {
                 month(next).is_some()
@@ -181,7 +193,7 @@ impl<'a> Words<'a> {
         }
         if let Some(minutes) = rest.strip_prefix([':', '.']) {
             let after = first_phrase(self.rest(index + 1));
-            let is_time = (is_next && self.is_after_at(index))
+            let is_time = (is_next && self.is_after_at(index) && !self.is_end(index))
                 || minutes.ends_with('h')
                 || matches!(after, Some((PhraseKind::OClock, _)));
             let minutes = minutes.strip_suffix('h').unwrap_or(minutes);
@@ -216,7 +228,8 @@ impl<'a> Words<'a> {
             Some(minutes)
                 if minutes.len() <= 2
                     && is_number(minutes)
-                    && !self.is_month(index + length + 1) =>
+                    && !self.is_month(index + length + 1)
+                    && !self.has_unit_of_time(index + length + 1) =>
             {
                 Some((format_time(hour, minutes), length + 1))
             }

@@ -59,6 +59,9 @@ impl ParsedTime<'_> {
         }
         let start = token.end() - token.text.trim_start().len();
         let is_clock_unit = Unit::parse(unit).is_some_and(Unit::is_clock_unit);
+        if Unit::parse(unit) == Some(Unit::Hour) && token.text.contains('-') {
+            self.days.minus_hours.get_or_insert(start);
+        }
         let unsigned = if is_clock_unit {
             &mut self.days.unsigned_clock_units
         } else {
@@ -195,8 +198,9 @@ impl ParsedTime<'_> {
     }
 
     /// Whether a date names one day, not only a month or a year.
-    fn names_day(&self) -> bool {
-        self.has_date && (self.has_day || self.days.has_day_of_year || self.days.iso_days.is_some())
+    pub(super) fn names_day(&self) -> bool {
+        self.has_date()
+            && (self.has_day || self.days.has_day_of_year || self.days.iso_days.is_some())
     }
 
     /// Whether the weekday is the first one on or after the date, not that of a named week or before

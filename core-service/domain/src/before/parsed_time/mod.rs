@@ -3,6 +3,7 @@
 mod agreement;
 mod named_days;
 mod parser;
+mod ranges;
 mod time_zone_token;
 mod undecided;
 
@@ -45,7 +46,8 @@ pub(super) struct ParsedTime<'a> {
     time_at: Option<usize>,
     /// The position of a year of four digits with a space before it, which may be a time.
     bare_year: Option<usize>,
-    has_date: bool,
+    /// The position of the date.
+    date_at: Option<usize>,
     /// A day of the month is given, so it must exist in the calendar.
     has_day: bool,
     days: NamedDays,
@@ -55,7 +57,7 @@ pub(super) struct ParsedTime<'a> {
     zone_count: u8,
     /// The previous token is a time of day, so that a UTC offset may follow.
     is_after_time: bool,
-    /// `HH:MM` or `HHMM`: a hyphen and a number after it may mean a range.
+    /// `HH:MM`, `HHMM` or `9am`: a hyphen and a number after it may mean a range.
     last_short_time: Option<Token<'a>>,
     /// The position of an `ago` after hours, minutes or seconds.
     clock_units_ago: Option<usize>,
@@ -64,7 +66,7 @@ pub(super) struct ParsedTime<'a> {
 impl ParsedTime<'_> {
     /// Whether the time of day is that of the present: `+2 hours`, `next week`.
     pub(super) fn counts_from_now(&self) -> bool {
-        self.time.is_none() && self.year.is_none() && !self.has_date
+        self.time.is_none() && self.year.is_none() && !self.has_date()
     }
 
     pub(super) fn has_time(&self) -> bool {
@@ -72,11 +74,11 @@ impl ParsedTime<'_> {
     }
 
     pub(super) fn has_date(&self) -> bool {
-        self.has_date
+        self.date_at.is_some()
     }
 
     pub(super) fn has_day(&self) -> bool {
-        self.has_date && self.has_day
+        self.has_date() && self.has_day
     }
 
     /// Whether the text contains a time zone token.

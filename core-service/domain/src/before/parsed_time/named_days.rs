@@ -27,6 +27,8 @@ pub(super) struct NamedDays {
     pub(super) unsigned_clock_units: Option<usize>,
     /// An amount of years, months, weeks, working days or days, without a sign.
     pub(super) unsigned_calendar_units: Option<usize>,
+    /// Hours with a minus sign.
+    pub(super) minus_hours: Option<usize>,
     /// The previous token is an amount with a sign, which applies to the next one too.
     pub(super) is_after_signed_amount: bool,
 }

@@ -27,6 +27,12 @@ impl<'a> ParsedTime<'a> {
                 lexer::token_at(text, start).ok_or_else(|| parsed.without_token(text, start))?;
             parsed.apply(&token)?;
             start = token.end();
+            // `5 dec 20261205`: the token is only the beginning of a number.
+            if token.text.ends_with(|char: char| char.is_ascii_digit())
+                && token.is_before(b"0123456789")
+            {
+                return Err(context.unrecognized(start - 1));
+            }
             match token.kind {
                 TokenKind::Separator => continue,
                 TokenKind::TimeZone => zone_start = zone_start.or(Some(token.start)),
@@ -36,7 +42,10 @@ impl<'a> ParsedTime<'a> {
             parsed.days.end_signed_amount(token.kind);
             parsed.is_after_time = match token.kind {
                 TokenKind::Fields(fields) => fields.contains(&Field::Hour),
-                TokenKind::Numbers => token.text.contains('.'),
+                TokenKind::Numbers => {
+                    let time = parsed.last_short_time.as_ref();
+                    time.is_some_and(|time| time.start == token.start)
+                }
                 // `10:00:00 2026 +0100`
                 TokenKind::FourDigits => parsed.has_time(),
                 _ => false,
@@ -45,7 +54,7 @@ impl<'a> ParsedTime<'a> {
         if is_empty {
             return Err(context.unrecognized(0));
         }
-        parsed.decide_numbers()?;
+        parsed.decide_numbers(zone_start)?;
         // A time zone applies to a date or a time, not to `+2 hours`; and `today 2 hours ago` is not
         // two hours before midnight.
         let rejected = if parsed.counts_from_now() {
@@ -57,6 +66,8 @@ impl<'a> ParsedTime<'a> {
             return Err(context.unrecognized(start));
         }
         parsed.check_year()?;
+        // A day may follow the hours.
+        parsed.check_minus_hours()?;
         parsed.check_durations()?;
         parsed.resolve_day()?;
         parsed.check_month()?;
@@ -64,6 +75,9 @@ impl<'a> ParsedTime<'a> {
     }
 
     fn apply(&mut self, token: &Token<'a>) -> Result<(), Error> {
+        if token.kind.is_day() {
+            self.check_range(token)?;
+        }
         match token.kind {
             TokenKind::Separator | TokenKind::Now => {}
             TokenKind::Day(days) => self.set_day_word(days, token)?,
@@ -100,6 +114,7 @@ impl<'a> ParsedTime<'a> {
             TokenKind::Amount => {
                 self.relative.add_amount(token).ok_or(Error::OutOfRange)?;
                 self.record_amount(token)?;
+                self.check_minus_hours()?;
             }
             TokenKind::CalendarWeek => {
                 self.relative.set_calendar_week(token);
@@ -141,10 +156,10 @@ impl<'a> ParsedTime<'a> {
 
     /// Records that a date is given. A second one is an error.
     pub(super) fn mark_date(&mut self, token: &Token<'_>) -> Result<(), Error> {
-        if self.has_date {
-            return Err(self.context.duplicate("date", token.start));
+        if let Some(start) = self.date_at {
+            return Err(self.context.duplicate("date", token.start.max(start)));
         }
-        self.has_date = true;
+        self.date_at = Some(token.start);
         Ok(())
     }
 
@@ -257,7 +272,7 @@ impl<'a> ParsedTime<'a> {
                 return Err(noon_or_midnight(text, &format!("{:02}", time.minute)));
             }
             self.set_time(time, token)?;
-            if !has_second && !fields.contains(&Field::Meridiem) {
+            if !has_second {
                 self.last_short_time = Some(*token);
             }
         }

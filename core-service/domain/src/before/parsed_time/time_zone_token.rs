@@ -81,7 +81,7 @@ impl ParsedTime<'_> {
         let TimeZoneDesignator::Fixed(seconds) = zone else {
             return None;
         };
-        let is_rfc_5322 = self.has_date
+        let is_rfc_5322 = self.has_date()
             && self.year.is_some()
             && time.text.contains(':')
             && time.end() < start

@@ -7,6 +7,9 @@ use super::super::numbers::{NumericDate, Readings};
 use super::super::relative::DayCount;
 use super::{ParsedTime, TimeOfDay};
 
+/// Articles before a date, not before a time of day.
+const DATE_ARTICLES: [&str; 6] = ["am", "den", "dem", "le", "il", "el"];
+
 impl<'a> ParsedTime<'a> {
     pub(super) fn set_numbers(&mut self, readings: Readings<'a>) -> Result<(), Error> {
         let token = readings.token;
@@ -34,9 +37,9 @@ impl<'a> ParsedTime<'a> {
         }
     }
 
-    /// Beside a date or a word for a day, numbers are a time; beside a time or their
-    /// weekday, they are a date.
-    pub(super) fn decide_numbers(&mut self) -> Result<(), Error> {
+    /// Beside a date or a word for a day, two numbers are a time; beside a time or their weekday, numbers
+    /// are a date. `zone` is the position of the time zone.
+    pub(super) fn decide_numbers(&mut self, zone: Option<usize>) -> Result<(), Error> {
         let Some(Readings {
             token,
             mut dates,
@@ -47,10 +50,21 @@ impl<'a> ParsedTime<'a> {
             return Ok(());
         };
         let today = self.context.today;
-        if self.has_date || (time.is_some() && self.days.word.is_some()) {
+        self.check_range(&token)?;
+        let has_year = dates.iter().any(|date| date.year.is_some());
+        if has_year && self.has_date() {
+            return self.mark_date(&token);
+        }
+        let is_beside_word = time.is_some() && self.days.word.is_some();
+        if !has_year && (self.names_day() || is_beside_word) {
             dates.clear();
         }
-        if self.has_time() {
+        // `10.12 bis 18:00` may start at 10:12.
+        let starts_range = |time| token.start < time && self.context.is_range(token.start, time);
+        if self.has_time()
+            && (!self.time_at.is_some_and(starts_range)
+                || self.context.is_after(token.start, &DATE_ARTICLES))
+        {
             time = None;
         }
         // Not between two dates: a mistake in the weekday would decide, too.
@@ -62,7 +76,11 @@ impl<'a> ParsedTime<'a> {
         match (&*dates, time) {
             ([], None) => Err(self.context.duplicate("date", token.start)),
             ([], Some(time)) => self.set_time(time, &token),
-            ([date], None) => self.set_date(*date, &token),
+            ([date], None) => match zone.filter(|zone| is_offset_after(*zone, &token)) {
+                // `freitag 4.12 +02:00`
+                Some(zone) => Err(self.context.unrecognized(zone)),
+                None => self.set_date(*date, &token),
+            },
             _ => {
                 let readings = match time {
                     Some(_) => "a time of day or a date",
@@ -81,6 +99,7 @@ impl<'a> ParsedTime<'a> {
     }
 
     fn set_date(&mut self, date: NumericDate, token: &Token<'_>) -> Result<(), Error> {
+        self.check_range(token)?;
         self.mark_date(token)?;
         self.year = date.year.or(self.year);
         (self.month, self.day) = (Some(date.month), Some(date.day));
@@ -133,7 +152,8 @@ impl<'a> ParsedTime<'a> {
             .weekday()
             .to_sunday_zero_offset();
         let is_other = |(given, _)| given != i64::from(weekday);
-        if self.days.weekday.is_some_and(is_other) || self.context.is_after_de(start) {
+        let is_after_de = self.context.is_after(start, &["de", "del"]);
+        if self.days.weekday.is_some_and(is_other) || is_after_de {
             return Ok(());
         }
         let write = [
@@ -206,4 +226,11 @@ impl<'a> ParsedTime<'a> {
         self.context
             .ambiguous(start..token.end(), readings, write.collect())
     }
+}
+
+/// Whether the time zone at a position is a UTC offset directly after the token.
+fn is_offset_after(zone: usize, token: &Token<'_>) -> bool {
+    let length = zone.checked_sub(token.end());
+    let after = length.and_then(|length| token.source_from("").split_at_checked(length));
+    after.is_some_and(|(spaces, zone)| spaces.trim().is_empty() && zone.starts_with(['+', '-']))
 }

@@ -82,6 +82,40 @@ fn messages_name_the_readings_or_what_to_write() {
 }
 
 #[test]
+fn messages_about_a_second_date_or_the_end_of_a_range_name_what_it_may_be() {
+    assert_read(&[
+        (
+            "morgen 07.12.26",
+            "\"07.12.26\" is a time of day or a date: write 07:12:26 or 2026-12-07",
+        ),
+        (
+            "10.12 bis 18:00",
+            "\"10.12\" is a time of day or a date: write 10:12 or 2026-12-10",
+        ),
+        (
+            "24.12.26 07.01.27",
+            "understood \"24.12.26\", but \"07.01.27\" is a second date: write only one",
+        ),
+        (
+            "15.12.26 5. Dezember",
+            "understood \"15.12.26\", but \"5.\" is a second date: write only one",
+        ),
+        (
+            "friday -18h",
+            "\"18h\" is a time of day or a duration: write 18:00 or -18 hours",
+        ),
+        (
+            "friday -1h30",
+            "\"1h30\" is a time of day or a duration: write 01:30 or -1 hours -30 minutes",
+        ),
+        (
+            "demain 15 h -18 h",
+            "\"15 h -18 h\" is a range, not one time: use timeSlot",
+        ),
+    ]);
+}
+
+#[test]
 fn every_message_quotes_what_was_understood_or_nothing() {
     for text in [
         "2026.12.01 10:00",
