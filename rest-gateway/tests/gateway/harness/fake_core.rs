@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::stream::Empty;
 use proto::{
     CreateDeliveryRequest, Violation,
     deliveries_server::{Deliveries, DeliveriesServer},
@@ -200,7 +201,10 @@ fn invalid(violations: Vec<Violation>) -> Status {
 }
 
 macro_rules! scripted_services {
-    ($($service:ident { $($rpc:ident: $request:ident => $response:ident,)* })*) => {
+    ($($service:ident {
+        $($rpc:ident: $request:ident => $response:ident,)*
+        $([$stream:ident] $watch:ident: $watch_request:ident => $watch_response:ident,)?
+    })*) => {
         $(#[async_trait]
         impl $service for ScriptedServices {
             $(async fn $rpc(
@@ -209,6 +213,16 @@ macro_rules! scripted_services {
             ) -> Result<Response<proto::$response>, Status> {
                 self.respond(request).await
             })*
+            $(
+                type $stream = Empty<Result<proto::$watch_response, Status>>;
+
+                async fn $watch(
+                    &self,
+                    _: Request<proto::$watch_request>,
+                ) -> Result<Response<Self::$stream>, Status> {
+                    Err(Status::unimplemented("gateways do not watch"))
+                }
+            )?
         })*
     };
 }
@@ -234,6 +248,7 @@ scripted_services! {
         reopen_task: ReopenTaskRequest => Task,
         reschedule_task: RescheduleTaskRequest => Task,
         list_task_events: ListTaskEventsRequest => ListTaskEventsResponse,
+        [WatchTasksStream] watch_tasks: WatchTasksRequest => WatchTasksResponse,
     }
     RetailPrices {
         calculate_retail_price: CalculateRetailPriceRequest => RetailPrice,
