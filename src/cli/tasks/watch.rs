@@ -55,7 +55,7 @@ pub(super) async fn watch(
     };
     let tasks = tasks.into_iter().map(listed).collect();
     if watch.json {
-        watch.print_document(position, tasks, &[])?;
+        print_document(position, tasks, &[])?;
     } else {
         output::one(false, View::default().list("tasks", tasks))?;
     }
@@ -104,7 +104,11 @@ impl Watch {
             .extend(change.tasks.iter().map(|task| task.name.clone()));
         let tasks = change.tasks.into_iter().map(listed);
         if self.json {
-            return self.print_document(change.position, tasks.collect(), &left);
+            // The list of couriers changed only, or nothing did.
+            if tasks.len() + left.len() == 0 {
+                return Ok(());
+            }
+            return print_document(change.position, tasks.collect(), &left);
         }
         let left = left.iter().map(|task| {
             let view = View::default().text("task", iri::of(task));
@@ -114,21 +118,13 @@ impl Watch {
             .chain(left)
             .try_for_each(|view| output::line(false, view))
     }
+}
 
-    fn print_document(
-        &self,
-        position: i64,
-        tasks: Vec<View>,
-        left: &[String],
-    ) -> anyhow::Result<()> {
-        let is_first = self.request.after_position == Some(position);
-        if tasks.is_empty() && left.is_empty() && !is_first {
-            return Ok(());
-        }
-        let left: Vec<_> = left.iter().map(|task| iri::of(task)).collect();
-        let document = View::default().json("position", position);
-        output::line(true, document.json("tasks", tasks).json("left", left))
-    }
+/// Prints a list, or a change of it, as JSON.
+fn print_document(position: i64, tasks: Vec<View>, left: &[String]) -> anyhow::Result<()> {
+    let left: Vec<_> = left.iter().map(|task| iri::of(task)).collect();
+    let document = View::default().json("position", position);
+    output::line(true, document.json("tasks", tasks).json("left", left))
 }
 
 /// Why a stream was lost that is to be opened again; else the error.

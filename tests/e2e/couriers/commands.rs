@@ -75,7 +75,7 @@ on_both_databases! {
 
         run(&["tasks", "complete", &order.pickup]).await;
         let is_done = |line: &str| {
-            let change: Value = serde_json::from_str(line).unwrap();
+            let change = change_in(line);
             let mut rows = change["tasks"].as_array().unwrap().iter();
             rows.any(|row| row["state"] == "DONE").then_some(change)
         };
@@ -88,9 +88,17 @@ on_both_databases! {
         let slot = format!("--time-slot={TOMORROW} 10:00-12:00");
         run(&["tasks", "reschedule", &order.dropoff, &slot]).await;
         let has_left = |line: &str| {
-            let change: Value = serde_json::from_str(line).unwrap();
+            let change = change_in(line);
             change["left"].as_array().unwrap().contains(&json!(iri(&order.dropoff))).then_some(())
         };
         documents.find(has_left).await;
     }
+}
+
+/// A printed change. Fails if nothing changed: a message with a position only is not printed.
+fn change_in(line: &str) -> Value {
+    let change: Value = serde_json::from_str(line).unwrap();
+    let of = |member: &str| change[member].as_array().unwrap().len();
+    assert!(of("tasks") + of("left") > 0, "{line}");
+    change
 }
