@@ -45,12 +45,14 @@ const TABLES_WITH_RETENTION: [&str; 5] = [
     "task_changes",
 ];
 
+/// Its rows wait for a moment, so that there may be none in any sample.
+const QUEUE: &str = "task_change_queue";
+
 /// Tables of few rows that are updated often, and tables that keep all rows.
-const OTHER_TABLES: [&str; 7] = [
+const OTHER_TABLES: [&str; 6] = [
     "webhooks",
     "event_counters",
     "event_sequencers",
-    "task_change_queue",
     "deliveries",
     "tasks",
     "task_events",
@@ -142,7 +144,9 @@ async fn run<P: Platform>(platform: &mut P) {
     figures.assert_nothing_lost();
     assert_eq!(unexpected, [""; 0]);
     let endings = [" rss KiB", " descriptors", " threads", " rows"];
-    assert_eq!(samples.unseen(&endings), [""; 0]);
+    let mut unseen = samples.unseen(&endings);
+    unseen.retain(|column| *column != format!("{QUEUE} rows"));
+    assert_eq!(unseen, [""; 0]);
     let growth = samples.growth(&limited_columns::<P>());
     if duration >= LONG {
         assert_eq!(growth, [""; 0]);
@@ -161,12 +165,16 @@ fn limited_columns<P: Platform>() -> Vec<String> {
     [
         of_processes,
         name(&TABLES_WITH_RETENTION, P::LIMITED_COLUMNS),
+        name(&[QUEUE], P::LIMITED_COLUMNS),
     ]
     .concat()
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {
-    TABLES_WITH_RETENTION.into_iter().chain(OTHER_TABLES)
+    TABLES_WITH_RETENTION
+        .into_iter()
+        .chain([QUEUE])
+        .chain(OTHER_TABLES)
 }
 
 /// The traffic, the processes and the database now.
