@@ -125,7 +125,7 @@ pub(crate) fn wire(
     let sequencer = Sequencer {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        events_written: queue.streams.events_written.clone(),
+        streams: Arc::clone(&queue.streams),
         events_sequenced: events_sequenced.clone(),
         sequenced: metrics.events_sequenced.clone(),
     };

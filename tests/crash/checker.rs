@@ -23,10 +23,11 @@ const READERS: usize = 8;
 /// The time within which an expired lease is recovered.
 pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Counts what is still to be done: notifications without a final outcome, events without a number.
+/// Counts what is still to be done: notifications without a final outcome, events without a number, changes of tasks
+/// outside their log.
 const UNSETTLED: &str =
     "SELECT (SELECT count(*) FROM notifications WHERE state IN ('pending', 'leased'))
-    + (SELECT count(*) FROM events WHERE number IS NULL)";
+    + (SELECT count(*) FROM events WHERE number IS NULL) + (SELECT count(*) FROM task_change_queue)";
 
 const UNSETTLED_NOTIFICATIONS: &str =
     "SELECT state || ', attempts ' || attempts || ', created ' || created_at || ', due ' || due_at
@@ -71,6 +72,8 @@ pub(crate) struct Defects {
     /// Notified deliveries that cannot be completed: the completion of one of their tasks was never
     /// requested, or they are unknown.
     pub(crate) notified_unfinished: usize,
+    /// Acknowledged deliveries whose creation is missing from the event log, and events before it.
+    pub(crate) creation_not_logged: usize,
     /// Completed deliveries missing from the event log.
     pub(crate) not_logged: usize,
     /// Events logged twice, and further completions of a delivery.
@@ -164,6 +167,7 @@ pub(crate) async fn read_back(
                 .keys()
                 .filter(|delivery| !completable.contains(*delivery))
                 .count(),
+            creation_not_logged: log.missing_creations(&known),
             not_logged: log.missing(&completed),
             logged_twice: log.repeats(),
             logged_unfinished: log.unexpected(&completable),

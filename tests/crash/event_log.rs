@@ -22,8 +22,12 @@ pub(crate) struct EventLog {
     numbers: Vec<i64>,
     /// The ids in the order of the log.
     ids: Vec<String>,
-    /// The number of completions of each delivery, by IRI.
+    /// The number of creations and of completions of each delivery, by IRI.
+    created: BTreeMap<String, usize>,
     completed: BTreeMap<String, usize>,
+    /// The number of events of deliveries whose creation comes later.
+    early: usize,
+    events_of: BTreeMap<String, usize>,
 }
 
 impl EventLog {
@@ -52,10 +56,15 @@ impl EventLog {
     fn add(&mut self, event: &Value) {
         self.numbers.push(event["number"].as_i64().unwrap());
         self.ids.push(event["id"].as_str().unwrap().to_owned());
-        if event["event"] == "delivery.completed" {
-            let delivery = event["object"].as_str().unwrap().to_owned();
-            *self.completed.entry(delivery).or_default() += 1;
+        let delivery = event["object"].as_str().unwrap();
+        if event["event"] == "delivery.created" {
+            self.early += self.events_of.get(delivery).copied().unwrap_or_default();
+            *self.created.entry(delivery.to_owned()).or_default() += 1;
         }
+        if event["event"] == "delivery.completed" {
+            *self.completed.entry(delivery.to_owned()).or_default() += 1;
+        }
+        *self.events_of.entry(delivery.to_owned()).or_default() += 1;
     }
 
     /// The number of events whose number is not their index in the log, counted from 1.
@@ -73,6 +82,12 @@ impl EventLog {
         expected.iter().filter(|delivery| !known(delivery)).count()
     }
 
+    /// The number of expected creations missing from the log, and of events before that of their delivery's creation.
+    pub(crate) fn missing_creations(&self, expected: &BTreeSet<&str>) -> usize {
+        let is_missing = |delivery: &&&str| !self.created.contains_key(**delivery);
+        expected.iter().filter(is_missing).count() + self.early
+    }
+
     /// The number of completed deliveries that are not among the possible ones.
     pub(crate) fn unexpected(&self, possible: &BTreeSet<String>) -> usize {
         let completed = self.completed.keys();
@@ -81,11 +96,12 @@ impl EventLog {
             .count()
     }
 
-    /// The number of duplicate events and of repeated completions of a delivery.
+    /// The number of duplicate events, and of repeated creations and completions of a delivery.
     pub(crate) fn repeats(&self) -> usize {
-        let completions: usize = self.completed.values().map(|count| count - 1).sum();
+        let counts = self.created.values().chain(self.completed.values());
+        let repeats: usize = counts.map(|count| count - 1).sum();
         let distinct: BTreeSet<_> = self.ids.iter().collect();
-        self.ids.len() - distinct.len() + completions
+        self.ids.len() - distinct.len() + repeats
     }
 }
 

@@ -37,6 +37,8 @@ named_enum! {
     pub enum EventName("event", ", ") {
         /// Both tasks are done (specification, "Events").
         DeliveryCompleted = "delivery.completed",
+        /// The delivery was created.
+        DeliveryCreated = "delivery.created",
         /// The dropoff gets a courier, and had none.
         DeliveryAssigned = "delivery.assigned",
         /// The pickup is started.
@@ -106,6 +108,7 @@ mod tests {
     fn an_event_is_read_as_written() {
         let texts = [
             "delivery.completed",
+            "delivery.created",
             "delivery.assigned",
             "delivery.started",
             "delivery.picked",
@@ -121,7 +124,7 @@ mod tests {
         assert_eq!(
             "delivery.lost".parse::<EventName>().unwrap_err(),
             "there is no event \"delivery.lost\"; the events are \
-             delivery.completed, delivery.assigned, delivery.started, delivery.picked, \
+             delivery.completed, delivery.created, delivery.assigned, delivery.started, delivery.picked, \
              delivery.in_transit, delivery.dropped, delivery.failed, delivery.cancelled, delivery.rescheduled, \
              delivery.reopened"
         );

@@ -4,11 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use process::{clock::Clock, metrics::Counter};
-use storage::{Storage, task_changes};
+use storage::{Storage, notifications, task_changes};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Error;
+use crate::{error::Error, notifications::Streams};
 
 /// The most events, or changes of tasks, that one transaction numbers.
 const BATCH: usize = 1000;
@@ -25,8 +25,8 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Sequencer {
     pub(crate) storage: Arc<Storage>,
     pub(crate) clock: Clock,
-    /// Signalled when events are written that have no number yet.
-    pub(crate) events_written: watch::Sender<()>,
+    /// They signal when events are written that have no number yet, and are woken for notifications.
+    pub(crate) streams: Arc<Streams>,
     /// Signalled when this core has numbered events, or given changes of tasks their positions.
     pub(crate) events_sequenced: watch::Sender<()>,
     pub(crate) sequenced: Counter,
@@ -35,7 +35,7 @@ pub(crate) struct Sequencer {
 impl Sequencer {
     /// Numbers events until shutdown.
     pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut events_written = self.events_written.subscribe();
+        let mut events_written = self.streams.events_written.subscribe();
         let mut interval = MIN_POLL_INTERVAL;
         loop {
             tokio::select! {
@@ -50,11 +50,12 @@ impl Sequencer {
             }
             let mut is_any_failed = false;
             for (found, failure) in [
-                (self.number_events().await, "cannot number events"),
+                // First: a later event of a delivery waits for that of its creation.
                 (
                     self.move_changes().await,
                     "cannot move changes of tasks to their log",
                 ),
+                (self.number_events().await, "cannot number events"),
             ] {
                 match found {
                     Ok(false) => {}
@@ -74,19 +75,30 @@ impl Sequencer {
         }
     }
 
-    /// Returns whether any changes of tasks had no position.
+    /// Writes the events of new deliveries, too. Returns whether any changes of tasks had no position.
     async fn move_changes(&self) -> Result<bool, Error> {
         let mut is_any_found = false;
         while task_changes::is_any_queued(self.storage.reader()).await? {
             is_any_found = true;
             let now = self.clock.now();
             let moved = self.storage.write(move |transaction| async move {
-                task_changes::move_to_log(&transaction, BATCH, now).await
+                let moved = task_changes::move_to_log(&transaction, BATCH, now).await?;
+                let created = moved.as_ref().map_or(&[][..], |moved| &moved.created);
+                let is_any_pending = !created.is_empty()
+                    && notifications::insert_of_created(&transaction, created, now).await?;
+                Ok::<_, storage::Error>(moved.map(|moved| (moved, is_any_pending)))
             });
             // Another core may be moving other changes: these are looked for again soon.
-            let Some(count) = moved.await? else { break };
+            let Some((moved, is_any_pending)) = moved.await? else {
+                break;
+            };
             self.events_sequenced.send_replace(());
-            if count < BATCH as u64 {
+            if is_any_pending {
+                self.streams.wake();
+            }
+            self.sequenced
+                .inc_by(u64::try_from(moved.created.len()).unwrap_or(u64::MAX));
+            if moved.count < BATCH {
                 break;
             }
         }
@@ -128,7 +140,7 @@ mod tests {
         Sequencer {
             storage: Arc::clone(storage),
             clock: Clock::system(),
-            events_written: watch::Sender::new(()),
+            streams: Arc::new(Streams::new().0),
             events_sequenced: watch::Sender::new(()),
             sequenced: Counter::default(),
         }

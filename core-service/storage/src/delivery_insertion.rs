@@ -27,7 +27,7 @@ use super::{
     delivery_rows::{delivery_row, task_row},
     entity::{delivery, task},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
-    task_changes::{self, Watched},
+    task_changes,
     time_slots::StoredTimeSlot,
 };
 use crate::prelude::*;
@@ -106,9 +106,8 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     rows::insert(connection, delivery_row(&new.delivery)).await?;
     let tasks = task::Entity::insert_many(task_rows(&new.delivery));
     tasks.exec_without_returning(connection).await?;
-    let change = Watched::Delivery(new.delivery.store_id, new.delivery.id);
-    let change = task_changes::insertion([change]);
-    change.exec_without_returning(connection).await?;
+    let creation = task_changes::creation(new.delivery.store_id, new.delivery.id);
+    rows::insert(connection, creation).await?;
     Ok(true)
 }
 
@@ -145,7 +144,8 @@ fn insert_if_current(count: usize) -> String {
             INSERT INTO deliveries ({deliveries}) SELECT {deliveries} FROM planned
             WHERE (SELECT bool_and({ARE_CURRENT}) FROM planned) RETURNING store_id, id
         ), queued AS (
-            INSERT INTO task_change_queue (store_id, delivery_id) SELECT store_id, id FROM inserted
+            INSERT INTO task_change_queue (store_id, delivery_id, is_creation)
+            SELECT store_id, id, true FROM inserted
         )
         INSERT INTO tasks ({tasks})
         SELECT task.* FROM (VALUES {task_rows}) AS task WHERE EXISTS (SELECT id FROM inserted)"

@@ -1,9 +1,13 @@
 //! The log of what watchers of tasks get: changed deliveries and lists of couriers. A transaction queues its changes;
-//! once it is committed, they are moved to the log with positions 1, 2, 3 and so on, in one transaction at a time.
+//! once it is committed, they are moved to the log with positions 1, 2, 3 and so on, in one transaction at a time. The
+//! event of a new delivery is written then, not when it is created: in one statement for many, which costs a create
+//! nothing.
+
+use std::sync::LazyLock;
 
 use domain::{
     courier::ListKey,
-    event::LogBounds,
+    event::{EventName, LogBounds},
     id::{DeliveryId, StoreId},
 };
 use sea_orm::{InsertMany, Value};
@@ -40,6 +44,14 @@ pub(super) fn insertion(changes: impl IntoIterator<Item = Watched>) -> InsertMan
     Entity::insert_many(changes.into_iter().map(row))
 }
 
+/// The row that queues a new delivery.
+pub(super) fn creation(store_id: StoreId, id: DeliveryId) -> ActiveModel {
+    ActiveModel {
+        is_creation: Set(Some(true)),
+        ..row(Watched::Delivery(store_id, id))
+    }
+}
+
 fn row(change: Watched) -> ActiveModel {
     let (delivery, list) = match change {
         Watched::Delivery(store_id, id) => (Some((store_id.0, id.0)), None),
@@ -51,6 +63,7 @@ fn row(change: Watched) -> ActiveModel {
         delivery_id: Set(delivery.map(|(_, id)| id)),
         courier_id: Set(list.map(|list| list.courier_id.0)),
         list_day: Set(list.map(|list| list.day.to_string())),
+        is_creation: Set(None),
     }
 }
 
@@ -59,63 +72,122 @@ pub async fn is_any_queued(connection: &impl ConnectionTrait) -> Result<bool, Er
     rows::exist(connection, Entity::find()).await
 }
 
-/// Moves committed changes to the log, in the order in which they were queued. Returns how many; `None` if another
-/// core is moving some, which may not see the newest.
+/// What a transaction moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub count: usize,
+    /// The new deliveries among them.
+    pub created: Vec<(StoreId, DeliveryId)>,
+}
+
+/// Moves committed changes to the log, in the order in which they were queued, and adds the events of new deliveries
+/// with their numbers. Returns what it moved; `None` if another core is moving some or numbering events, which may not
+/// see the newest.
 pub async fn move_to_log(
     transaction: &impl ConnectionTrait,
     limit: usize,
     now: Timestamp,
-) -> Result<Option<u64>, Error> {
+) -> Result<Option<Moved>, Error> {
     let is_postgres = transaction.get_database_backend() == DbBackend::Postgres;
     let lock = if is_postgres {
         "FOR UPDATE SKIP LOCKED"
     } else {
         ""
     };
-    let select = format!("SELECT last_position FROM task_change_logs {lock}");
-    let found: Option<i64> = rows::find_value(transaction, &select, []).await?;
-    let Some(last_position) = found else {
+    let select = format!(
+        "SELECT task_change_logs.last_position, event_sequencers.last_position \
+         FROM task_change_logs, event_sequencers {lock}"
+    );
+    let found = rows::query(transaction, &select, []).await?;
+    let Some(last) = found.first() else {
         return Ok(None);
     };
+    let [last_change, last_event]: [i64; 2] =
+        [last.try_get_by_index(0)?, last.try_get_by_index(1)?];
     let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
     let now = Instant::from(now).into();
-    let values = [last_position.into(), now, limit.clone()];
-    let moved = if is_postgres {
-        rows::execute(transaction, MOVE, values).await?
+    let values = [last_change.into(), last_event.into(), now, limit];
+    let rows = if is_postgres {
+        rows::query(transaction, &MOVE, values).await?
     } else {
-        let copied = rows::execute(transaction, COPY, values).await?;
-        rows::run(transaction, DELETE_COPIED, [limit]).await?;
-        copied
+        let [select, log, emit, count, delete] = &*MOVE_OVER_SQLITE;
+        let rows = rows::query(transaction, select, values.clone()).await?;
+        for statement in [log, emit, count, delete] {
+            rows::run(transaction, statement, values.clone()).await?;
+        }
+        rows
     };
-    if moved > 0 {
-        let update = "UPDATE task_change_logs SET last_position = last_position + $1";
-        let moved = i64::try_from(moved).unwrap_or(i64::MAX);
-        rows::run(transaction, update, [moved.into()]).await?;
+    let mut moved = Moved {
+        count: rows.len(),
+        created: Vec::new(),
+    };
+    for row in &rows {
+        if row.try_get_by_index(2)? {
+            let (store_id, id) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
+            moved.created.push((StoreId(store_id), DeliveryId(id)));
+        }
+    }
+    let counts = [
+        ("task_change_logs", moved.count),
+        ("event_sequencers", moved.created.len()),
+    ];
+    for (table, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let update = format!("UPDATE {table} SET last_position = last_position + $1");
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        rows::run(transaction, &update, [count.into()]).await?;
     }
     Ok(Some(moved))
 }
 
-/// The parameters are the last position, the time and the limit. Not `id IN (SELECT …)`: PostgreSQL may have planned
-/// for a queue of one row, and would read all of a long one for each.
-const MOVE: &str = "\
-    WITH moved AS (
-        DELETE FROM task_change_queue WHERE id <= (
-            SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $3) AS oldest
-        ) RETURNING *
+/// The oldest changes of the queue. Not `id IN (SELECT …)`: PostgreSQL may have planned for a queue of one row, and would
+/// read all of a long one for each.
+const DELETE: &str = "DELETE FROM task_change_queue WHERE id <= (
+    SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $4) AS oldest
+)";
+
+/// The parameters are the last positions of changes and events, the time and the limit. The event of a new delivery has
+/// its id: there is one.
+static MOVE: LazyLock<String> = LazyLock::new(|| {
+    let [select, log, emit, count] = moves("moved");
+    format!(
+        "WITH moved AS ({DELETE} RETURNING *), logged AS ({log}), emitted AS ({emit}), counted AS ({count}) {select}"
     )
-    INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
-    SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $2, store_id, delivery_id, courier_id, list_day
-    FROM moved";
+});
 
 /// The same over `SQLite`, where nothing changes between two statements of a transaction.
-const COPY: &str = "\
-    INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
-    SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $2, store_id, delivery_id, courier_id, list_day
-    FROM (SELECT * FROM task_change_queue ORDER BY id LIMIT $3)";
-const DELETE_COPIED: &str = "\
-    DELETE FROM task_change_queue WHERE id <= (
-        SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $1)
-    )";
+static MOVE_OVER_SQLITE: LazyLock<[String; 5]> = LazyLock::new(|| {
+    let oldest = "(SELECT * FROM task_change_queue ORDER BY id LIMIT $4) AS moved";
+    let [select, log, emit, count] = moves(oldest);
+    [select, log, emit, count, DELETE.to_owned()]
+});
+
+fn moves(moved: &str) -> [String; 4] {
+    [
+        format!("SELECT store_id, delivery_id, COALESCE(is_creation, false) FROM {moved}"),
+        format!(
+            "INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
+            SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $3, store_id, delivery_id, courier_id, list_day FROM {moved}"
+        ),
+        format!(
+            "INSERT INTO events
+                (store_id, id, name, object_collection, object_id, created_at, number, position)
+            SELECT moved.store_id, moved.delivery_id, '{}', '{}', moved.delivery_id, $3,
+                COALESCE(
+                    (SELECT last_number FROM event_counters WHERE store_id = moved.store_id), 0
+                ) + ROW_NUMBER() OVER (PARTITION BY moved.store_id ORDER BY moved.id),
+                $2 + ROW_NUMBER() OVER (ORDER BY moved.id)
+            FROM {moved} WHERE moved.is_creation",
+            EventName::DeliveryCreated.as_str(),
+            events::DELIVERIES,
+        ),
+        format!(
+            "INSERT INTO event_counters (store_id, last_number, retained_after)
+            SELECT store_id, COUNT(*), 0 FROM {moved} WHERE is_creation GROUP BY store_id
+            ON CONFLICT (store_id) DO UPDATE
+                SET last_number = event_counters.last_number + excluded.last_number"
+        ),
+    ]
+}
 
 /// The changes after a position, in order.
 pub async fn list(
@@ -200,10 +272,12 @@ mod tests {
         write.await.unwrap();
     }
 
-    async fn move_some(storage: &Arc<Storage>, limit: usize, now: Timestamp) -> Option<u64> {
+    async fn move_some(storage: &Arc<Storage>, limit: usize, now: Timestamp) -> Option<usize> {
         let write = storage
             .write(move |transaction| async move { move_to_log(&transaction, limit, now).await });
-        write.await.unwrap()
+        let moved = write.await.unwrap()?;
+        assert_eq!(moved.created, []);
+        Some(moved.count)
     }
 
     fn changes() -> Vec<Watched> {
@@ -288,7 +362,8 @@ mod tests {
                 let insert = insertion([uncommitted]);
                 insert.exec_without_returning(&transaction).await?;
                 assert_eq!(move_some(&other, 9, NOW).await, Some(1));
-                assert_eq!(move_to_log(&transaction, 9, NOW).await?, Some(1));
+                let moved = move_to_log(&transaction, 9, NOW).await?;
+                assert_eq!(moved.unwrap().count, 1);
                 assert_eq!(move_some(&other, 9, NOW).await, None);
                 Ok::<_, Error>(())
             }

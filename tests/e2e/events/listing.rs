@@ -22,12 +22,12 @@ on_both_databases! {
             (&json!([]), &json!(1), &json!(0))
         );
         let first = deliver(&client, &courier).await;
-        wait_for_number(&client, 2).await;
+        wait_for_number(&client, 3).await;
         deliver(&other, &courier).await;
         let second = client.create_delivery(draft()).await;
         client.delete(iri(&second)).await.expect(204);
 
-        let page = wait_for_number(&client, 3).await;
+        let page = wait_for_number(&client, 5).await;
 
         let members = page["hydra:member"].as_array().unwrap();
         let event = |index: usize, event: &str, object: &str| {
@@ -49,9 +49,11 @@ on_both_databases! {
                 "@id": EVENTS,
                 "@type": "hydra:Collection",
                 "hydra:member": [
-                    event(0, "delivery.picked", &first),
-                    event(1, "delivery.completed", &first),
-                    event(2, "delivery.cancelled", iri(&second)),
+                    event(0, "delivery.created", &first),
+                    event(1, "delivery.picked", &first),
+                    event(2, "delivery.completed", &first),
+                    event(3, "delivery.created", iri(&second)),
+                    event(4, "delivery.cancelled", iri(&second)),
                 ],
                 "hydra:view": {
                     "@id": EVENTS,
@@ -67,14 +69,14 @@ on_both_databases! {
                     ],
                 },
                 "firstNumber": 1,
-                "lastNumber": 3,
+                "lastNumber": 5,
             })
         );
         let mut single = members[1].clone();
         single["@context"] = json!("/api/contexts/Event");
         assert_eq!(json_ld(&client.get(iri(&single)).await, 200), single);
         assert_error(&other.get(iri(&single)).await, 404);
-        assert_eq!(wait_for_number(&other, 2).await["lastNumber"], 2);
+        assert_eq!(wait_for_number(&other, 3).await["lastNumber"], 3);
     }
 
     /// `?after=`: the events after a number, page by page.
@@ -84,12 +86,12 @@ on_both_databases! {
         for _ in 0..4 {
             deliver(&client, &courier).await;
         }
-        wait_for_number(&client, 8).await;
+        wait_for_number(&client, 12).await;
 
         let page = client.get("/api/events?after=3&itemsPerPage=2").await.expect(200);
 
         assert_eq!(numbers(&page), [4, 5]);
-        assert_eq!((&page["firstNumber"], &page["lastNumber"]), (&json!(1), &json!(8)));
+        assert_eq!((&page["firstNumber"], &page["lastNumber"]), (&json!(1), &json!(12)));
         assert_eq!(
             page["hydra:view"],
             json!({
@@ -100,21 +102,21 @@ on_both_databases! {
             })
         );
         let read: Vec<_> = catch_up(&client, 0).await.iter().map(number).collect();
-        assert_eq!(read, (1..=8).collect::<Vec<_>>());
-        let newest = client.get("/api/events?after=8").await.expect(200);
-        assert_eq!((numbers(&newest), &newest["lastNumber"]), (vec![], &json!(8)));
+        assert_eq!(read, (1..=12).collect::<Vec<_>>());
+        let newest = client.get("/api/events?after=12").await.expect(200);
+        assert_eq!((numbers(&newest), &newest["lastNumber"]), (vec![], &json!(12)));
         assert!(newest["hydra:view"].get("hydra:next").is_none());
         deliver(&client, &courier).await;
-        wait_for_number(&client, 10).await;
-        let newer = client.get("/api/events?after=8").await.expect(200);
-        assert_eq!(numbers(&newer), [9, 10]);
+        wait_for_number(&client, 15).await;
+        let newer = client.get("/api/events?after=12").await.expect(200);
+        assert_eq!(numbers(&newer), [13, 14, 15]);
     }
 
     /// Events are retained for 30 days.
     async fn an_expired_number_is_410_and_never_a_silent_gap(platform: &Platform) {
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;
-        wait_for_number(&client, 2).await;
+        wait_for_number(&client, 3).await;
         platform.advance(SignedDuration::from_hours(24 * 29));
         let client = platform.client().await;
         let before = "2020-05-02 13:00";
@@ -123,31 +125,32 @@ on_both_databases! {
         let delivery = client.create_delivery(draft).await;
         let courier = platform.courier().await;
         courier.complete(iri(&delivery["pickup"])).await;
-        wait_for_number(&client, 3).await;
-        assert_eq!(numbers(&client.get("/api/events?after=0").await.expect(200)), [1, 2, 3]);
+        wait_for_number(&client, 5).await;
+        let retained = client.get("/api/events?after=0").await.expect(200);
+        assert_eq!(numbers(&retained), [1, 2, 3, 4, 5]);
 
         platform.advance(SignedDuration::from_hours(24) + SignedDuration::from_secs(1));
         let client = platform.client().await;
-        let page = wait_for_first_number(platform, &client, 3).await;
+        let page = wait_for_first_number(platform, &client, 4).await;
 
-        assert_eq!((numbers(&page), &page["lastNumber"]), (vec![3], &json!(3)));
-        for expired in [0, 1] {
+        assert_eq!((numbers(&page), &page["lastNumber"]), (vec![4, 5], &json!(5)));
+        for expired in [0, 1, 2] {
             let response = client.get(&format!("{EVENTS}?after={expired}")).await;
             assert_error(&response, 410);
             assert_eq!(response.json["code"], "events_expired");
             let detail = response.json["detail"].as_str().unwrap();
-            assert!(detail.ends_with("the oldest is 3"), "{detail}");
+            assert!(detail.ends_with("the oldest is 4"), "{detail}");
         }
-        assert_eq!(numbers(&client.get("/api/events?after=2").await.expect(200)), [3]);
+        assert_eq!(numbers(&client.get("/api/events?after=3").await.expect(200)), [4, 5]);
     }
 
     /// A number beyond the newest event is a violation, not an empty page.
     async fn a_number_beyond_the_newest_is_rejected(platform: &Platform) {
         let client = platform.client().await;
         deliver(&client, &platform.courier().await).await;
-        wait_for_number(&client, 2).await;
+        wait_for_number(&client, 3).await;
 
-        for after in ["3", "-1", "x", "", "1.5", "9223372036854775807", "9223372036854775808"] {
+        for after in ["4", "-1", "x", "", "1.5", "9223372036854775807", "9223372036854775808"] {
             let response = client.get(&format!("{EVENTS}?after={after}")).await;
             assert_violations(&response, &["after"]);
         }

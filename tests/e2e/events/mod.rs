@@ -1,5 +1,6 @@
 //! The event log: `GET /api/events`, and the stream for the platform's own programs.
 
+mod created;
 mod listing;
 mod numbering;
 mod watching;

@@ -46,18 +46,19 @@ on_both_databases! {
         let other = platform.new_store_client().await;
         let courier = platform.courier().await;
         let first = deliver(&client, &courier).await;
-        wait_for_number(&client, 2).await;
+        wait_for_number(&client, 3).await;
         let mut watch = Watch::open(platform, &["tasks:all"], Some(0)).await.unwrap();
-        assert_eq!(watch.next(2).await, [(1, 1, first.clone()), (2, 2, first)]);
+        assert_eq!(watch.next(3).await, events(1, 1, &first));
 
         let second = deliver(&other, &courier).await;
-        assert_eq!(watch.next(2).await, [(3, 1, second.clone()), (4, 2, second.clone())]);
+        assert_eq!(watch.next(3).await, events(4, 1, &second));
         drop(watch);
         let third = deliver(&client, &courier).await;
-        let mut watch = Watch::open(platform, &["admin"], Some(3)).await.unwrap();
+        let mut watch = Watch::open(platform, &["admin"], Some(5)).await.unwrap();
 
-        let expected = [(4, 2, second), (5, 3, third.clone()), (6, 4, third)];
-        assert_eq!(watch.next(3).await, expected);
+        let mut expected = vec![(6, 3, second)];
+        expected.extend(events(7, 4, &third));
+        assert_eq!(watch.next(4).await, expected);
     }
 
     /// Without a position, events numbered from now on: what the stream says first.
@@ -65,14 +66,14 @@ on_both_databases! {
         let client = platform.client().await;
         let courier = platform.courier().await;
         deliver(&client, &courier).await;
-        wait_for_number(&client, 2).await;
+        wait_for_number(&client, 3).await;
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
         let first = watch.0.message().await.unwrap().unwrap();
-        assert_eq!(first, WatchEventsResponse { events: vec![], position: 2 });
+        assert_eq!(first, WatchEventsResponse { events: vec![], position: 3 });
 
-        let (events, delivery) = join(watch.next(2), deliver(&client, &courier)).await;
+        let (received, delivery) = join(watch.next(3), deliver(&client, &courier)).await;
 
-        assert_eq!(events, [(3, 3, delivery.clone()), (4, 4, delivery)]);
+        assert_eq!(received, events(4, 4, &delivery));
     }
 
     async fn an_unknown_position_is_rejected(platform: &Platform) {
@@ -139,7 +140,7 @@ on_both_databases! {
 
         assert_ended_as_invalid(&watch.end().await);
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
-        assert_eq!(other.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+        assert_eq!(other.next(3).await, events(1, 1, &delivery));
     }
 
     /// Its messages and its status arrive once the client reads.
@@ -156,7 +157,7 @@ on_both_databases! {
         // More messages than the stream's channel has place for.
         for _ in 0..8 {
             deliver(&shop, &courier).await;
-            watch.next(2).await;
+            watch.next(3).await;
         }
 
         operator.disable_client(&client).await;
@@ -184,7 +185,7 @@ on_both_databases! {
 
         assert_ended_as_invalid(&of_old.end().await);
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
-        assert_eq!(of_new.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+        assert_eq!(of_new.next(3).await, events(1, 1, &delivery));
     }
 
     /// The client continues at its position with a new token.
@@ -192,7 +193,7 @@ on_both_databases! {
         let mut watch = Watch::open(platform, &["tasks:all"], None).await.unwrap();
         platform.advance(SignedDuration::from_mins(59));
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
-        assert_eq!(watch.next(2).await, [(1, 1, delivery.clone()), (2, 2, delivery)]);
+        assert_eq!(watch.next(3).await, events(1, 1, &delivery));
 
         platform.advance(SignedDuration::from_mins(1));
 
@@ -202,8 +203,8 @@ on_both_databases! {
             (Code::Unauthenticated, "the access token has expired; get a new one")
         );
         let delivery = deliver(&platform.client().await, &platform.courier().await).await;
-        let mut watch = Watch::open(platform, &["tasks:all"], Some(2)).await.unwrap();
-        assert_eq!(watch.next(2).await, [(3, 3, delivery.clone()), (4, 4, delivery)]);
+        let mut watch = Watch::open(platform, &["tasks:all"], Some(3)).await.unwrap();
+        assert_eq!(watch.next(3).await, events(4, 4, &delivery));
     }
 }
 
@@ -275,10 +276,7 @@ async fn a_stream_whose_checks_fail_because_of_the_database_does_not_end() {
     run_sql(&url, FAIL_CHECKS).await;
 
     let delivery = deliver(&platform.client().await, &platform.courier().await).await;
-    assert_eq!(
-        watch.next(2).await,
-        [(1, 1, delivery.clone()), (2, 2, delivery)]
-    );
+    assert_eq!(watch.next(3).await, events(1, 1, &delivery));
     platform.stop().await;
 }
 
@@ -288,6 +286,12 @@ fn assert_ended_as_invalid(status: &Status) {
         (status.code(), status.message()),
         (Code::Unauthenticated, "the access token is not valid")
     );
+}
+
+/// The events of a delivery that is created and completed, from a position and number on.
+fn events(position: i64, number: i64, delivery: &str) -> Vec<(i64, i64, String)> {
+    let event = |index| (position + index, number + index, delivery.to_owned());
+    (0..3).map(event).collect()
 }
 
 /// A stream of the event log.

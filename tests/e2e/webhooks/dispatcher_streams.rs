@@ -120,7 +120,7 @@ async fn a_disabled_dispatcher_sends_nothing() {
     // Takes the test sends.
     receiver.received().await;
     deliver(&client, &platform.courier().await).await;
-    let completed = |page: Value| page["hydra:member"].get(1).cloned();
+    let completed = |page: Value| page["hydra:member"].get(2).cloned();
     client.wait_until("/api/events", completed).await;
 
     platform.stop().await;

@@ -8,7 +8,7 @@ use crate::harness::{ApiClient, Mismatches, Platform, Response, assertions::json
 
 const WEBHOOKS: &str = "/api/webhooks";
 
-const EVENTS: &str = "delivery.completed, delivery.assigned, delivery.started, delivery.picked, \
+const EVENTS: &str = "delivery.completed, delivery.created, delivery.assigned, delivery.started, delivery.picked, \
      delivery.in_transit, delivery.dropped, delivery.failed, delivery.cancelled, delivery.rescheduled, delivery.reopened";
 
 /// A language, the two titles of an error, and the messages of the event `order.created`, of a private

@@ -278,6 +278,7 @@ on_both_databases! {
         let event_name = &documentation["components"]["schemas"]["EventName"];
         let known = [
             "delivery.completed",
+            "delivery.created",
             "delivery.assigned",
             "delivery.started",
             "delivery.picked",
@@ -296,7 +297,6 @@ on_both_databases! {
         for event in [
             // Of CoopCycle, which the platform lacks.
             json!("order.created"),
-            json!("delivery.created"),
             json!("Delivery.Completed"),
             json!(" delivery.completed"),
             json!("delivery.*"),

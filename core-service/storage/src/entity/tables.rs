@@ -118,6 +118,7 @@ table! {
     delivery_id: Option<Uuid>,
     courier_id: Option<Uuid>,
     list_day: Option<String>,
+    is_creation: Option<bool>,
 }
 
 table! {

@@ -61,21 +61,24 @@ pub async fn assign_numbers(
     Ok(Some(numbered.len()))
 }
 
-/// Numbers the oldest events. The parameters are the last position and the limit. Returns the store
+/// Numbers the oldest events, but those of a delivery whose event `delivery.created` waits for its number. The parameters are the last position and the limit. Returns the store
 /// and number of each event.
 const ASSIGN_NUMBERS: &str = "\
     UPDATE events SET number = numbered.number, position = numbered.position
     FROM (
         SELECT batch.store_id, batch.id,
-            COALESCE(event_counters.last_number, 0) + ROW_NUMBER() OVER (
+            COALESCE(
+                (SELECT last_number FROM event_counters WHERE store_id = batch.store_id), 0
+            ) + ROW_NUMBER() OVER (
                 PARTITION BY batch.store_id ORDER BY batch.created_at, batch.id
             ) AS number,
             $1 + ROW_NUMBER() OVER (ORDER BY batch.created_at, batch.id) AS position
         FROM (
             SELECT store_id, id, created_at FROM events
-            WHERE number IS NULL ORDER BY created_at, id LIMIT $2
+            WHERE number IS NULL
+                AND object_id NOT IN (SELECT delivery_id FROM task_change_queue WHERE is_creation)
+            ORDER BY created_at, id LIMIT $2
         ) AS batch
-        LEFT JOIN event_counters ON event_counters.store_id = batch.store_id
     ) AS numbered
     WHERE events.store_id = numbered.store_id AND events.id = numbered.id
     RETURNING events.store_id, events.number";

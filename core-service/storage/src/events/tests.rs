@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use super::*;
-use crate::{Storage, fixture};
+use crate::{Storage, fixture, task_changes};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -247,4 +247,101 @@ async fn two_cores_that_number_at_the_same_time_leave_no_gap_and_number_nothing_
         positions.collect::<Vec<_>>(),
         (1..=2 * EVENTS).collect::<Vec<_>>()
     );
+}
+
+/// Queues a new delivery.
+async fn create(storage: &Storage, store_id: StoreId) -> DeliveryId {
+    let id = DeliveryId::new();
+    let create = storage.write(move |transaction| async move {
+        rows::insert(&transaction, task_changes::creation(store_id, id)).await
+    });
+    create.await.unwrap();
+    id
+}
+
+async fn move_to_log(storage: &Storage, limit: usize) -> task_changes::Moved {
+    let moved = storage.write(move |transaction| async move {
+        task_changes::move_to_log(&transaction, limit, NOW).await
+    });
+    moved.await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_new_delivery_gets_its_event_with_its_place_in_the_log_of_changes() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let log = Log::with(None, storage);
+        let earlier = log.insert_event(0, 1).await;
+        assert_eq!(log.assign_numbers(9).await, Some(1));
+        let mut created = Vec::new();
+        for store in [0, 1, 0] {
+            created.push((
+                log.stores[store],
+                create(&log.storage, log.stores[store]).await,
+            ));
+        }
+
+        let mut moved = move_to_log(&log.storage, 2).await;
+        let rest = move_to_log(&log.storage, 2).await;
+        moved.created.extend(rest.created);
+        moved.created.sort_unstable_by_key(|(_, id)| *id);
+        assert_eq!((moved.count, rest.count), (2, 1));
+        assert_eq!(moved.created, created);
+        assert_eq!(
+            move_to_log(&log.storage, 2).await,
+            task_changes::Moved::default()
+        );
+
+        let events = list_of_all_stores(log.storage.reader(), 1, 9)
+            .await
+            .unwrap();
+        let numbers = [(2, 2), (1, 3), (3, 4)];
+        let expected = created.iter().zip(numbers);
+        let expected: Vec<_> = expected
+            .map(|((store_id, id), (number, position))| Event {
+                id: EventId(id.0),
+                store_id: *store_id,
+                name: "delivery.created".to_owned(),
+                object: Object::Delivery(*id),
+                created_at: NOW,
+                number,
+                position,
+            })
+            .collect();
+        assert_eq!(events, expected);
+        let later = log.insert_event(0, 1).await;
+        assert_eq!(log.assign_numbers(9).await, Some(1));
+        let of_store = [earlier, events[0].id, events[2].id, later];
+        let numbers: Vec<_> = of_store.into_iter().zip(1..).collect();
+        assert_eq!(log.numbers(0).await, numbers);
+        assert_eq!(log.last_position().await, 5);
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_a_new_delivery_is_numbered_after_that_of_its_creation() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let log = Log::with(None, storage);
+        let store_id = log.stores[0];
+        let id = create(&log.storage, store_id).await;
+        let write = log.storage.write(move |transaction| async move {
+            let event = NewEvent {
+                store_id,
+                id: EventId::new(),
+                name: "delivery.cancelled",
+                object: Object::Delivery(id),
+            };
+            insert(&transaction, [event], NOW).await
+        });
+        write.await.unwrap();
+
+        assert_eq!(log.assign_numbers(9).await, Some(0));
+        assert_eq!(move_to_log(&log.storage, 9).await.count, 1);
+        assert_eq!(log.assign_numbers(9).await, Some(1));
+
+        let events = list(log.storage.reader(), store_id, 0, 9).await.unwrap();
+        let names: Vec<_> = events.into_iter().map(|event| event.name).collect();
+        assert_eq!(names, ["delivery.created", "delivery.cancelled"]);
+    }
 }

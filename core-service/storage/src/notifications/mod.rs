@@ -51,7 +51,7 @@ pub use self::{
     claims::{ClaimedBatch, ClaimedNotification, claim},
     eligibility::{is_any_claimable, is_any_due},
     leases::{Lease, is_any_expired, release, release_all, release_expired, renew_all},
-    outbox::{DeliveryChange, NewNotification, insert, record_events},
+    outbox::{DeliveryChange, NewNotification, insert, insert_of_created, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
     retention::remove_finished,
 };

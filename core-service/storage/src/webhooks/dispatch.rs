@@ -50,8 +50,16 @@ impl TryFrom<Model> for Target {
 
 /// Selects the enabled webhooks of a store, over all its clients, that subscribe to some events.
 pub(crate) fn subscribers(store_id: StoreId, events: &[EventName]) -> Select<Entity> {
+    subscribers_of_stores([store_id], events)
+}
+
+/// The same of several stores.
+pub(crate) fn subscribers_of_stores(
+    stores: impl IntoIterator<Item = StoreId>,
+    events: &[EventName],
+) -> Select<Entity> {
     Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::StoreId.is_in(padded(stores.into_iter().map(|id| id.0))))
         .filter(Column::Event.is_in(events.iter().map(|event| event.as_str())))
         .filter(Column::DisabledAt.is_null())
 }
