@@ -5,7 +5,8 @@
 The platform is started on free ports over a new database. `oauthlib` gets the access tokens;
 `openapi-spec-validator` validates the OpenAPI document; `PyLD` expands and compacts responses and looks
 up their names in the documentation; `@api-platform/api-doc-parser` (see package.json) finds every
-resource from the entrypoint; `grpcio` calls core with stubs as the guide says; Chromium uses the
+resource from the entrypoint; `grpcio` calls core with stubs as the guide says, and for a day of the examples of a
+dispatch board and a courier's phone (`board_and_courier.py`); Chromium uses the
 documentation page; generated clients send a shop's requests (`generated_clients.py`);
 `schemathesis` generates valid and invalid requests from the OpenAPI
 document and checks the responses.
@@ -29,6 +30,7 @@ import tomllib
 import requests
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+import board_and_courier
 import fuzz
 import generated_clients
 import json_ld
@@ -40,12 +42,16 @@ REPOSITORY = HERE.parent.parent
 START_TIMEOUT = 60
 
 
-def start(program, directory):
+def start(program, directory, listen=("127.0.0.1:0", "127.0.0.1:0"), flags=()):
+    """Starts the platform; `listen` has the addresses of the REST API and of core."""
+    rest, core = listen
+    ready = pathlib.Path(directory, "ready.json")
+    # Of a process that was killed.
+    ready.unlink(missing_ok=True)
     settings = {name: value for name, value in os.environ.items() if not name.startswith("DELIVERY_")}
     process = subprocess.Popen(
-        [program, "--rest-listen=127.0.0.1:0", "--core-listen=127.0.0.1:0", "--data-dir", directory],
+        [program, f"--rest-listen={rest}", f"--core-listen={core}", "--data-dir", directory, *flags],
         env=settings, stdout=subprocess.DEVNULL)
-    ready = pathlib.Path(directory, "ready.json")
     for _ in range(START_TIMEOUT * 10):
         if ready.exists():
             return process, json.loads(ready.read_text())
@@ -120,6 +126,12 @@ def internal_service(program, fixtures, ready):
     print("the guide for internal services completes tasks in Python and Rust")
 
 
+def check_board_and_courier(program):
+    missing = [] if importlib.util.find_spec("grpc_tools") else ["grpcio-tools"]
+    if not is_missing("the dispatch board and the courier's phone", missing):
+        board_and_courier.check(program, start)
+
+
 def check_clients(document, ready):
     if is_missing("generated clients", generated_clients.missing_programs()):
         return
@@ -155,6 +167,7 @@ def check(program, ready):
     hydra(fixtures.shop)
     check_signature_vectors(document)
     internal_service(program, fixtures, ready)
+    check_board_and_courier(program)
     docs_page(ready)
     check_clients(document, ready)
     fuzz.run(base, document, ready, fixtures)

@@ -10,7 +10,8 @@ async fn the_docs_page_and_its_guides_load_only_their_own_files() {
 
     let page = platform.client.get("/api/docs").await;
     assert_is_safe_html(&page);
-    let folders = ["courier", "receivers", "shop"].map(|folder| format!("../examples/{folder}"));
+    let folders = ["courier", "dispatch", "receivers", "shop"];
+    let folders = folders.map(|folder| format!("../examples/{folder}"));
     let endings = &[".php", ".py", ".mjs", ".go", ".rs"];
     let examples = folders.iter().flat_map(|folder| files(folder, endings));
     let examples: BTreeSet<_> = examples.collect();

@@ -79,6 +79,16 @@ const NOT_RUN: &[NotRun] = &[
     ),
     not_run(
         "docs/guides/internal-service.md",
+        "KEY=$(field api_key < board.json)",
+        "it needs grpcio: tests/documentation runs the program",
+    ),
+    not_run(
+        "docs/guides/internal-service.md",
+        "export KEY=",
+        "it needs grpcio: tests/documentation runs the program",
+    ),
+    not_run(
+        "docs/guides/internal-service.md",
         "go install",
         "it needs Go and its modules",
     ),
@@ -174,7 +184,7 @@ const RUN: [&str; 13] = [
 ];
 
 /// The languages of blocks without commands.
-const OTHER_LANGUAGES: [&str; 5] = ["ini", "json", "text", "toml", "ts"];
+const OTHER_LANGUAGES: [&str; 6] = ["ini", "json", "py", "text", "toml", "ts"];
 
 /// A fenced block of a page.
 struct Block {
@@ -268,6 +278,32 @@ fn every_command_block_is_run_or_listed_with_the_reason() {
             "{page} is in RUN, but no test runs it"
         );
     }
+}
+
+/// The examples are run by tests. An excerpt of a method is not indented.
+#[test]
+fn each_block_in_python_is_an_excerpt_of_an_example() {
+    let without_indentation =
+        |text: &str| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
+    let examples = ["courier/courier.py", "dispatch/dispatch_board.py"];
+    let examples = examples.map(|file| without_indentation(&read(&format!("examples/{file}"))));
+    let mut count = 0;
+    for page in pages() {
+        for block in blocks(&read(&page)) {
+            if block.language != "py" {
+                continue;
+            }
+            let excerpt = without_indentation(&block.text);
+            let is_in = |example: &Vec<String>| {
+                example
+                    .windows(excerpt.len())
+                    .any(|lines| lines == excerpt.as_slice())
+            };
+            assert!(examples.iter().any(is_in), "{page}: {}", block.text);
+            count += 1;
+        }
+    }
+    assert!(count > 0);
 }
 
 /// In blocks and in backticks, those that are not run too.

@@ -42,7 +42,7 @@ static SCRIPTS: &[(&str, &str)] = texts! {
 };
 
 /// Name and source of the examples that guides show.
-static EXAMPLES: [&[(&str, &str)]; 3] = [
+static EXAMPLES: [&[(&str, &str)]; 4] = [
     texts! {
         "../../../../examples/receivers/" "":
         "receiver.php" "receiver.py" "receiver.mjs" "receiver.go" "receiver.rs"
@@ -50,8 +50,9 @@ static EXAMPLES: [&[(&str, &str)]; 3] = [
     texts! { "../../../../examples/shop/" "": "order.mjs" "order.php" "order.py" },
     texts! {
         "../../../../examples/courier/" "":
-        "complete_task.py" "complete_task.go" "complete_task.rs"
+        "complete_task.py" "complete_task.go" "complete_task.rs" "courier.py"
     },
+    texts! { "../../../../examples/dispatch/" "": "dispatch_board.py" },
 ];
 
 /// Name and Markdown of every guide, in reading order.
