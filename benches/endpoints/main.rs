@@ -176,14 +176,18 @@ async fn measure_endpoints(platforms: &[&Platform]) {
 /// Measures requests over SQLite, and SQLite alone, which reads or inserts the same rows.
 async fn measure_sqlite(platform: &Platform) {
     let alone = SqliteAlone::copy(platform);
-    let creates = || alone.creates(DURATION);
+    let creates = Reference {
+        name: "SQLite alone",
+        measure: &|| alone.creates(DURATION),
+    };
     let requests = vec![create(&platform.authorization)];
-    let reference: (_, &dyn Fn() -> Sample) = ("SQLite alone", &creates);
-    compare("create", (platform, requests), reference, CONNECTIONS).await;
-    let pages = || alone.pages(DURATION);
+    compare("create", platform, requests, &creates, CONNECTIONS).await;
+    let pages = Reference {
+        name: "SQLite alone",
+        measure: &|| alone.pages(DURATION),
+    };
     let requests = platform.lists.clone();
-    let reference: (_, &dyn Fn() -> Sample) = ("SQLite alone", &pages);
-    compare("list", (platform, requests), reference, CONNECTIONS).await;
+    compare("list", platform, requests, &pages, CONNECTIONS).await;
 }
 
 /// Measures requests over PostgreSQL, and pgbench, which inserts the rows of a create in one statement,
@@ -204,38 +208,42 @@ async fn measure_postgresql(platform: &Platform, postgres: &Postgres) {
     ];
     for connections in PGBENCH_CONNECTIONS {
         for (what, requests, script) in requests.clone() {
-            let reference = || pgbench.run(script, connections, DURATION);
-            compare(
-                what,
-                (platform, requests),
-                ("pgbench", &reference),
-                connections,
-            )
-            .await;
+            let reference = Reference {
+                name: "pgbench",
+                measure: &|| pgbench.run(script, connections, DURATION),
+            };
+            compare(what, platform, requests, &reference, connections).await;
         }
     }
 }
 
-/// Measures requests and what a database does for it without the platform, in random order.
+/// What a database does for a request without the platform.
+struct Reference<'a> {
+    name: &'a str,
+    measure: &'a dyn Fn() -> Sample,
+}
+
+/// Measures requests and their reference, in random order.
 async fn compare(
     what: &str,
-    (platform, requests): (&Platform, Vec<Request<Body>>),
-    (reference_name, reference): (&str, &dyn Fn() -> Sample),
+    platform: &Platform,
+    requests: Vec<Request<Body>>,
+    reference: &Reference<'_>,
     connections: usize,
 ) {
     let load = Load::new(&platform.base_url, requests, connections);
     let mut rates = Rates::default();
     for round in 0..ROUNDS {
-        progress(&format!("{what}, {reference_name}"), round);
+        progress(&format!("{what}, {}", reference.name), round);
         for index in random_order(2) {
             if index == 0 {
                 rates.add(platform.database, load.run(DURATION).await);
             } else {
-                rates.add(reference_name, reference());
+                rates.add(reference.name, (reference.measure)());
             }
         }
     }
-    print_ratios(what, &rates, reference_name, connections);
+    print_ratios(what, &rates, reference.name, connections);
 }
 
 /// Random, so that the after-effects of a measurement are spread evenly over the others.

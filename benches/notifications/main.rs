@@ -25,6 +25,9 @@ mod cluster;
 #[path = "../../tests/crash/disk.rs"]
 mod disk;
 #[expect(dead_code, reason = "the crash tests use the rest of it")]
+#[path = "../../tests/crash/failure.rs"]
+mod failure;
+#[expect(dead_code, reason = "the crash tests use the rest of it")]
 #[path = "../../tests/crash/postgres.rs"]
 mod postgres;
 #[path = "../../tests/e2e/harness/postgres_programs.rs"]

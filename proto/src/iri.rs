@@ -80,6 +80,18 @@ pub fn name(iri: &str) -> &str {
     iri.strip_prefix(PREFIX).unwrap_or(iri)
 }
 
+/// Whether a text is an IRI of this API, as a path or with a host before it.
+pub fn is_iri(text: &str) -> bool {
+    let url = ["https://", "http://"]
+        .into_iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let path = match url {
+        Some(url) => url.find('/').and_then(|start| url.get(start..)),
+        None => Some(text),
+    };
+    path.is_some_and(|path| path.starts_with(PREFIX)) && !text.contains(char::is_whitespace)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -102,6 +114,24 @@ mod tests {
             String::new(),
         ] {
             assert_eq!(Collection::Tasks.id(&wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_iri_is_a_path_or_a_url_without_spaces() {
+        for (text, expected) in [
+            ("/api/addresses/01932e5c-9f4a-7000-8000-00000000000a", true),
+            ("https://delivery.example/api/addresses/1", true),
+            ("http://127.0.0.1:8080/api/addresses/1", true),
+            ("https://delivery.example/maps?to=/api/addresses/1", false),
+            ("https://delivery.example", false),
+            ("addresses/1", false),
+            ("api/addresses/1", false),
+            ("/api/1 Rue de Rivoli", false),
+            ("48/2 Rue de Rivoli, 75004 Paris", false),
+            ("", false),
+        ] {
+            assert_eq!(is_iri(text), expected, "{text}");
         }
     }
 
@@ -140,6 +170,7 @@ mod tests {
         #[test]
         fn parsing_never_panics(text in prop_oneof![any::<String>(), "tasks/[0-9a-f-]{0,40}"]) {
             let _ = Collection::Tasks.id(name(&text));
+            let _ = is_iri(&text);
         }
     }
 }

@@ -12,10 +12,11 @@ use tokio::task::JoinSet;
 use crate::{
     SLACK, all_processors,
     api_client::ApiClient,
-    caller::{Caller, Failure, iri},
+    caller::{Caller, iri},
     cluster::Cluster,
     counting_receiver::{CountingReceiver, Received},
     courier::Courier,
+    failure::Failure,
     webhook_receiver::WebhookReceiver,
 };
 

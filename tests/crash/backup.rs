@@ -15,10 +15,11 @@ use serde_json::Value;
 
 use crate::{
     all_in_one::AllInOne,
-    caller::{Caller, Failure, iri},
+    caller::{Caller, iri},
     checker::{self, RECOVERY_TIMEOUT},
     counting_receiver::CountingReceiver,
     event_log::EventLog,
+    failure::Failure,
     load::{Acknowledged, Load},
     one_processor,
     program::{self, PROGRAMS},

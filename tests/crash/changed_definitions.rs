@@ -2,11 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    caller::{Caller, Failure},
-    cluster::Cluster,
-    one_processor,
-};
+use crate::{caller::Caller, cluster::Cluster, failure::Failure, one_processor};
 
 /// How often a definition changes.
 const CHANGES: usize = 5;

@@ -11,9 +11,10 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::{
-    caller::{Caller, Failure, iri},
+    caller::{Caller, iri},
     counting_receiver::CountingReceiver,
     event_log::EventLog,
+    failure::Failure,
     load::Acknowledged,
 };
 

@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use crate::{
     SLACK, all_processors,
-    caller::{Caller, Failure, iri},
+    caller::{Caller, iri},
     checker,
     cluster::{Cluster, EXPIRE_LEASES},
     counting_receiver::CountingReceiver,
+    failure::Failure,
     load::Load,
     postgres::Postgres,
     postgres_proxy::PostgresProxy,

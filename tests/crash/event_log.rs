@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinHandle};
 
-use crate::caller::{Caller, Failure};
+use crate::{caller::Caller, failure::Failure};
 
 /// The time between two readings of a follower.
 const INTERVAL: Duration = Duration::from_millis(50);

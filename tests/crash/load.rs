@@ -15,7 +15,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::caller::{Caller, Failure, iri};
+use crate::{
+    caller::{Caller, iri},
+    failure::Failure,
+};
 
 /// The time in which the platform must serve again after a fault.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);

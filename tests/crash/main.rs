@@ -17,6 +17,7 @@ mod disk;
 mod dispatcher;
 mod event_log;
 mod exposition;
+mod failure;
 mod fault;
 mod files;
 mod health;

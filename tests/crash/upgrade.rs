@@ -9,11 +9,12 @@ use std::{path::PathBuf, sync::LazyLock, time::Duration};
 use crate::{
     all_in_one::AllInOne,
     all_processors,
-    caller::{Caller, Failure},
+    caller::Caller,
     checker::{self, Figures},
     cluster::Cluster,
     counting_receiver::CountingReceiver,
     exposition::wait_until_cores_are_up,
+    failure::Failure,
     load::Load,
     postgres::Postgres,
     program::{self, PROGRAMS, Programs},

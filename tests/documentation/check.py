@@ -104,26 +104,40 @@ def check_crates(guide):
 
 
 def internal_service(program, fixtures, ready):
-    """Runs the commands for Python of the guide for internal services, and its program in Rust."""
+    """Runs the commands for Python and Go of the guide for internal services, and its program in Rust."""
     guide = (REPOSITORY / "docs" / "guides" / "internal-service.md").read_text()
     check_crates(guide)
-    start = guide.index("python3 -m pip")
     rust = pathlib.Path(program).parent / "examples" / "complete_task"
     installed = {"grpcio-tools": importlib.util.find_spec("grpc_tools"), rust.name: rust.exists()}
     if is_missing("the guide for internal services", [name for name, found in installed.items() if not found]):
         return
-    commands = [guide[start:guide.index("```", start)], str(rust)]
+    commands = {"Python": commands_from(guide, "python3 -m pip"), "Rust": str(rust)}
+    # Optional on every machine, because `.ci/run` does not install Go.
+    if shutil.which("go") and shutil.which("protoc"):
+        commands["Go"] = commands_from(guide, "go install")
+    else:
+        print("*** SKIPPED: the guide's program in Go: go, protoc not installed")
+    tasks = fixtures.iris["tasks"][-len(commands):]
     with tempfile.TemporaryDirectory() as folder:
+        # The commands for Go make a folder beside it.
+        repository = pathlib.Path(folder, "repository")
+        repository.mkdir()
         for name in ("examples", "proto"):
-            pathlib.Path(folder, name).symlink_to(REPOSITORY / name)
-        for command, task in zip(commands, fixtures.iris["tasks"][-2:]):
+            (repository / name).symlink_to(REPOSITORY / name)
+        for command, task in zip(commands.values(), tasks):
             environment = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
                            "CORE": ready["core_url"].removeprefix("http://"),
                            "COURIER": fixtures.courier.token, "TASK": task.removeprefix("/api/")}
-            printed = subprocess.run(["sh", "-euc", command], cwd=folder, env=environment, timeout=120,
+            printed = subprocess.run(["sh", "-euc", command], cwd=repository, env=environment, timeout=600,
                                      check=True, stdout=subprocess.PIPE, text=True).stdout
             assert printed.splitlines()[-1] == "STATE_DONE", printed
-    print("the guide for internal services completes tasks in Python and Rust")
+    print(f"the guide for internal services completes tasks in {', '.join(commands)}")
+
+
+def commands_from(guide, start):
+    """The block of commands that begins with a text."""
+    block = guide[guide.index(start):]
+    return block[:block.index("```")]
 
 
 def check_board_and_courier(program):

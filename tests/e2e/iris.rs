@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use hyper::header::LINK;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::{Mismatches, Platform, Response, deliver, draft, iri};
+use crate::harness::{
+    Mismatches, Platform, Response, assertions::assert_violations, deliver, draft, iri,
+};
 
 /// The IRIs in responses.
 #[derive(Default)]
@@ -96,5 +98,27 @@ on_both_databases! {
             assert_eq!(client.get(address).await.status, 404, "{address}");
         }
         assert!(!found.addresses.is_empty());
+    }
+
+    async fn an_iri_in_place_of_an_address_is_a_violation_that_says_what_to_send(platform: &Platform) {
+        let client = platform.client().await;
+        let created = client.create_delivery(draft()).await;
+        let path = iri(&created["dropoff"]["address"]);
+        let paths = ["pickup.address", "dropoff.address"];
+        let message = "must not be an IRI: send a postal address, or an object with streetAddress or latLng";
+
+        for address in [path.to_owned(), format!("{}{path}", platform.base_url)] {
+            let draft = json!({
+                "pickup": { "address": address },
+                "dropoff": { "address": address, "before": "tomorrow 13:00" },
+            });
+            let response = client.post("/api/deliveries", draft).await;
+
+            assert_violations(&response, &paths);
+            let violations = paths.map(|path| json!({
+                "propertyPath": path, "message": message, "code": "address_not_found",
+            }));
+            assert_eq!(response.json["violations"], json!(violations));
+        }
     }
 }

@@ -112,7 +112,7 @@ mod tests {
     use sea_orm::sqlx::migrate::Migrator;
 
     use super::*;
-    use crate::{DatabaseServerVerification, RefusedUrl, Storage, storage::open};
+    use crate::{Storage, storage::open};
 
     /// The table in which sqlx records the applied migrations.
     const RECORDS: &str =
@@ -227,56 +227,6 @@ mod tests {
         ];
         assert_eq!(files, expected.map(|name| (name.to_owned(), 0o600)));
         drop(storage);
-    }
-
-    #[test]
-    fn a_postgres_server_on_another_host_must_be_verified() {
-        for (url, refused) in [
-            ("postgres://u@db.internal/d", true),
-            ("postgresql://10.0.0.1:5433/d", true),
-            ("postgres://db.internal/d?sslmode=require", true),
-            ("postgres://db.internal/d?sslmode=verify-ca", true),
-            ("postgres://localhost/d?host=db.internal", true),
-            ("postgres://db.internal/d?sslmode=verify-full", false),
-            ("postgres://localhost/d", false),
-            ("postgres://127.0.0.1/d", false),
-            ("postgres://[::1]/d", false),
-            ("postgres://localhost/d?host=/run/postgresql", false),
-            ("postgres://%2Frun%2Fpostgresql/d", false),
-            ("sqlite://db.internal?mode=rwc", false),
-        ] {
-            let verification = DatabaseServerVerification::default();
-            assert_eq!(verification.check(url).is_err(), refused, "{url}");
-        }
-    }
-
-    #[test]
-    fn a_postgres_url_for_several_hosts_is_refused() {
-        for (url, refused) in [
-            ("postgresql://a,b/d", Some("several hosts")),
-            ("postgres://u:p@a:5432,b:5433/d", Some("several hosts")),
-            ("postgres://u@a%2Cb/d", Some("several hosts")),
-            ("postgres:///d?user=u&host=a,b", Some("several hosts")),
-            ("postgres://h/d?hostaddr=::1%2c::2", Some("several hosts")),
-            ("postgres://localhost/d?port=1,2", Some("several hosts")),
-            (
-                "postgres://h/d?sslmode=verify-full&target_session_attrs=read-write",
-                Some("target_session_attrs"),
-            ),
-            ("postgres://u,v:p,q@localhost/a,b", None),
-            ("postgres://localhost/d?options=-csearch_path=a,b", None),
-            ("sqlite:///a,b?mode=rwc", None),
-        ] {
-            // Whether or not servers are verified.
-            for allow_unverified_database in [false, true] {
-                let checked = DatabaseServerVerification {
-                    allow_unverified_database,
-                }
-                .check(url);
-                let expected = refused.map_or(Ok(()), |found| Err(RefusedUrl::SeveralHosts(found)));
-                assert_eq!(checked, expected, "{url}");
-            }
-        }
     }
 
     /// A new database of each engine that is installed, with this version's schema.

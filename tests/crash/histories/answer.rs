@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Mutex, time::Duration};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::caller::Failure;
+use crate::failure::Failure;
 
 /// The time in which the platform must serve again after a fault.
 pub(super) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(40);

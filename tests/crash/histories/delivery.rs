@@ -8,7 +8,7 @@ use super::{
     platform::{self, Platform, draft, text},
     workload::{Picker, Workload},
 };
-use crate::caller::{Failure, iri};
+use crate::{caller::iri, failure::Failure};
 
 /// A created delivery.
 pub(super) struct Delivery {

@@ -10,7 +10,7 @@ use super::{
     platform::{Platform, draft, members},
     workload::{Picker, Workload},
 };
-use crate::caller::{Failure, iri};
+use crate::{caller::iri, failure::Failure};
 
 /// A key, and the `before` of the deliveries that are created with it.
 pub(super) struct IdempotencyKey {

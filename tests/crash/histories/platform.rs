@@ -12,7 +12,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::answer::{AnswerCounts, RECOVERY_TIMEOUT};
-use crate::caller::{Caller, Failure, iri};
+use crate::{
+    caller::{Caller, iri},
+    failure::Failure,
+};
 
 const DELIVERIES: &str = "/api/deliveries";
 const ASSERT: &str = "/api/deliveries/assert";

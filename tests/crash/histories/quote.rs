@@ -8,7 +8,7 @@ use super::{
     platform::{self, Platform, draft, members},
     workload::{Picker, Workload},
 };
-use crate::caller::{Failure, iri};
+use crate::{caller::iri, failure::Failure};
 
 /// A calculated price.
 pub(super) struct Quote {

@@ -10,7 +10,7 @@ use super::{
     platform::{Platform, draft, members},
     workload::{Picker, Workload},
 };
-use crate::caller::{Failure, iri};
+use crate::{caller::iri, failure::Failure};
 
 /// The capacity in [`DEFINITION`].
 const CAPACITY: usize = 2;

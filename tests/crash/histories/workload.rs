@@ -22,7 +22,7 @@ use super::{
     linearizability::{self, Model, Operation},
     platform::{PAUSE_AFTER_FAILURE, Platform},
 };
-use crate::{caller::Failure, random::Random};
+use crate::{failure::Failure, random::Random};
 
 /// The number of objects of a kind that are used at the same time.
 pub(super) const CONCURRENT_OBJECTS: usize = 2;

@@ -11,11 +11,7 @@ use tokio::{sync::watch, task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::actors::{Actor, Creator, Follower, NewConnectionClient, Reader};
-use crate::{
-    caller::{Caller, Failure},
-    event_log::EventLog,
-    load::Acknowledged,
-};
+use crate::{caller::Caller, event_log::EventLog, failure::Failure, load::Acknowledged};
 
 const CREATORS: usize = 4;
 const READERS: usize = 2;

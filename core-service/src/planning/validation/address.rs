@@ -8,7 +8,10 @@ use domain::{
     violation::Violations,
     visible::visible,
 };
-use proto::limits::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT};
+use proto::{
+    iri,
+    limits::{MAX_LONG_TEXT, MAX_NAME, MAX_TEXT},
+};
 
 use super::checked_text;
 
@@ -80,6 +83,15 @@ pub(crate) fn address(
     match draft? {
         proto::task_draft::Address::AddressText(text) => {
             let text = checked_text(field, &text, MAX_TEXT, violations)?;
+            // A geocoder could find something for it.
+            if iri::is_iri(visible(&text).trim()) {
+                violations.add(
+                    field,
+                    "ADDRESS_NOT_FOUND",
+                    "must not be an IRI: send a postal address, or an object with streetAddress or latLng",
+                );
+                return None;
+            }
             Some(AddressDraft {
                 text,
                 ..AddressDraft::default()

@@ -112,6 +112,30 @@ fn violations_of_arbitrary_input_have_the_path_of_their_field() {
     );
 }
 
+#[test]
+fn an_iri_in_place_of_an_address_is_a_violation_and_any_other_text_is_none() {
+    for (text, is_refused) in [
+        ("/api/addresses/01932e5c-9f4a-7000-8000-00000000000a", true),
+        (" \u{feff}https://delivery.example/api/addresses/1 ", true),
+        ("48/2 Rue de Rivoli, 75004 Paris", false),
+        ("Nowhere", false),
+    ] {
+        let draft = proto::task_draft::Address::AddressText(text.to_owned());
+        let mut violations = Violations::new();
+
+        let address = address("dropoff.address", Some(draft), "FR", &mut violations);
+
+        let reasons: Vec<_> = violations.iter().map(|found| &*found.reason).collect();
+        let expected: &[&str] = if is_refused {
+            &["ADDRESS_NOT_FOUND"]
+        } else {
+            &[]
+        };
+        assert_eq!(reasons, expected, "{text}");
+        assert_eq!(address.is_none(), is_refused, "{text}");
+    }
+}
+
 /// As from a copied contact or a page that breaks words.
 #[test]
 fn what_has_no_visible_form_is_dropped_from_what_machines_read_and_is_no_text_of_its_own() {

@@ -58,6 +58,14 @@ const PREPOSITIONS: [(&str, bool); 13] = [
     ("entro le ", false),
 ];
 
+/// A time of day after one of [`PREPOSITIONS`].
+struct WrittenTime {
+    preposition: &'static str,
+    is_english: bool,
+    hour: i8,
+    minute: i8,
+}
+
 /// The words between the ends of a range.
 const TO: [&str; 7] = [" bis ", " à ", " - ", " – ", "-", "–", " -"];
 
@@ -163,8 +171,8 @@ fn time_in(text: &str, on: Date) -> Option<DateTime> {
 impl Readings {
     fn of(order: DateOrder) -> Self {
         let mut readings = Self(BTreeMap::new());
-        for ((preposition, is_english), time) in all_times() {
-            readings.add_time(preposition, is_english, time);
+        for written in all_times() {
+            readings.add_time(&written);
         }
         let mut texts = Vec::new();
         for (day, month, year) in DATES {
@@ -193,7 +201,13 @@ impl Readings {
         self.0.entry(text).or_default().insert(reading.into());
     }
 
-    fn add_time(&mut self, preposition: &str, is_english: bool, (hour, minute): (i8, i8)) {
+    fn add_time(&mut self, written: &WrittenTime) {
+        let WrittenTime {
+            preposition,
+            is_english,
+            hour,
+            minute,
+        } = *written;
         let today = now().date();
         for (time, hours) in times(hour, minute, is_english) {
             let text = format!("{preposition}{time}");
@@ -240,7 +254,13 @@ impl Readings {
             self.add(format!("{text}{end}"), None);
         }
         let is_day_first = text.starts_with(|char: char| char.is_ascii_digit());
-        for ((preposition, is_english), (hour, minute)) in all_times() {
+        for WrittenTime {
+            preposition,
+            is_english,
+            hour,
+            minute,
+        } in all_times()
+        {
             // English has no other `am` than that of a meridiem.
             if is_english && text.starts_with("am ") {
                 continue;
@@ -304,10 +324,16 @@ impl Readings {
     }
 }
 
-fn all_times() -> impl Iterator<Item = ((&'static str, bool), (i8, i8))> {
-    PREPOSITIONS
-        .iter()
-        .flat_map(|preposition| TIMES.iter().map(move |time| (*preposition, *time)))
+/// Each time of day after each preposition.
+fn all_times() -> impl Iterator<Item = WrittenTime> {
+    PREPOSITIONS.iter().flat_map(|&(preposition, is_english)| {
+        TIMES.iter().map(move |&(hour, minute)| WrittenTime {
+            preposition,
+            is_english,
+            hour,
+            minute,
+        })
+    })
 }
 
 /// Whether each text of the model in an order is refused or has one reading. Of the texts, every 29th.

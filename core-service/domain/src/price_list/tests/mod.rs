@@ -1,5 +1,6 @@
 //! Whole price lists, from TOML to the prices of deliveries.
 
+mod condition_errors;
 mod conditions;
 mod errors;
 mod limits;
