@@ -55,6 +55,15 @@ pub struct Closing {
     pub with: Option<String>,
 }
 
+impl Incident {
+    /// The length of its texts in bytes.
+    pub fn text_bytes(&self) -> usize {
+        let closing = self.closing.as_ref();
+        let closing = closing.and_then(|closing| closing.with.as_ref());
+        self.content.text_bytes() + closing.map_or(0, String::len)
+    }
+}
+
 impl Closing {
     /// What was done if the task was rescheduled.
     pub const RESCHEDULED: &str = "rescheduled";
