@@ -14,6 +14,7 @@ mod errors;
 mod health;
 mod http;
 mod id;
+mod incidents;
 mod keys;
 mod location;
 mod output;
@@ -92,6 +93,8 @@ pub(crate) enum Command {
     Couriers(CoreCommand<couriers::Command>),
     /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),
+    /// List and close incidents: what couriers and dispatch reported of tasks
+    Incidents(CoreCommand<incidents::Command>),
     /// Erase the personal data of deliveries permanently
     ///
     /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
