@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Incidents(CoreCommand<incidents::Command>),
     /// Erase the personal data of deliveries permanently
     ///
-    /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
+    /// Erases street, names, telephone number, comments, tags and metadata of both tasks, incidents, stored
     /// responses, and the receivers' responses to notifications. Keeps prices, times,
     /// weights, packages, references, towns and postcodes. A delivery that is still to be made loses its
     /// addresses too.

@@ -3,13 +3,11 @@
 use jiff::SignedDuration;
 use proto::{CloseIncidentRequest, Incident, Task, TaskEvent, incident::State, task_event::Actor};
 
-use super::{
-    super::{
-        Desk, Order, TODAY, TOMORROW, TaskChanges, assert_unknown, assert_violations, now, on,
-        orders, watching::first,
-    },
-    report,
+use super::super::{
+    Desk, Order, TODAY, TOMORROW, TaskChanges, assert_unknown, assert_violations, now, on, orders,
+    watching::first,
 };
+use super::report;
 use crate::harness::{Platform, UNKNOWN_ID};
 
 fn close(incident: &str, closed_with: &str) -> CloseIncidentRequest {

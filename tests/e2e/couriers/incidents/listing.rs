@@ -5,10 +5,8 @@ use proto::{CloseIncidentRequest, Incident, ListIncidentsRequest, ReportIncident
 use serde_json::json;
 use tonic::Code;
 
-use super::{
-    super::{Desk, Order, TODAY, assert_unknown, assert_violations, orders, phone::phone},
-    of, report,
-};
+use super::super::{Desk, Order, TODAY, assert_unknown, assert_violations, orders, phone::phone};
+use super::{of, report};
 use crate::harness::{Platform, assertions::json_ld};
 
 /// All pages of a list, of so many incidents each.

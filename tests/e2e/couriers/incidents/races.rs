@@ -2,10 +2,8 @@
 
 use proto::CloseIncidentRequest;
 
-use super::{
-    super::{Desk, Order, orders},
-    report,
-};
+use super::super::{Desk, Order, orders};
+use super::report;
 use crate::harness::{ApiClient, Platform};
 
 const ROUNDS: usize = 20;
