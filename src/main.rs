@@ -25,6 +25,7 @@ async fn main() -> ExitCode {
         Command::Zones(zones) => zones.run().await,
         Command::Couriers(couriers) => couriers.run().await,
         Command::Tasks(tasks) => tasks.run().await,
+        Command::Incidents(incidents) => incidents.run().await,
         Command::Erase(erase) => erase.run().await,
         Command::Webhooks(webhooks) => webhooks.run().await,
         Command::Keys(keys) => keys.run().await,

@@ -7,12 +7,12 @@ use admission::Concurrency;
 use proto::{
     addresses_server::AddressesServer, api_clients_server::ApiClientsServer,
     couriers_server::CouriersServer, deliveries_server::DeliveriesServer,
-    events_server::EventsServer, master_keys_server::MasterKeysServer,
-    notifications_server::NotificationsServer, personal_data_server::PersonalDataServer,
-    price_lists_server::PriceListsServer, retail_prices_server::RetailPricesServer,
-    signing_keys_server::SigningKeysServer, stores_server::StoresServer, tasks_server::TasksServer,
-    time_slots_server::TimeSlotsServer, tokens_server::TokensServer,
-    webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    events_server::EventsServer, incidents_server::IncidentsServer,
+    master_keys_server::MasterKeysServer, notifications_server::NotificationsServer,
+    personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
+    retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
+    stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
+    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -176,7 +176,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
-        NotificationsServer
+        NotificationsServer IncidentsServer
     );
     (authentication, release_leases)
 }

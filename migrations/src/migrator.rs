@@ -6,56 +6,27 @@ use sqlx::{
     migrate::{Migration, MigrationType, Migrator},
 };
 
+macro_rules! files {
+    ($($name:literal)+) => {
+        [$(($name, include_str!(concat!("../sql/", $name, ".sql")))),+]
+    };
+}
+
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 12] = [
-    (
-        "0001_initial_schema",
-        include_str!("../sql/0001_initial_schema.sql"),
-    ),
-    (
-        "0002_add_traceparent",
-        include_str!("../sql/0002_add_traceparent.sql"),
-    ),
-    (
-        "0003_add_task_states",
-        include_str!("../sql/0003_add_task_states.sql"),
-    ),
-    (
-        "0004_add_store_refuses_unpriced",
-        include_str!("../sql/0004_add_store_refuses_unpriced.sql"),
-    ),
-    (
-        "0005_add_task_list_index",
-        include_str!("../sql/0005_add_task_list_index.sql"),
-    ),
-    (
-        "0006_add_task_events",
-        include_str!("../sql/0006_add_task_events.sql"),
-    ),
-    (
-        "0007_add_couriers",
-        include_str!("../sql/0007_add_couriers.sql"),
-    ),
-    (
-        "0008_add_courier_list_index",
-        include_str!("../sql/0008_add_courier_list_index.sql"),
-    ),
-    (
-        "0009_add_day_list_index",
-        include_str!("../sql/0009_add_day_list_index.sql"),
-    ),
-    (
-        "0010_add_courier_clients",
-        include_str!("../sql/0010_add_courier_clients.sql"),
-    ),
-    (
-        "0011_add_task_changes",
-        include_str!("../sql/0011_add_task_changes.sql"),
-    ),
-    (
-        "0012_add_task_creations",
-        include_str!("../sql/0012_add_task_creations.sql"),
-    ),
+pub(crate) const FILES: [(&str, &str); 13] = files![
+    "0001_initial_schema"
+    "0002_add_traceparent"
+    "0003_add_task_states"
+    "0004_add_store_refuses_unpriced"
+    "0005_add_task_list_index"
+    "0006_add_task_events"
+    "0007_add_couriers"
+    "0008_add_courier_list_index"
+    "0009_add_day_list_index"
+    "0010_add_courier_clients"
+    "0011_add_task_changes"
+    "0012_add_task_creations"
+    "0013_add_incidents"
 ];
 
 /// What `SQLite` calls something else, or does not know.

@@ -17,7 +17,7 @@ use crate::{
     request::{HandlerResult, Request},
     resources::{
         deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
-        stores, task_events, tasks, time_slots, tokens,
+        stores, task_events, task_incidents, tasks, time_slots, tokens,
         webhooks::{self, notifications},
     },
 };
@@ -43,6 +43,7 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "cancelDelivery" => |request| deliveries::cancel(request).boxed(),
     "getTask" => |request| tasks::get(request).boxed(),
     "listTaskEvents" => |request| task_events::list(request).boxed(),
+    "listTaskIncidents" => |request| task_incidents::list(request).boxed(),
     "completeTask" => |request| tasks::complete(request).boxed(),
     "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
     "getRetailPrice" => |request| retail_prices::get(request).boxed(),

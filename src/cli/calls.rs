@@ -6,10 +6,11 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, master_keys_client::MasterKeysClient,
-    personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
-    signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
-    time_slots_client::TimeSlotsClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    couriers_client::CouriersClient, incidents_client::IncidentsClient,
+    master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
+    price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
+    stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
+    webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};
@@ -66,6 +67,7 @@ calls! {
     CouriersClient::get_courier(GetCourierRequest) -> Courier;
     CouriersClient::list_courier_lists(ListCourierListsRequest) -> ListCourierListsResponse;
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;
+    IncidentsClient::list_incidents(ListIncidentsRequest) -> ListIncidentsResponse;
     MasterKeysClient::reencrypt_secrets(ReencryptSecretsRequest) -> ReencryptSecretsResponse;
     PersonalDataClient::erase_deliveries(EraseDeliveriesRequest) -> EraseDeliveriesResponse;
     PriceListsClient::check_price_list(CheckPriceListRequest) -> CheckPriceListResponse;
@@ -93,6 +95,7 @@ writes! {
     CouriersClient::assign_tasks(AssignTasksRequest) -> AssignTasksResponse;
     CouriersClient::create_courier(CreateCourierRequest) -> Courier;
     CouriersClient::update_courier(UpdateCourierRequest) -> Courier;
+    IncidentsClient::close_incident(CloseIncidentRequest) -> Incident;
     PriceListsClient::apply_price_list(ApplyPriceListRequest) -> PriceList;
     SigningKeysClient::revoke_signing_keys(RevokeSigningKeysRequest) -> RevokeSigningKeysResponse;
     SigningKeysClient::rotate_signing_key(RotateSigningKeyRequest) -> SigningKey;

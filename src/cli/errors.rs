@@ -29,6 +29,7 @@ fn flag(field: &str) -> &str {
         Some("states") => "--state",
         Some("since") => "--since",
         Some("overlap_seconds") => "--overlap",
+        Some("closed_with") => "--note",
         Some("idempotency") => "--idempotency-key",
         Some("default_address") if field.ends_with("lat_lng") => "--lat-lng",
         Some("default_address") => "--address",

@@ -14,6 +14,7 @@ mod errors;
 mod health;
 mod http;
 mod id;
+mod incidents;
 mod keys;
 mod location;
 mod output;
@@ -92,9 +93,11 @@ pub(crate) enum Command {
     Couriers(CoreCommand<couriers::Command>),
     /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),
+    /// List and close incidents: what couriers and dispatch reported of tasks
+    Incidents(CoreCommand<incidents::Command>),
     /// Erase the personal data of deliveries permanently
     ///
-    /// Erases street, names, telephone number, comments, tags and metadata of both tasks, stored
+    /// Erases street, names, telephone number, comments, tags and metadata of both tasks, incidents, stored
     /// responses, and the receivers' responses to notifications. Keeps prices, times,
     /// weights, packages, references, towns and postcodes. A delivery that is still to be made loses its
     /// addresses too.

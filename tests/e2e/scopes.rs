@@ -58,6 +58,15 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),
+    ("Incidents/CloseIncident", Scope(&["dispatch", "admin"])),
+    (
+        "Incidents/ListIncidents",
+        Scope(&["tasks", "dispatch", "admin", "courier"]),
+    ),
+    (
+        "Incidents/ReportIncident",
+        Scope(&["dispatch", "admin", "courier"]),
+    ),
     ("MasterKeys/ReencryptSecrets", Scope(&["admin"])),
     ("Notifications/Receive", Scope(&["notifications"])),
     ("Notifications/ReportOutcomes", Scope(&["notifications"])),

@@ -17,8 +17,9 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 21] = [
+const COVERING_TESTS: [&str; 22] = [
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
+    "couriers::incidents::listing::incidents_of_all_stores_are_listed_newest_first::postgres",
     "couriers::listing::a_day_is_filtered_by_courier_and_by_state::postgres",
     "couriers::lists::a_whole_day_is_moved_to_another_courier_and_back::postgres",
     "couriers::watching_lists::a_rescheduled_task_leaves_the_list_of_its_day::postgres",

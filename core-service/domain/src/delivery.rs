@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{
     courier::ListKey,
-    id::{DeliveryId, StoreId, TimeSlotId},
+    id::{DeliveryId, StoreId, TaskId, TimeSlotId},
     money::Price,
     named_enum::named_enum,
     task::{Task, TaskKind, TimeWindow},
@@ -79,6 +79,22 @@ impl Delivery {
         match kind {
             TaskKind::Pickup => &self.pickup,
             TaskKind::Dropoff => &self.dropoff,
+        }
+    }
+
+    /// Which of its tasks has an id.
+    pub fn kind_of(&self, id: TaskId) -> TaskKind {
+        if self.pickup.id == id {
+            TaskKind::Pickup
+        } else {
+            TaskKind::Dropoff
+        }
+    }
+
+    pub(crate) fn task_mut(&mut self, kind: TaskKind) -> &mut Task {
+        match kind {
+            TaskKind::Pickup => &mut self.pickup,
+            TaskKind::Dropoff => &mut self.dropoff,
         }
     }
 

@@ -31,6 +31,7 @@ ids! {
     CourierId,
     DeliveryId,
     EventId,
+    IncidentId,
     NotificationId,
     StoreId,
     TaskId,

@@ -17,6 +17,7 @@ pub mod event;
 #[cfg(test)]
 mod fixture;
 pub mod id;
+pub mod incident;
 pub mod lifecycle;
 pub mod money;
 mod named_enum;

@@ -176,6 +176,12 @@ impl Delivery {
             _ => return Err(Refusal::State(kind)),
         };
         set_state(task, state, by, now);
+        if let Command::Reschedule(to) = command {
+            close_incidents(task, now);
+            if to.moves(other) {
+                close_incidents(other, now);
+            }
+        }
         Ok(Some(events))
     }
 
@@ -273,6 +279,10 @@ impl Reschedule {
             && (is_other_reached || !self.both)
     }
 
+    fn moves(self, other: &Task) -> bool {
+        self.both && !other.is_done()
+    }
+
     /// Moves a task, and with `both` the other one by as much as the end of this one moves.
     fn apply(
         self,
@@ -284,7 +294,7 @@ impl Reschedule {
         if other.state == TaskState::Cancelled && !self.both {
             return Err(Refusal::NeedsBoth);
         }
-        let moves_other = self.both && !other.is_done();
+        let moves_other = self.moves(other);
         let mut window_of_other = other.window;
         if moves_other {
             let shift = self.window.before.duration_since(task.window.before);
@@ -320,6 +330,15 @@ impl Reschedule {
             set_state(other, TaskState::Todo, by, now);
         }
         Ok(())
+    }
+}
+
+/// A change of its own, right after that of the window: each has an instant in the history.
+fn close_incidents(task: &mut Task, now: Timestamp) {
+    if task.open_incidents > 0 {
+        task.open_incidents = 0;
+        let next = now.saturating_add(SignedDuration::from_micros(1));
+        task.updated_at = next.unwrap_or(now);
     }
 }
 

@@ -192,6 +192,8 @@ pub struct Task {
     pub details: TaskDetails,
     /// In the list of its courier; none without one.
     pub place: Option<Place>,
+    /// How many incidents of it are open.
+    pub open_incidents: u32,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }

@@ -59,6 +59,15 @@ pub enum Transition {
         to: TimeWindow,
     },
     Reopened,
+    IncidentReported {
+        reason: Option<FailureReason>,
+        /// Its description.
+        notes: Option<String>,
+    },
+    IncidentClosed {
+        /// What was done.
+        notes: Option<String>,
+    },
 }
 
 named_enum! {
@@ -72,6 +81,8 @@ named_enum! {
         Cancelled = "cancelled",
         Rescheduled = "rescheduled",
         Reopened = "reopened",
+        IncidentReported = "incident-reported",
+        IncidentClosed = "incident-closed",
     }
 }
 
@@ -86,6 +97,8 @@ impl Transition {
             Self::Cancelled => TransitionName::Cancelled,
             Self::Rescheduled { .. } => TransitionName::Rescheduled,
             Self::Reopened => TransitionName::Reopened,
+            Self::IncidentReported { .. } => TransitionName::IncidentReported,
+            Self::IncidentClosed { .. } => TransitionName::IncidentClosed,
         }
     }
 
@@ -117,27 +130,42 @@ impl TaskReport {
     /// The events of the tasks that this report has changed.
     pub fn events(&self, before: &Delivery, after: &Delivery, now: Timestamp) -> Vec<TaskEvent> {
         // Nothing would erase personal data any more.
-        let (remarks, api_client_id) = if after.is_erased {
-            (&Remarks::default(), None)
+        let remarks = if after.is_erased {
+            &Remarks::default()
         } else {
-            (&self.remarks, Some(self.api_client_id))
+            &self.remarks
         };
-        let event = |(before, task): (&Task, &Task)| {
-            let transition = Transition::between(before, task, remarks)?;
-            Some(TaskEvent {
-                task_id: task.id,
-                by: self.by,
-                api_client_id,
-                created_at: now,
-                occurrence: self.times.occurrence(task.created_at, now),
-                transition,
-            })
+        let events = |(before, task): (&Task, &Task)| {
+            let transition = Transition::between(before, task, remarks);
+            let closed = (before.open_incidents > task.open_incidents)
+                .then_some(Transition::IncidentClosed { notes: None });
+            let changed = transition.map(|transition| self.event(after, task, transition, now));
+            let closed = closed.map(|closed| self.event(after, task, closed, task.updated_at));
+            changed.into_iter().chain(closed)
         };
         let tasks = [
             (&before.pickup, &after.pickup),
             (&before.dropoff, &after.dropoff),
         ];
-        tasks.into_iter().filter_map(event).collect()
+        tasks.into_iter().flat_map(events).collect()
+    }
+
+    /// An event of a task of a delivery.
+    pub(crate) fn event(
+        &self,
+        delivery: &Delivery,
+        task: &Task,
+        transition: Transition,
+        now: Timestamp,
+    ) -> TaskEvent {
+        TaskEvent {
+            task_id: task.id,
+            by: self.by,
+            api_client_id: (!delivery.is_erased).then_some(self.api_client_id),
+            created_at: now,
+            occurrence: self.times.occurrence(task.created_at, now),
+            transition,
+        }
     }
 }
 
@@ -257,6 +285,45 @@ mod tests {
         assert_eq!(apply(&mut delivery, &command, &report()), []);
 
         assert_ne!(delivery, before);
+    }
+
+    #[test]
+    fn a_reschedule_closes_the_incidents_of_the_tasks_that_it_moves_right_after_it() {
+        let later_than_now = NOW + SignedDuration::from_micros(1);
+        for (both, of_dropoff) in [(false, 2), (true, 0)] {
+            let mut delivery = fixture::delivery(1000);
+            delivery.dropoff.window = later(delivery.dropoff.window);
+            delivery.pickup.open_incidents = 1;
+            delivery.dropoff.open_incidents = 2;
+            let before = delivery.clone();
+            let window = later(delivery.pickup.window);
+            let command = Command::Reschedule(Reschedule {
+                window,
+                is_time_slot: false,
+                both,
+            });
+
+            let events = apply(&mut delivery, &command, &report());
+
+            let open = [&delivery.pickup, &delivery.dropoff].map(|task| task.open_incidents);
+            assert_eq!(open, [0, of_dropoff]);
+            let of = |task: &Task| {
+                let events = events.iter().filter(|event| event.task_id == task.id);
+                let events = events.map(|event| (event.transition.name(), event.created_at));
+                events.collect::<Vec<_>>()
+            };
+            let expected = [
+                (TransitionName::Rescheduled, NOW),
+                (TransitionName::IncidentClosed, later_than_now),
+            ];
+            assert_eq!(of(&delivery.pickup), expected);
+            assert_eq!(delivery.pickup.updated_at, later_than_now);
+            if both {
+                assert_eq!(of(&delivery.dropoff), expected);
+            } else {
+                assert_eq!(delivery.dropoff, before.dropoff);
+            }
+        }
     }
 
     #[test]

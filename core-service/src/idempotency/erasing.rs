@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
 use domain::{id::StoreId, task::FailureReason};
+use proto::iri::Collection;
 use storage::idempotency_keys::{self, Key};
 
 use super::{CommandResponse, Idempotency, request};
@@ -16,7 +17,7 @@ const LONGEST_REQUEST: SignedDuration = SignedDuration::from_hours(1);
 const PAGE: u64 = 500;
 
 impl Idempotency {
-    /// Replaces the personal data in stored responses that contain a delivery, or one of its tasks, by that of
+    /// Replaces the personal data in stored responses that contain a delivery, one of its tasks or their incidents, by that of
     /// the erased delivery. A repetition of such a request gets the erased data.
     pub(crate) async fn erase_responses(
         &self,
@@ -37,8 +38,9 @@ impl Idempotency {
             after = Some(*last);
             for (key, encrypted) in page {
                 let plain = request::decrypt(&self.secret_box, key, &encrypted)?;
-                let replacement =
-                    replace_tasks(&plain, erased).or_else(|| replace_task(&plain, erased));
+                let replacement = replace_tasks(&plain, erased)
+                    .or_else(|| replace_task(&plain, erased))
+                    .or_else(|| replace_incident(&plain, erased));
                 if let Some(replacement) = replacement {
                     self.store(key, &replacement).await?;
                 }
@@ -86,14 +88,32 @@ fn replace_task(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     Some(response.encode_to_vec())
 }
 
+/// Like [`replace_tasks`], of an incident of one of the tasks.
+fn replace_incident(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
+    let mut incident = proto::Incident::decode(plain).ok()?;
+    Collection::Incidents.id(&incident.name)?;
+    let mut tasks = [&erased.pickup, &erased.dropoff].into_iter().flatten();
+    tasks.find(|task| !task.name.is_empty() && task.name == incident.task)?;
+    incident.description.clear();
+    incident.metadata.clear();
+    incident.closed_with.clear();
+    incident.api_client.clear();
+    erase_reason(&mut incident.failure_reason);
+    Some(incident.encode_to_vec())
+}
+
 fn replace(task: &mut proto::Task, erased: &proto::Task) {
     task.address.clone_from(&erased.address);
     task.comments.clone_from(&erased.comments);
     task.tags.clone_from(&erased.tags);
     task.metadata.clone_from(&erased.metadata);
-    if let Ok(mut reason) = task.failure_reason.parse::<FailureReason>() {
+    erase_reason(&mut task.failure_reason);
+}
+
+fn erase_reason(code: &mut String) {
+    if let Ok(mut reason) = code.parse::<FailureReason>() {
         reason.erase();
-        reason.as_str().clone_into(&mut task.failure_reason);
+        reason.as_str().clone_into(code);
     }
 }
 
@@ -168,6 +188,48 @@ mod tests {
         assert_eq!(replaced, Some(stored(expected)));
         for other in [stored(task("tasks/1", "Zoé", "")), erased.encode_to_vec()] {
             assert_eq!(replace_task(&other, &erased), None);
+        }
+    }
+
+    #[test]
+    fn the_response_to_a_report_of_an_incident_loses_its_data() {
+        let id = Uuid::from_u128(7);
+        let incident = proto::Incident {
+            name: Collection::Incidents.name(id),
+            task: "tasks/2".to_owned(),
+            ..proto::Incident::default()
+        };
+        let with_data = |task: &str| proto::Incident {
+            task: task.to_owned(),
+            description: "Zoé".to_owned(),
+            failure_reason: "ZOE_SLEEPS".to_owned(),
+            metadata: [("key".to_owned(), "Zoé".to_owned())].into(),
+            closed_with: "woke Zoé".to_owned(),
+            api_client: "api_apps/1".to_owned(),
+            ..incident.clone()
+        };
+        let erased = proto::Delivery {
+            dropoff: Some(proto::Task {
+                name: "tasks/2".to_owned(),
+                ..proto::Task::default()
+            }),
+            ..proto::Delivery::default()
+        };
+
+        let replaced = replace_incident(&with_data("tasks/2").encode_to_vec(), &erased);
+
+        let expected = proto::Incident {
+            failure_reason: "OTHER".to_owned(),
+            ..incident.clone()
+        };
+        assert_eq!(replaced, Some(expected.encode_to_vec()));
+        let other = with_data("tasks/1").encode_to_vec();
+        assert_eq!(replace_incident(&other, &erased), None);
+        for replace in [replace_tasks, replace_task] {
+            assert_eq!(
+                replace(&with_data("tasks/2").encode_to_vec(), &erased),
+                None
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use domain::{
     id::TaskId,
     lifecycle::DeliveryState,
     store::Store,
-    task::{Package, StateName, Task, TaskKind, TaskState},
+    task::{Actor, Package, StateName, Task, TaskKind, TaskState},
 };
 use proto::iri::Collection;
 use storage::{courier_lists::Change, task_lists::ListedTask};
@@ -152,7 +152,16 @@ pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
         state: state.into(),
         state_time: Some(timestamp(task.state_since)),
         failure_reason,
+        has_incidents: task.open_incidents > 0,
         ..proto::Task::default()
+    }
+}
+
+pub(crate) fn actor(actor: Actor) -> proto::task_event::Actor {
+    match actor {
+        Actor::Shop => proto::task_event::Actor::Shop,
+        Actor::Courier => proto::task_event::Actor::Courier,
+        Actor::Dispatch => proto::task_event::Actor::Dispatch,
     }
 }
 

@@ -88,6 +88,7 @@ impl TaskInput {
             has_time_slot: self.times.slot.is_some(),
             details: self.details.clone(),
             place: None,
+            open_incidents: 0,
             created_at,
             updated_at: created_at,
         }

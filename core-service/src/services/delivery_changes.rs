@@ -86,7 +86,7 @@ impl DeliveryWriter {
         let Some(before) = found else {
             return Ok(None);
         };
-        let now = self.time_of_change(&before);
+        let now = time_of_change(&before, self.now);
         let mut delivery = before.clone();
         let events = change(&mut delivery, now).map_err(|why| refused(why, &before, &self.zone))?;
         let Some(names) = events else {
@@ -126,13 +126,6 @@ impl DeliveryWriter {
             pending_dispatch,
         });
         Ok(Some(Changed { delivery, events }))
-    }
-
-    /// Later than the changes before, also those by a core whose clock is ahead: it orders the history of a delivery.
-    fn time_of_change(&self, before: &Delivery) -> Timestamp {
-        let earlier = before.pickup.updated_at.max(before.dropoff.updated_at);
-        let next = earlier.saturating_add(SignedDuration::from_micros(1));
-        self.now.max(next.unwrap_or(earlier))
     }
 
     fn find_slot(&self, window: TimeWindow) -> Option<TimeSlotId> {
@@ -175,8 +168,15 @@ impl Services {
     }
 }
 
+/// Later than the changes before, also those by a core whose clock is ahead: it orders the history of a delivery.
+pub(super) fn time_of_change(before: &Delivery, now: Timestamp) -> Timestamp {
+    let earlier = before.pickup.updated_at.max(before.dropoff.updated_at);
+    let next = earlier.saturating_add(SignedDuration::from_micros(1));
+    now.max(next.unwrap_or(earlier))
+}
+
 /// The error for a refused command, in the words of its caller. Times are in the store's zone.
-fn refused(refusal: Refusal, delivery: &Delivery, zone: &TimeZone) -> Error {
+pub(super) fn refused(refusal: Refusal, delivery: &Delivery, zone: &TimeZone) -> Error {
     match refusal {
         Refusal::Forbidden => Error::Forbidden {
             scope: Scope::Dispatch,

@@ -7,6 +7,7 @@ mod deliveries;
 mod delivery_changes;
 pub(crate) mod events;
 pub(crate) mod feed;
+mod incidents;
 pub(crate) mod master_keys;
 mod notifications;
 mod personal_data;

@@ -32,6 +32,11 @@ impl Changes {
         Ok(())
     }
 
+    /// Adds the update of several rows of a table that no other change updates.
+    pub(super) fn update_all(&mut self, update: UpdateStatement) {
+        self.0.push(Change::Update(update));
+    }
+
     /// Makes each change in its own statement.
     pub(super) async fn make(self, transaction: &impl ConnectionTrait) -> Result<(), Error> {
         for change in self.0 {

@@ -19,6 +19,7 @@ use super::{
     changes::Changes,
     delivery_rows::{assemble, changed_columns, delivery_changes},
     entity::{ByPosition as _, delivery, instant, store, task},
+    incidents,
     shared_reads::SharedRow,
     task_changes::{self, Watched},
     task_events,
@@ -225,8 +226,8 @@ impl SharedRow for (Store, Task) {
     }
 }
 
-/// The updates that turn `before` into `after`: of each task that differs, and of the columns that
-/// lists filter deliveries by. With them, the tasks' new events are inserted.
+/// The updates that turn `before` into `after`: of each task that differs, of the columns that lists filter deliveries
+/// by, and of the incidents that a reschedule closes. With them, the tasks' new events are inserted.
 pub fn changes(
     before: &Delivery,
     after: &Delivery,
@@ -241,8 +242,11 @@ pub fn changes(
         (&before.dropoff, &after.dropoff),
     ];
     let is_changed = |(before, after): &(&Task, &Task)| before != after;
-    for (_, task) in tasks.into_iter().filter(is_changed) {
+    for (before, task) in tasks.into_iter().filter(is_changed) {
         changes.update(changed_columns(after.store_id, task))?;
+        if before.open_incidents > task.open_incidents {
+            changes.update_all(incidents::closing(after.store_id, task));
+        }
     }
     let change = Watched::Delivery(after.store_id, after.id);
     changes.insert(task_changes::insertion([change]).into_query());

@@ -119,6 +119,7 @@ pub(super) fn task_row(store_id: StoreId, task: &Task) -> task::ActiveModel {
         courier_id: Set(None),
         list_day: Set(None),
         list_position: Set(None),
+        open_incidents: Set(None),
     }
 }
 
@@ -144,6 +145,7 @@ pub(super) fn changed_columns(store_id: StoreId, task: &Task) -> task::ActiveMod
         courier_id: Set(task.place.map(|place| place.list.courier_id.0)),
         list_day: Set(task.place.map(|place| place.list.day.to_string())),
         list_position: Set(task.place.map(|place| place.position.into())),
+        open_incidents: Set((task.open_incidents > 0).then_some(task.open_incidents.into())),
         ..Default::default()
     }
 }
@@ -218,6 +220,7 @@ impl TryFrom<task::Model> for Task {
                 metadata: row.metadata.0,
             },
             place: list.map(|list| Place { list, position }),
+            open_incidents: row.open_incidents.map_or(Ok(0), non_negative)?,
             created_at: row.created_at.try_into()?,
             updated_at: row.updated_at.try_into()?,
         })

@@ -158,6 +158,7 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
             metadata: [("order".to_owned(), "7".to_owned())].into(),
         },
         place: None,
+        open_incidents: 0,
         created_at,
         updated_at: created_at,
     };

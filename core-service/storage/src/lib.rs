@@ -14,6 +14,7 @@ mod delivery_rows;
 mod entity;
 pub mod events;
 pub mod idempotency_keys;
+pub mod incidents;
 pub mod notifications;
 pub mod pages;
 pub mod personal_data;

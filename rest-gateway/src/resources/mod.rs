@@ -8,6 +8,7 @@ pub(crate) mod me;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;
 pub(crate) mod task_events;
+pub(crate) mod task_incidents;
 pub(crate) mod tasks;
 pub(crate) mod time_slots;
 pub(crate) mod webhooks;

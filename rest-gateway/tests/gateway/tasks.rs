@@ -2,8 +2,8 @@
 
 use http::Method;
 use proto::{
-    CompleteTaskRequest, GetTaskRequest, ListTaskEventsRequest, ListTaskEventsResponse, Task,
-    TaskEvent, task,
+    CompleteTaskRequest, GetTaskRequest, Incident, ListIncidentsRequest, ListIncidentsResponse,
+    ListTaskEventsRequest, ListTaskEventsResponse, Task, TaskEvent, task,
 };
 use serde_json::{Value, json};
 
@@ -106,6 +106,80 @@ async fn a_page_of_the_history_of_a_task_has_what_is_known_of_each_event() {
         ListTaskEventsRequest {
             task: format!("tasks/{ID}"),
             page_size: Some(3),
+            page_token: "first".to_owned(),
+            violations: Vec::new(),
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_page_of_the_incidents_of_a_task_has_what_went_wrong_and_when() {
+    let platform = Platform::start().await;
+    platform.core.will_respond(ListIncidentsResponse {
+        incidents: vec![
+            Incident {
+                description: "The parcel is wet".to_owned(),
+                failure_reason: "DAMAGED".to_owned(),
+                create_time: instant(NOON),
+                occurred_time: instant(NOON - 60),
+                closed_with: "for dispatch".to_owned(),
+                ..Incident::default()
+            },
+            Incident {
+                failure_reason: "TRAFFIC".to_owned(),
+                create_time: instant(NOON - 60),
+                occurred_time: instant(NOON - 60),
+                close_time: instant(NOON),
+                ..Incident::default()
+            },
+        ],
+        next_page_token: "second".to_owned(),
+        time_zone: "Europe/Paris".to_owned(),
+    });
+    let path = format!("/api/tasks/{ID}/incidents");
+
+    let page = format!("{path}?itemsPerPage=2");
+    let reply = platform.client.get(&format!("{page}&cursor=first")).await;
+
+    assert_eq!(reply.status, 200);
+    assert_eq!(
+        reply.json(),
+        json!({
+            "@context": "/api/contexts/Incident",
+            "@id": path,
+            "@type": "hydra:Collection",
+            "hydra:member": [
+                {
+                    "@type": "Incident",
+                    "description": "The parcel is wet",
+                    "failureReasonCode": "DAMAGED",
+                    "createdAt": "2020-04-02T12:00:00+02:00",
+                    "occurredAt": "2020-04-02T11:59:00+02:00",
+                    "closedAt": null,
+                },
+                {
+                    "@type": "Incident",
+                    "description": null,
+                    "failureReasonCode": "TRAFFIC",
+                    "createdAt": "2020-04-02T11:59:00+02:00",
+                    "occurredAt": "2020-04-02T11:59:00+02:00",
+                    "closedAt": "2020-04-02T12:00:00+02:00",
+                },
+            ],
+            "hydra:view": {
+                "@id": format!("{page}&cursor=first"),
+                "@type": "hydra:PartialCollectionView",
+                "hydra:first": page,
+                "hydra:next": format!("{page}&cursor=second"),
+            },
+        })
+    );
+    assert_eq!(
+        platform.core.received::<ListIncidentsRequest>(),
+        ListIncidentsRequest {
+            task: format!("tasks/{ID}"),
+            open_only: false,
+            page_size: Some(2),
             page_token: "first".to_owned(),
             violations: Vec::new(),
         }

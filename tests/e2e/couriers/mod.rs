@@ -6,6 +6,7 @@ mod conflicts;
 mod days;
 mod effects;
 mod history;
+mod incidents;
 mod listing;
 mod lists;
 mod phone;
@@ -19,14 +20,16 @@ mod watching_long;
 
 use delivery::Credentials;
 use proto::{
-    AssignTasksRequest, AssignTasksResponse, CompleteTaskRequest, Courier, CourierList,
-    CreateCourierRequest, FailTaskRequest, GetCourierRequest, GetCurrentApiClientRequest,
-    GetTaskRequest, ListCourierListsRequest, ListCourierListsResponse, ListCouriersRequest,
-    ListCouriersResponse, ListTaskEventsRequest, ListTaskEventsResponse, ListTasksRequest,
-    ListTasksResponse, ReopenTaskRequest, RescheduleTaskRequest, SetCourierListsRequest,
-    SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest, WatchTasksRequest,
-    WatchTasksResponse, api_clients_client::ApiClientsClient, assign_tasks_request::Move,
-    couriers_client::CouriersClient, iri, tasks_client::TasksClient,
+    AssignTasksRequest, AssignTasksResponse, CloseIncidentRequest, CompleteTaskRequest, Courier,
+    CourierList, CreateCourierRequest, FailTaskRequest, GetCourierRequest,
+    GetCurrentApiClientRequest, GetTaskRequest, Incident, ListCourierListsRequest,
+    ListCourierListsResponse, ListCouriersRequest, ListCouriersResponse, ListIncidentsRequest,
+    ListIncidentsResponse, ListTaskEventsRequest, ListTaskEventsResponse, ListTasksRequest,
+    ListTasksResponse, ReopenTaskRequest, ReportIncidentRequest, RescheduleTaskRequest,
+    SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest,
+    WatchTasksRequest, WatchTasksResponse, api_clients_client::ApiClientsClient,
+    assign_tasks_request::Move, couriers_client::CouriersClient, incidents_client::IncidentsClient,
+    iri, tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status, Streaming, transport::Channel};
@@ -45,6 +48,7 @@ type TaskChanges = Streaming<WatchTasksResponse>;
 struct Desk {
     couriers: CouriersClient<Channel>,
     tasks: TasksClient<Channel>,
+    incidents: IncidentsClient<Channel>,
     token: String,
     /// `api_apps/<id>`.
     api_client: String,
@@ -78,6 +82,9 @@ calls! {
     tasks.reopen_task(ReopenTaskRequest) -> Task;
     tasks.reschedule_task(RescheduleTaskRequest) -> Task;
     tasks.watch_tasks(WatchTasksRequest) -> TaskChanges;
+    incidents.report_incident(ReportIncidentRequest) -> Incident;
+    incidents.list_incidents(ListIncidentsRequest) -> ListIncidentsResponse;
+    incidents.close_incident(CloseIncidentRequest) -> Incident;
 }
 
 impl Desk {
@@ -94,7 +101,8 @@ impl Desk {
         let client = clients.get_current_api_client(request).await.unwrap();
         Self {
             couriers: CouriersClient::new(channel.clone()),
-            tasks: TasksClient::new(channel),
+            tasks: TasksClient::new(channel.clone()),
+            incidents: IncidentsClient::new(channel),
             token,
             api_client: client.into_inner().name,
         }

@@ -12,7 +12,7 @@ use super::{
 use crate::harness::{Platform, grpc};
 
 /// The client of a courier's phone.
-async fn phone(platform: &Platform, courier: &str) -> Desk {
+pub(super) async fn phone(platform: &Platform, courier: &str) -> Desk {
     let credentials = platform
         .operator()
         .await

@@ -3,8 +3,9 @@
 use delivery::Credentials;
 use proto::{
     AddressDraft, ApiClient, CreateApiClientRequest, CreateCourierRequest, CreateStoreRequest,
-    DisableApiClientRequest, ListApiClientsRequest, RotateApiClientSecretRequest,
-    api_clients_client::ApiClientsClient, couriers_client::CouriersClient,
+    DisableApiClientRequest, ListApiClientsRequest, ReportIncidentRequest,
+    RotateApiClientSecretRequest, api_clients_client::ApiClientsClient,
+    couriers_client::CouriersClient, incidents_client::IncidentsClient,
     stores_client::StoresClient,
 };
 use tonic::{Request, Response, Status, transport::Channel};
@@ -92,6 +93,19 @@ impl Operator {
         let mut couriers = CouriersClient::new(self.channel.clone());
         let courier = couriers.create_courier(self.request(request)).await;
         courier.unwrap().into_inner().name
+    }
+
+    /// Reports an incident of a task (`tasks/<id>`); returns its name.
+    pub(crate) async fn report_incident(&self, task: &str, description: &str) -> String {
+        let request = ReportIncidentRequest {
+            task: task.to_owned(),
+            description: description.to_owned(),
+            failure_reason: "DAMAGED".to_owned(),
+            ..ReportIncidentRequest::default()
+        };
+        let mut incidents = IncidentsClient::new(self.channel.clone());
+        let incident = incidents.report_incident(self.request(request)).await;
+        incident.unwrap().into_inner().name
     }
 
     /// Disables an API client for good.

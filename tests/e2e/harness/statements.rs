@@ -23,7 +23,7 @@ pub(crate) const CHECKED_FILE: &str = "DELIVERY_TEST_CHECKED_STATEMENTS";
 type Pattern = (&'static [&'static str], &'static str);
 
 /// The items of the list in `docs/postgresql.md`, and the statements of each.
-pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 10] = [
+pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 11] = [
     (
         "a task or a delivery by its id alone (`tasks:all`, `dispatch`, erasing)",
         &[
@@ -61,6 +61,16 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 10] = [
             (
                 &["SELECT"],
                 "SELECT id FROM deliveries WHERE (store_id, id) IN (VALUES ($",
+            ),
+        ],
+    ),
+    (
+        "the incidents of all stores, and one by its id alone (`dispatch`)",
+        &[
+            (&["SELECT"], r#"FROM "incidents" WHERE "incidents"."id" = $"#),
+            (
+                &["SELECT"],
+                r#"FROM "incidents" …ORDER BY "incidents"."created_at" DESC"#,
             ),
         ],
     ),

@@ -83,6 +83,9 @@ on_both_databases! {
         let of_courier = format!("--courier={courier}");
         let delivery = shop.create_delivery(draft()).await;
         let task = iri(&delivery["dropoff"]);
+        let operator = platform.operator().await;
+        let incident = operator.report_incident(proto::iri::name(task), "Wet").await;
+        let incident = incident.as_str();
 
         // Each command, and one that changes the same state in between.
         for (key, (command, between)) in [
@@ -103,6 +106,7 @@ on_both_databases! {
             (&["couriers", "create", "--name=Ada"], &["couriers", "create", "--name=Bob"]),
             (&["couriers", "disable", courier], &["couriers", "enable", courier]),
             (&["tasks", "assign", &of_courier, task], &["tasks", "unassign", task]),
+            (&["incidents", "close", incident, "--note=dried"], &["keys", "list"]),
             (&["webhooks", "disable", webhook], &["webhooks", "enable", webhook]),
             (&["webhooks", "enable", webhook], &["webhooks", "disable", webhook]),
             (&["webhooks", "confirm-secret", webhook], &["webhooks", "rotate-secret", webhook]),
@@ -163,6 +167,7 @@ async fn read_state(platform: &Platform, webhook: &str) -> Vec<Value> {
         &["keys", "list"],
         &["couriers", "list"],
         &["couriers", "lists"],
+        &["incidents", "list", "--all"],
         &["webhooks", "list", "--store", store],
     ] {
         state.push(platform.run_delivery_json(command).await);

@@ -96,6 +96,9 @@ async fn names_and_comments_do_not_change_the_direction_of_what_a_command_prints
     let delivery = client.create_delivery(draft).await;
     let task = iri(&delivery["dropoff"]);
     run(&["tasks", "assign", "--courier", courier, task]).await;
+    operator
+        .report_incident(proto::iri::name(task), TEXT)
+        .await;
     let mut mismatches = Mismatches::default();
 
     for arguments in [
@@ -107,6 +110,7 @@ async fn names_and_comments_do_not_change_the_direction_of_what_a_command_prints
         &["couriers", "lists"],
         &["tasks", "list"],
         &["tasks", "show", task],
+        &["incidents", "list"],
         &["zones", "list"],
         &["prices", "explain", "--store", store, payload],
     ] {

@@ -70,6 +70,9 @@ impl Resources {
         .map(|(collection, resource)| (collection, name(resource)))
         .collect();
         names.push((Collection::Couriers, create_courier(platform).await));
+        let task = name(&delivery["pickup"]);
+        let incident = operator.report_incident(&task, "The parcel is wet").await;
+        names.push((Collection::Incidents, incident));
         names.push((Collection::Stores, store.to_owned()));
         names.push((Collection::TimeSlots, time_slot.name));
         Self { client, names }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use proto::iri::Collection::{
-    self, ApiClients, Couriers, Deliveries, Events, Notifications, RetailPrices, Stores, Tasks,
-    TimeSlots, Webhooks,
+    self, ApiClients, Couriers, Deliveries, Events, Incidents, Notifications, RetailPrices, Stores,
+    Tasks, TimeSlots, Webhooks,
 };
 
 use super::{
@@ -58,6 +58,9 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Deliveries/GetDelivery name", Deliveries),
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
+    ("Incidents/CloseIncident name", Incidents),
+    ("Incidents/ListIncidents task", Tasks),
+    ("Incidents/ReportIncident task", Tasks),
     ("Notifications/ReportOutcomes outcomes.name", Notifications),
     ("PersonalData/EraseDeliveries delivery", Deliveries),
     ("PriceLists/ApplyPriceList store", Stores),
@@ -123,9 +126,9 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
 /// The text fields that name no resource with an owner, whichever message has them.
 const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
-    before changed_by comments contact_name country_code created_from created_until currency_code
+    before changed_by closed_with comments contact_name country_code created_from created_until currency_code
     day definition description detail display_name dropoff_from dropoff_until etag event
-    external_reference field file_name key key_id lease_token notes page_token place_name postal_code reason
+    external_reference failure_reason field file_name key key_id lease_token notes page_token place_name postal_code reason
     response_body scopes states street_address tags telephone text time_slot time_zone
     tls_version type url value zone
 ";
@@ -137,6 +140,7 @@ pub(super) const OPTIONAL: &[&str] = &[
     "ApiClients/ListApiClients store",
     "Couriers/AssignTasks courier",
     "Events/ListEvents store",
+    "Incidents/ListIncidents task",
     "TimeSlots/ListTimeSlotChoices name",
     "Webhooks/ListWebhooks store",
 ];

@@ -44,6 +44,7 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
             ..TaskDetails::default()
         },
         place: None,
+        open_incidents: 0,
         created_at: now,
         updated_at: now,
     };

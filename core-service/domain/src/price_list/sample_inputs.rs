@@ -82,6 +82,7 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         has_time_slot: false,
         details: details.clone(),
         place: None,
+        open_incidents: 0,
         created_at: now,
         updated_at: now,
     };

@@ -187,7 +187,7 @@ fn tags(field: &str, tags: Vec<String>, violations: &mut Violations) -> Vec<Stri
         .collect()
 }
 
-fn metadata(
+pub(crate) fn metadata(
     field: &str,
     metadata: std::collections::HashMap<String, String>,
     violations: &mut Violations,

@@ -3,7 +3,7 @@
 use domain::{
     api_client::Scope,
     id::ApiClientId,
-    task::Actor,
+    task::{Actor, FailureReason},
     task_event::{Remarks, TaskEvent, TaskReport, Transition},
     violation::Violations,
 };
@@ -136,6 +136,14 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
             reason.as_str().clone_into(&mut message.failure_reason);
             notes
         }
+        Transition::IncidentReported { reason, notes } => {
+            let reason = reason.as_ref().map(FailureReason::as_str);
+            reason
+                .unwrap_or_default()
+                .clone_into(&mut message.failure_reason);
+            notes
+        }
+        Transition::IncidentClosed { notes } => notes,
         Transition::Rescheduled { from, to } => {
             message.after = Some(timestamp(to.after));
             message.before = Some(timestamp(to.before));
@@ -146,19 +154,11 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
     };
     if is_dispatch {
         message.notes = notes.unwrap_or_default();
-        message.actor = actor(event.by).into();
+        message.actor = messages::actor(event.by).into();
         let api_client = event
             .api_client_id
             .map(|id| Collection::ApiClients.name(id));
         message.api_client = api_client.unwrap_or_default();
     }
     message
-}
-
-fn actor(actor: Actor) -> proto::task_event::Actor {
-    match actor {
-        Actor::Shop => proto::task_event::Actor::Shop,
-        Actor::Courier => proto::task_event::Actor::Courier,
-        Actor::Dispatch => proto::task_event::Actor::Dispatch,
-    }
 }

@@ -3,7 +3,7 @@
 mod history;
 mod requests;
 mod watch;
-mod worker;
+pub(super) mod worker;
 
 use std::{
     collections::BTreeSet,
@@ -394,13 +394,13 @@ impl Services {
         }))
     }
 
-    async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
+    pub(super) async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
         let store = caller.store()?;
         let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
     }
 
-    async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
+    pub(super) async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
         let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
     }

@@ -12,13 +12,13 @@ use crate::{auth::caller::Caller, error::Error, services::Services};
 
 /// For whom a caller changes tasks.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Worker {
+pub(in crate::services) enum Worker {
     Dispatch,
     Courier { id: CourierId, today: Date },
 }
 
 impl Worker {
-    pub(super) const fn actor(self) -> Actor {
+    pub(in crate::services) const fn actor(self) -> Actor {
         match self {
             Self::Dispatch => Actor::Dispatch,
             Self::Courier { .. } => Actor::Courier,
@@ -26,7 +26,7 @@ impl Worker {
     }
 
     /// Whether it may change a task that is where it is now.
-    pub(super) fn has(self, task: &Task) -> bool {
+    pub(in crate::services) fn has(self, task: &Task) -> bool {
         match self {
             Self::Dispatch => true,
             Self::Courier { id, today } => task
@@ -38,7 +38,11 @@ impl Worker {
 
 impl Services {
     /// For whom a caller changes tasks. Programs of scope `tasks:all` act for dispatch, if they may act at all.
-    pub(super) fn worker(&self, caller: &Caller, scope: Scope) -> Result<Worker, Error> {
+    pub(in crate::services) fn worker(
+        &self,
+        caller: &Caller,
+        scope: Scope,
+    ) -> Result<Worker, Error> {
         if let Some(id) = caller.courier() {
             let today = self.today();
             return Ok(Worker::Courier { id, today });
@@ -50,7 +54,7 @@ impl Services {
     }
 
     /// A task that a caller may read who is no shop: any, of couriers one in their lists.
-    pub(super) async fn find_task_of_caller(
+    pub(in crate::services) async fn find_task_of_caller(
         &self,
         caller: &Caller,
         name: &str,

@@ -93,6 +93,8 @@ table! {
     courier_id: Option<Uuid>,
     list_day: Option<String>,
     list_position: Option<i64>,
+    /// Null if none is open.
+    open_incidents: Option<i64>,
 }
 
 table! {
@@ -151,6 +153,24 @@ table! {
     /// The list that a task was put in.
     courier_id: Option<Uuid>,
     list_day: Option<String>,
+}
+
+table! {
+    mod incident = "incidents";
+    key(store_id: Uuid, id: Uuid);
+    delivery_id: Uuid,
+    task_id: Uuid,
+    description: Option<String>,
+    failure_reason: Option<String>,
+    metadata: MetadataJson,
+    actor: String,
+    /// Nil once it is erased.
+    api_client_id: Uuid,
+    created_at: Instant,
+    occurred_at: Instant,
+    is_clamped: bool,
+    closed_at: Option<Instant>,
+    closed_with: Option<String>,
 }
 
 table! {

@@ -21,6 +21,7 @@ use crate::{
         json::{AddressJson, MetadataJson, TagsJson},
         task,
     },
+    incidents,
     task_changes::{self, Watched},
     task_events,
 };
@@ -41,7 +42,7 @@ pub struct PastRetention {
     pub changed: Timestamp,
 }
 
-/// Erases the personal data in a delivery's tasks and their history.
+/// Erases the personal data in a delivery's tasks, their history and their incidents.
 pub async fn erase(
     transaction: &impl ConnectionTrait,
     store_id: StoreId,
@@ -87,6 +88,7 @@ async fn erase_tasks(
         .all(transaction)
         .await?;
     task_events::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
+    incidents::erase(transaction, store_id, rows.iter().map(|row| row.id)).await?;
     for row in rows {
         let mut task = Task::try_from(row)?;
         task.erase();

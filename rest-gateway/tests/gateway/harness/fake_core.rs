@@ -12,6 +12,7 @@ use futures_util::stream::Empty;
 use proto::{
     CreateDeliveryRequest, Violation,
     deliveries_server::{Deliveries, DeliveriesServer},
+    incidents_server::{Incidents, IncidentsServer},
     retail_prices_server::{RetailPrices, RetailPricesServer},
     tasks_server::{Tasks, TasksServer},
     time_slots_server::{TimeSlots, TimeSlotsServer},
@@ -69,6 +70,7 @@ impl FakeCore {
             .add_service(TokensServer::new(services.clone()))
             .add_service(DeliveriesServer::new(services.clone()))
             .add_service(TasksServer::new(services.clone()))
+            .add_service(IncidentsServer::new(services.clone()))
             .add_service(RetailPricesServer::new(services.clone()))
             .add_service(TimeSlotsServer::new(services.clone()))
             .add_service(WebhooksServer::new(services.clone()))
@@ -249,6 +251,11 @@ scripted_services! {
         reschedule_task: RescheduleTaskRequest => Task,
         list_task_events: ListTaskEventsRequest => ListTaskEventsResponse,
         [WatchTasksStream] watch_tasks: WatchTasksRequest => WatchTasksResponse,
+    }
+    Incidents {
+        report_incident: ReportIncidentRequest => Incident,
+        list_incidents: ListIncidentsRequest => ListIncidentsResponse,
+        close_incident: CloseIncidentRequest => Incident,
     }
     RetailPrices {
         calculate_retail_price: CalculateRetailPriceRequest => RetailPrice,
