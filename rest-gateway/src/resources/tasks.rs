@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::{
     CompleteTaskRequest, GetTaskRequest, Package,
     iri::{self, Collection},
-    task::{Kind, Status},
+    task::{Kind, State, Status},
     tasks_client::TasksClient,
 };
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub(super) struct Task {
     node: Node,
     r#type: &'static str,
     status: &'static str,
+    state: &'static str,
     address: Address,
     after: String,
     before: String,
@@ -116,6 +117,7 @@ impl TryFrom<proto::Task> for Task {
             node: Node::new("Task", Collection::Tasks, &task.name),
             r#type: kind,
             status,
+            state: state(&task),
             address: task
                 .address
                 .ok_or_else(|| Error::incomplete("a task's address"))?
@@ -134,6 +136,17 @@ impl TryFrom<proto::Task> for Task {
             cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
         })
     }
+}
+
+/// The word of a task's state. A core of an earlier version does not send the state.
+fn state(task: &proto::Task) -> &'static str {
+    let state = match task.state() {
+        State::Unspecified if task.status() == Status::Done => State::Done,
+        State::Unspecified if task.cancel_time.is_some() => State::Cancelled,
+        State::Unspecified => State::Todo,
+        state => state,
+    };
+    state.as_str_name().trim_start_matches("STATE_")
 }
 
 impl TryFrom<proto::Address> for Address {

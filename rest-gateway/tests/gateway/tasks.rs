@@ -29,6 +29,40 @@ async fn a_task_has_all_its_members() {
     );
 }
 
+/// `status` has two values. A core of an earlier version sends no state.
+#[tokio::test]
+async fn a_task_has_the_word_of_its_state() {
+    use task::{State, Status};
+    let platform = Platform::start().await;
+    for (status, sent, cancel_time, word) in [
+        (Status::Todo, State::Todo, None, "TODO"),
+        (Status::Todo, State::Doing, None, "DOING"),
+        (Status::Done, State::Done, None, "DONE"),
+        (Status::Todo, State::Failed, None, "FAILED"),
+        (Status::Todo, State::Cancelled, instant(NOON), "CANCELLED"),
+        (Status::Todo, State::Unspecified, None, "TODO"),
+        (Status::Done, State::Unspecified, None, "DONE"),
+        (Status::Todo, State::Unspecified, instant(NOON), "CANCELLED"),
+    ] {
+        platform.core.will_respond(Task {
+            status: status.into(),
+            state: sent.into(),
+            cancel_time,
+            ..task(task::Kind::Pickup)
+        });
+
+        let shown = platform
+            .client
+            .get(&format!("/api/tasks/{ID}"))
+            .await
+            .json();
+
+        let expected = status.as_str_name().trim_start_matches("STATUS_");
+        assert_eq!(shown["status"], expected, "{word}");
+        assert_eq!(shown["state"], word, "{sent:?}");
+    }
+}
+
 /// Also of an event that this gateway does not know, of a newer core.
 #[tokio::test]
 async fn a_page_of_the_history_of_a_task_has_what_is_known_of_each_event() {
@@ -123,6 +157,7 @@ async fn a_completed_task_is_done() {
         let platform = Platform::start().await;
         platform.core.will_respond(Task {
             status: task::Status::Done.into(),
+            state: task::State::Done.into(),
             complete_time: instant(NOON),
             ..task(task::Kind::Pickup)
         });
@@ -138,6 +173,7 @@ async fn a_completed_task_is_done() {
         let mut expected = task_json("PICKUP");
         expected["@context"] = json!("/api/contexts/Task");
         expected["status"] = json!("DONE");
+        expected["state"] = json!("DONE");
         assert_eq!(reply.status, 200, "{body}");
         assert_eq!(reply.json(), expected);
         assert_eq!(

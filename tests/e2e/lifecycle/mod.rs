@@ -4,6 +4,7 @@ mod history;
 mod listing;
 mod repeating;
 mod reports;
+mod states;
 
 use delivery::Credentials;
 use jiff::SignedDuration;

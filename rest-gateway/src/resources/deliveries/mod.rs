@@ -8,6 +8,7 @@ use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
     ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
+    delivery::State,
     iri::{self, Collection},
     task::Status,
 };
@@ -35,11 +36,25 @@ const CONTEXT: &str = "/api/contexts/Delivery";
 /// The query parameter of a page.
 const CURSOR: &str = "cursor";
 
+/// The words of the states.
+const STATES: [(&str, State); 9] = [
+    ("created", State::Created),
+    ("assigned", State::Assigned),
+    ("started", State::Started),
+    ("picked", State::Picked),
+    ("in_transit", State::InTransit),
+    ("dropped", State::Dropped),
+    ("failed", State::Failed),
+    ("completed", State::Completed),
+    ("cancelled", State::Cancelled),
+];
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Delivery {
     #[serde(flatten)]
     node: Node,
+    state: &'static str,
     pickup: Task,
     dropoff: Task,
     /// Metres.
@@ -223,6 +238,7 @@ impl TryFrom<proto::Delivery> for Delivery {
         let task = |task: Option<proto::Task>| {
             Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
         };
+        let state = state(&delivery)?;
         let distance_source = distance_source(delivery.distance_source());
         let price = delivery
             .price
@@ -240,6 +256,7 @@ impl TryFrom<proto::Delivery> for Delivery {
                 Collection::Deliveries,
                 &delivery.name,
             ),
+            state,
             pickup: task(delivery.pickup)?,
             dropoff: task(delivery.dropoff)?,
             distance: delivery.distance_meters,
@@ -253,4 +270,23 @@ impl TryFrom<proto::Delivery> for Delivery {
             warnings: Vec::new(),
         })
     }
+}
+
+/// The word of a delivery's state. A core of an earlier version does not send the state: its tasks are to be done, done
+/// or cancelled.
+fn state(delivery: &proto::Delivery) -> Result<&'static str, Error> {
+    let is_done =
+        |task: Option<&proto::Task>| task.is_some_and(|task| task.status() == Status::Done);
+    let tasks = [&delivery.pickup, &delivery.dropoff].map(|task| is_done(task.as_ref()));
+    let state = match (delivery.state(), tasks) {
+        (State::Unspecified, _) if delivery.cancel_time.is_some() => State::Cancelled,
+        (State::Unspecified, [true, true]) => State::Completed,
+        (State::Unspecified, [false, true]) => State::Dropped,
+        (State::Unspecified, [true, false]) => State::Picked,
+        (State::Unspecified, [false, false]) => State::Created,
+        (state, _) => state,
+    };
+    let known = STATES.iter().find(|(_, known)| *known == state);
+    let word = known.map(|(word, _)| *word);
+    word.ok_or_else(|| Error::incomplete("a delivery's state"))
 }

@@ -1,0 +1,94 @@
+//! The state of a delivery and of its tasks over REST.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::{Dispatch, Step};
+use crate::harness::{ApiClient, Platform, assertions::json_ld, draft, iri};
+
+/// A delivery in a state.
+struct Example {
+    state: &'static str,
+    /// Of the pickup and the dropoff.
+    tasks: [&'static str; 2],
+    /// As it was created.
+    delivery: Value,
+}
+
+/// A delivery in each state, by age.
+async fn one_in_each_state(platform: &Platform, client: &ApiClient) -> Vec<Example> {
+    let dispatch = Dispatch::authorized(platform).await;
+    let courier = platform.operator().await.create_courier("Ada").await;
+    let mut examples = Vec::new();
+    for (state, tasks, steps) in [
+        ("created", ["TODO", "TODO"], &[][..]),
+        ("assigned", ["TODO", "TODO"], &[]),
+        ("started", ["DOING", "TODO"], &[("pickup", Step::Start)]),
+        ("picked", ["DONE", "TODO"], &[("pickup", Step::Complete)]),
+        (
+            "in_transit",
+            ["DONE", "DOING"],
+            &[("pickup", Step::Complete), ("dropoff", Step::Start)],
+        ),
+        ("dropped", ["TODO", "DONE"], &[("dropoff", Step::Complete)]),
+        (
+            "failed",
+            ["DONE", "FAILED"],
+            &[
+                ("pickup", Step::Complete),
+                ("dropoff", Step::Fail("NOT_AT_HOME")),
+            ],
+        ),
+        (
+            "completed",
+            ["DONE", "DONE"],
+            &[("pickup", Step::Complete), ("dropoff", Step::Complete)],
+        ),
+        ("cancelled", ["CANCELLED", "CANCELLED"], &[]),
+    ] {
+        let delivery = client.create_delivery(draft()).await;
+        for (task, step) in steps {
+            dispatch.take(*step, &delivery[*task]).await.unwrap();
+        }
+        if state == "assigned" {
+            let dropoff = iri(&delivery["dropoff"]);
+            let assign = ["tasks", "assign", "--courier", &courier, dropoff];
+            platform.run_delivery_json(&assign).await;
+        } else if state == "cancelled" {
+            client.delete(iri(&delivery)).await.expect(204);
+        }
+        platform.advance(SignedDuration::from_mins(1));
+        examples.push(Example {
+            state,
+            tasks,
+            delivery,
+        });
+    }
+    examples
+}
+
+on_both_databases! {
+    /// "`status` shows `DONE` for DONE and `TODO` for the rest, and `state` the full word."
+    async fn a_delivery_and_its_tasks_show_their_states(platform: &Platform) {
+        let client = platform.client().await;
+        let examples = one_in_each_state(platform, &client).await;
+        let listed = json_ld(&client.get("/api/deliveries").await, 200);
+        let listed = listed["hydra:member"].as_array().unwrap().iter().rev();
+
+        for (example, listed) in examples.iter().zip(listed) {
+            let Example { state, tasks, delivery } = example;
+            let mut read = json_ld(&client.get(iri(delivery)).await, 200);
+            for (kind, word) in ["pickup", "dropoff"].into_iter().zip(tasks) {
+                let mut task = json_ld(&client.get(iri(&delivery[kind])).await, 200);
+                let status = if *word == "DONE" { "DONE" } else { "TODO" };
+                let shown = (&task["state"], &task["status"]);
+                assert_eq!(shown, (&json!(word), &json!(status)), "{state} {kind}");
+                task.as_object_mut().unwrap().remove("@context");
+                assert_eq!(read[kind], task, "{state}");
+            }
+            assert_eq!(read["state"], *state);
+            read.as_object_mut().unwrap().remove("@context");
+            assert_eq!(read, *listed, "{state}");
+        }
+    }
+}
