@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 11] = [
+pub(crate) const FILES: [(&str, &str); 13] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -51,6 +51,14 @@ pub(crate) const FILES: [(&str, &str); 11] = [
     (
         "0011_add_task_changes",
         include_str!("../sql/0011_add_task_changes.sql"),
+    ),
+    (
+        "0014_add_delivery_state",
+        include_str!("../sql/0014_add_delivery_state.sql"),
+    ),
+    (
+        "0015_add_delivery_state_index",
+        include_str!("../sql/0015_add_delivery_state_index.sql"),
     ),
 ];
 

@@ -4,7 +4,10 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{Dispatch, Step};
-use crate::harness::{ApiClient, Platform, assertions::json_ld, draft, iri};
+use crate::{
+    deliveries::filtering::matching_ids,
+    harness::{ApiClient, Platform, assertions::json_ld, draft, iri},
+};
 
 /// A delivery in a state.
 struct Example {
@@ -90,5 +93,32 @@ on_both_databases! {
             read.as_object_mut().unwrap().remove("@context");
             assert_eq!(read, *listed, "{state}");
         }
+    }
+
+    /// "The filter `status=TODO` means not DONE, for everyone; `state=` filters the full word."
+    async fn deliveries_are_listed_by_state(platform: &Platform) {
+        let client = platform.client().await;
+        let older = one_in_each_state(platform, &client).await;
+        let newer = one_in_each_state(platform, &client).await;
+        let ids = async |query: &str| matching_ids(&client, query).await;
+
+        for (older, newer) in older.iter().zip(&newer) {
+            let state = older.state;
+            let both = [newer, older].map(|example| example.delivery["id"].clone());
+            assert_eq!(ids(&format!("state={state}&itemsPerPage=1")).await, both, "{state}");
+            let (of_status, of_other) = if state == "completed" {
+                ("DONE", "TODO")
+            } else {
+                ("TODO", "DONE")
+            };
+            assert_eq!(ids(&format!("state={state}&status={of_status}")).await, both, "{state}");
+            let none = ids(&format!("state={state}&status={of_other}")).await;
+            assert!(none.is_empty(), "{state}: {none:?}");
+        }
+        let wrong = client.get("/api/deliveries?state=DOING").await.expect(400);
+        let message = "must be created or assigned or started or picked or in_transit or dropped or failed or \
+            completed or cancelled, not \"DOING\"";
+        let expected = json!([{"propertyPath": "state", "message": message, "code": "unknown_value"}]);
+        assert_eq!(wrong["violations"], expected);
     }
 }

@@ -61,6 +61,8 @@ table! {
     completed_at: Option<Instant>,
     /// When its personal data was erased.
     erased_at: Option<Instant>,
+    /// Null if it is created, completed or cancelled.
+    state: Option<String>,
 }
 
 table! {

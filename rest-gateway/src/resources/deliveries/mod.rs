@@ -169,6 +169,7 @@ fn read_filters(request: &mut Request) -> ListDeliveriesRequest {
             "status",
             &[("TODO", Status::Todo.into()), ("DONE", Status::Done.into())],
         ),
+        state: read_choice(request, "state", "state", &STATES).map(Into::into),
         cancelled: read_choice(
             request,
             "cancelled",
