@@ -2,14 +2,14 @@
 
 use http::Method;
 use proto::{
-    CompleteTaskRequest, GetTaskRequest, ListTaskEventsRequest, ListTaskEventsResponse, Task,
-    TaskEvent, task,
+    CompleteTaskRequest, Delivery, GetTaskRequest, ListDeliveriesResponse, ListTaskEventsRequest,
+    ListTaskEventsResponse, Task, TaskEvent, task,
 };
 use serde_json::{Value, json};
 
 use crate::harness::{
     Platform,
-    samples::{ID, NOON, instant, task, task_json},
+    samples::{ID, NOON, delivery, instant, task, task_json},
 };
 
 #[tokio::test]
@@ -60,6 +60,54 @@ async fn a_task_has_the_word_of_its_state() {
         let expected = status.as_str_name().trim_start_matches("STATUS_");
         assert_eq!(shown["status"], expected, "{word}");
         assert_eq!(shown["state"], word, "{sent:?}");
+    }
+}
+
+/// "Core says so for the caller, the gateway obeys."
+#[tokio::test]
+async fn a_caller_may_see_the_state_as_the_status() {
+    let platform = Platform::start().await;
+    let failed = |kind| Task {
+        state: task::State::Failed.into(),
+        ..task(kind)
+    };
+    let delivery = || Delivery {
+        dropoff: Some(failed(task::Kind::Dropoff)),
+        ..delivery()
+    };
+    let (task, of_delivery) = (format!("/api/tasks/{ID}"), format!("/api/deliveries/{ID}"));
+    let deliveries = || ListDeliveriesResponse {
+        deliveries: vec![delivery()],
+        ..ListDeliveriesResponse::default()
+    };
+    let core = &platform.core;
+    let full = proto::FULL_TASK_STATUS;
+
+    core.will_respond_marked(full, failed(task::Kind::Pickup));
+    core.will_respond_marked(full, failed(task::Kind::Pickup));
+    core.will_respond_marked(full, delivery());
+    core.will_respond_marked(full, deliveries());
+    core.will_respond(delivery());
+    let read = platform.client.get(&task).await.json();
+    let done = platform
+        .client
+        .request(Method::PUT, &format!("{task}/done"));
+    let done = platform.client.send(done, "").await.json();
+    let shown = platform.client.get(&of_delivery).await.json();
+    let listed = platform.client.get("/api/deliveries").await.json();
+    let specified = platform.client.get(&of_delivery).await.json();
+
+    assert_eq!(
+        (&read["status"], &done["status"]),
+        (&json!("FAILED"), &json!("FAILED"))
+    );
+    let member = &listed["hydra:member"][0];
+    for (delivery, status) in [(&shown, "FAILED"), (member, "FAILED"), (&specified, "TODO")] {
+        let statuses = (
+            &delivery["pickup"]["status"],
+            &delivery["dropoff"]["status"],
+        );
+        assert_eq!(statuses, (&json!("TODO"), &json!(status)));
     }
 }
 

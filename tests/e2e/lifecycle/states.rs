@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Dispatch, Step};
 use crate::{
     deliveries::filtering::matching_ids,
-    harness::{ApiClient, Platform, assertions::json_ld, draft, iri},
+    harness::{ApiClient, Platform, all_in_one::credentials, assertions::json_ld, draft, iri},
 };
 
 /// A delivery in a state.
@@ -120,5 +120,48 @@ on_both_databases! {
             completed or cancelled, not \"DOING\"";
         let expected = json!([{"propertyPath": "state", "message": message, "code": "unknown_value"}]);
         assert_eq!(wrong["violations"], expected);
+    }
+
+    /// "`clients create --task-status full|specified`: with `full` (couriers', dispatchers' and sessions' default) both
+    /// show the full word."
+    async fn a_client_sees_the_statuses_that_it_was_created_for(platform: &Platform) {
+        let client = platform.client().await;
+        let dispatch = Dispatch::authorized(platform).await;
+        let delivery = client.create_delivery(draft()).await;
+        dispatch.take(Step::Fail("REFUSED"), &delivery["dropoff"]).await.unwrap();
+        let reader = async |scopes: &str, flags: &[&str]| {
+            let scope_flag = format!("--scopes={scopes}");
+            let create = ["clients", "create", "--name=Reader", &scope_flag];
+            let created = platform.run_delivery_json(&[&create[..], flags].concat()).await;
+            let scopes: Vec<_> = scopes.split(' ').collect();
+            let reader = platform.client_for(&credentials(&created), &scopes).await;
+            (created["task_status"].clone(), reader)
+        };
+        let (full, specified) = ("--task-status=full", "--task-status=specified");
+        let store = format!("--store={}", platform.store);
+
+        for (scopes, flags, kind, status) in [
+            ("deliveries tasks", &[&*store][..], "specified", "TODO"),
+            ("deliveries tasks", &[&*store, full], "full", "FAILED"),
+            ("dispatch", &[], "full", "FAILED"),
+            ("dispatch", &[specified], "specified", "TODO"),
+            ("tasks:all", &[], "specified", "TODO"),
+            ("tasks:all", &[full], "full", "FAILED"),
+        ] {
+            let (shown, reader) = reader(scopes, flags).await;
+            assert_eq!(shown, kind, "{scopes} {flags:?}");
+            let task = json_ld(&reader.get(iri(&delivery["dropoff"])).await, 200);
+            assert_eq!((&task["status"], &task["state"]), (&json!(status), &json!("FAILED")), "{scopes} {flags:?}");
+            if flags.contains(&&*store) {
+                let read = json_ld(&reader.get(iri(&delivery)).await, 200);
+                let to_do = json_ld(&reader.get("/api/deliveries?status=TODO").await, 200);
+                for delivery in [&read, &to_do["hydra:member"][0]] {
+                    assert_eq!((&delivery["pickup"]["status"], &delivery["dropoff"]), (&json!("TODO"), &read["dropoff"]));
+                }
+                assert_eq!(read["dropoff"]["status"], status);
+            }
+        }
+        let unknown = ["clients", "create", "--name=Reader", "--scopes=dispatch", "--task-status=half"];
+        assert!(!platform.run_delivery_output(&unknown).await.status.success());
     }
 }

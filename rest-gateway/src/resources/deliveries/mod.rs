@@ -27,7 +27,7 @@ use crate::{
     request::{HandlerResult, Request},
     resources::{
         retail_prices::{Price, TaxDisplay, distance_source},
-        tasks::Task,
+        tasks::{StatusWord, Task},
     },
 };
 
@@ -121,21 +121,22 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Deliveries.name(&request.parameter);
     let message = GetDeliveryRequest { name };
-    let delivery = request
-        .call(message, rpc!(DeliveriesClient.get_delivery))
-        .await?;
+    let get = request.send(message, true, rpc!(DeliveriesClient.get_delivery));
+    let response = get.await?;
 
-    json_ld::ok(CONTEXT, &Delivery::try_from(delivery)?)
+    let status = StatusWord::of(&response);
+    json_ld::ok(CONTEXT, &Delivery::of(response.into_inner(), status)?)
 }
 
 /// `GET /api/deliveries`: newest first, paginated.
 pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let message = read_filters(&mut request);
     let cursor = message.page_token.clone();
-    let page = request
-        .call(message, rpc!(DeliveriesClient.list_deliveries))
-        .await?;
+    let list = request.send(message, true, rpc!(DeliveriesClient.list_deliveries));
+    let response = list.await?;
 
+    let status = StatusWord::of(&response);
+    let page = response.into_inner();
     let pagination = Pagination {
         operation: request.operation,
         parameter: CURSOR,
@@ -144,7 +145,8 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         previous: page.previous_page_token,
         next: page.next_page_token,
     };
-    let deliveries = page.deliveries.into_iter().map(Delivery::try_from);
+    let deliveries = page.deliveries.into_iter();
+    let deliveries = deliveries.map(|delivery| Delivery::of(delivery, status));
     let page = collection::Collection::page(
         "/api/deliveries".to_owned(),
         deliveries.collect::<Result<_, _>>()?,
@@ -226,18 +228,16 @@ impl Delivery {
         let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
         let delivery = Self {
             warnings,
-            ..Self::try_from(delivery)?
+            // Its tasks are to be done.
+            ..Self::of(delivery, StatusWord::Specified)?
         };
         Ok((delivery, language))
     }
-}
 
-impl TryFrom<proto::Delivery> for Delivery {
-    type Error = Error;
-
-    fn try_from(delivery: proto::Delivery) -> Result<Self, Error> {
+    fn of(delivery: proto::Delivery, status: StatusWord) -> Result<Self, Error> {
         let task = |task: Option<proto::Task>| {
-            Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
+            let task = task.ok_or_else(|| Error::incomplete("a delivery's task"))?;
+            Task::of(task, status)
         };
         let state = state(&delivery)?;
         let distance_source = distance_source(delivery.distance_source());
