@@ -171,7 +171,14 @@ mod tests {
     #[test]
     fn the_context_of_a_collection_has_the_terms_of_every_class_of_its_members() {
         let collection = context("Collection", PUBLIC_URL).unwrap();
-        for class in ["Delivery", "TaskEvent", "Webhook", "Event", "Notification"] {
+        for class in [
+            "Delivery",
+            "TaskEvent",
+            "FailureReason",
+            "Webhook",
+            "Event",
+            "Notification",
+        ] {
             for field in &classes::find(class).fields {
                 let term = collection["@context"].get(&field.name);
 

@@ -111,6 +111,44 @@ async fn a_caller_may_see_the_state_as_the_status() {
     }
 }
 
+#[tokio::test]
+async fn the_reasons_of_a_failure_are_described_in_the_clients_language() {
+    let platform = Platform::start().await;
+    let path = format!("/api/tasks/{ID}/failure_reasons");
+    for (accepted, language, not_at_home) in [
+        ("fr-CA, en;q=0.5", "fr", "Le destinataire était absent"),
+        ("pl", "en", "The recipient was not at home"),
+    ] {
+        platform.core.will_respond(task(task::Kind::Pickup));
+
+        let request = platform.client.request(Method::GET, &path);
+        let request = request.header("accept-language", accepted);
+        let reply = platform.client.send(request, "").await;
+
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.header("content-language"), Some(language));
+        let mut collection = reply.json();
+        let members = collection["hydra:member"].take();
+        let expected = json!({
+            "@context": "/api/contexts/FailureReason",
+            "@id": path,
+            "@type": "hydra:Collection",
+            "hydra:member": null,
+            "hydra:totalItems": 21,
+            "hydra:view": {"@id": path, "@type": "hydra:PartialCollectionView"},
+        });
+        assert_eq!(collection, expected);
+        let expected = json!({
+            "@type": "FailureReason",
+            "code": "NOT_AT_HOME",
+            "description": not_at_home,
+        });
+        assert_eq!(members[3], expected);
+        let name = platform.core.received::<GetTaskRequest>().name;
+        assert_eq!(name, format!("tasks/{ID}"));
+    }
+}
+
 /// Also of an event that this gateway does not know, of a newer core.
 #[tokio::test]
 async fn a_page_of_the_history_of_a_task_has_what_is_known_of_each_event() {

@@ -1,5 +1,6 @@
 //! A task's life over gRPC: started, completed, failed, reopened, rescheduled.
 
+mod failure_reasons;
 mod history;
 mod listing;
 mod repeating;

@@ -145,12 +145,13 @@ fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
         }
     }
 
-    assert_eq!(links.len(), 37, "{links:#?}");
+    assert_eq!(links.len(), 41, "{links:#?}");
     for link in [
         "createDelivery -> cancelDelivery",
         "createDelivery -> dropoff.completeTask",
         "createDelivery -> pickup.getTask",
         "createDelivery -> pickup.listTaskEvents",
+        "createDelivery -> dropoff.listFailureReasons",
         "createWebhook -> recoverWebhook",
         "listEvents -> getEvent",
         "listNotifications -> resendNotification",
