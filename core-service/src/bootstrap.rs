@@ -2,7 +2,7 @@
 //! to create all others, and the webhook dispatcher.
 
 use domain::{
-    api_client::{ApiClient, Scope, Scopes},
+    api_client::{ApiClient, Scope, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, SecretHash},
     id::{ApiClientId, StoreId},
 };
@@ -132,6 +132,7 @@ pub(crate) fn new_client(
     credentials: &Credentials,
     now: Timestamp,
 ) -> ApiClient {
+    let scopes = Scopes::new(scopes.iter().copied());
     ApiClient {
         id: ApiClientId::new(),
         store_id,
@@ -139,7 +140,8 @@ pub(crate) fn new_client(
         display_name: display_name.to_owned(),
         api_key: credentials.api_key.clone(),
         secrets: ApiSecrets::new(SecretHash::of(&credentials.api_secret)),
-        scopes: Scopes::new(scopes.iter().copied()),
+        task_status: TaskStatus::default_of(&scopes),
+        scopes,
         default_address: None,
         created_at: now,
         disabled_at: None,

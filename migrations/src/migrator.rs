@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 13] = files![
+pub(crate) const FILES: [(&str, &str); 15] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -27,6 +27,8 @@ pub(crate) const FILES: [(&str, &str); 13] = files![
     "0011_add_task_changes"
     "0012_add_task_creations"
     "0013_add_incidents"
+    "0014_add_delivery_state"
+    "0015_add_delivery_state_index"
 ];
 
 /// What `SQLite` calls something else, or does not know.

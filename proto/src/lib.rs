@@ -18,6 +18,9 @@ pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descrip
 /// The metadata key that marks a replayed response; its value is `true`.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 
+/// The metadata key that marks a response whose caller sees the states of tasks as their statuses; its value is `true`.
+pub const FULL_TASK_STATUS: &str = "full-task-status";
+
 /// The metadata key in which a gateway names the address of its client, for a call without a token.
 pub const FORWARDED_FOR: &str = "x-forwarded-for";
 

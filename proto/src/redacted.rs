@@ -19,7 +19,7 @@ macro_rules! redacted {
 redacted! {
     IssueTokenRequest { api_key, scopes }
     AccessToken { expires_in, scopes }
-    ApiClient { name, store, display_name, api_key, scopes, create_time, disable_time }
+    ApiClient { name, store, display_name, api_key, scopes, task_status, create_time, disable_time }
     Webhook { name, event, url, create_time, disable_time, disabled_reason, overlap_end_time }
     Notification { name, event, object, attempt }
 }

@@ -16,8 +16,8 @@ use crate::{
     representation::error_codes as codes,
     request::{HandlerResult, Request},
     resources::{
-        deliveries, docs_page, error_pages, events, health, me, retail_prices, self_description,
-        stores, task_events, task_incidents, tasks, time_slots, tokens,
+        deliveries, docs_page, error_pages, events, failure_reasons, health, me, retail_prices,
+        self_description, stores, task_events, task_incidents, tasks, time_slots, tokens,
         webhooks::{self, notifications},
     },
 };
@@ -44,6 +44,7 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "getTask" => |request| tasks::get(request).boxed(),
     "listTaskEvents" => |request| task_events::list(request).boxed(),
     "listTaskIncidents" => |request| task_incidents::list(request).boxed(),
+    "listFailureReasons" => |request| failure_reasons::list(request).boxed(),
     "completeTask" => |request| tasks::complete(request).boxed(),
     "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
     "getRetailPrice" => |request| retail_prices::get(request).boxed(),

@@ -6,14 +6,14 @@ use clap::Subcommand;
 use process::duration;
 use proto::{
     CreateApiClientRequest, DisableApiClientRequest, ListApiClientsRequest,
-    RotateApiClientSecretRequest, iri::Collection,
+    RotateApiClientSecretRequest, api_client::TaskStatus, iri::Collection,
 };
 
 use crate::cli::{
     access::CoreCommand,
     id,
     location::AddressFlags,
-    output::{self, View, instant, non_empty},
+    output::{self, View, enum_name, instant, non_empty},
 };
 
 #[derive(Debug, Subcommand)]
@@ -33,6 +33,10 @@ pub(crate) enum Command {
         /// have no store: tasks:all, dispatch, courier, notifications, admin
         #[arg(long)]
         scopes: String,
+        /// What the REST API shows as the status of tasks: TODO or DONE, as specified, or the full state [default:
+        /// full with the scope courier or dispatch, specified without]
+        #[arg(long, value_name = "KIND", value_parser = ["full", "specified"])]
+        task_status: Option<String>,
         #[command(flatten)]
         address: AddressFlags,
     },
@@ -72,8 +76,13 @@ impl CoreCommand<Command> {
                 courier,
                 name,
                 scopes,
+                task_status,
                 address,
             } => {
+                let task_status = task_status.and_then(|kind| {
+                    let kind = kind.to_ascii_uppercase();
+                    TaskStatus::from_str_name(&format!("TASK_STATUS_{kind}"))
+                });
                 let message = CreateApiClientRequest {
                     store: store.unwrap_or_default(),
                     courier: courier.unwrap_or_default(),
@@ -81,6 +90,7 @@ impl CoreCommand<Command> {
                     scopes: scopes.split_whitespace().map(str::to_owned).collect(),
                     default_address: address.draft(),
                     idempotency: None,
+                    task_status: task_status.unwrap_or_default().into(),
                 };
                 core.write(message).await
             }
@@ -117,6 +127,7 @@ impl CoreCommand<Command> {
 }
 
 fn view(client: proto::ApiClient) -> View {
+    let task_status = enum_name(client.task_status().as_str_name(), "TASK_STATUS_");
     let address = client.default_address;
     View::default()
         .field("id", id::of(&client.name))
@@ -124,6 +135,7 @@ fn view(client: proto::ApiClient) -> View {
         .field("store", non_empty(id::of(&client.store)))
         .optional("courier", non_empty(id::of(&client.courier)))
         .field("scopes", client.scopes)
+        .field("task_status", task_status)
         .field("address", address.map(|address| address.street_address))
         .json("created_at", instant(client.create_time, "UTC"))
         .field("disabled_at", instant(client.disable_time, "UTC"))

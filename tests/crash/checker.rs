@@ -252,8 +252,9 @@ fn has_states(delivery: &Value, states: &[Option<&str>; 2]) -> bool {
 
 /// A delivery without what completing a task changes.
 fn content(mut delivery: Value) -> Value {
+    delivery["state"] = Value::Null;
     for task in ["pickup", "dropoff"] {
-        for changed in ["status", "updatedAt"] {
+        for changed in ["status", "state", "updatedAt"] {
             delivery[task][changed] = Value::Null;
         }
     }

@@ -135,7 +135,7 @@ def responses(fixtures):
         "/api", "/api/settings", "/api/docs.jsonld", "/api/me", time_slot, f"{time_slot}/choices",
         "/api/time_slots/choices", "/api/deliveries", "/api/webhooks", "/api/events",
         f"{fixtures.iris['webhooks'][0]}/notifications", delivery["@id"], delivery["pickup"]["@id"],
-        delivery["dropoff"]["@id"], price["@id"], *fixtures.examples(),
+        delivery["dropoff"]["@id"], f"{delivery['dropoff']['@id']}/failure_reasons", price["@id"], *fixtures.examples(),
     ]:
         yield path, shop.call("GET", path)
     yield from errors(fixtures)

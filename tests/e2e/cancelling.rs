@@ -18,7 +18,7 @@ use crate::harness::{
 const RACES: usize = 20;
 
 on_both_databases! {
-    /// 204, empty; `status` stays, `cancelledAt` is set on the delivery and both tasks. Again:
+    /// 204, empty; `status` stays, `state` and `cancelledAt` are set on the delivery and both tasks. Again:
     /// 204, unchanged, no second notification.
     async fn a_cancelled_delivery_stays_readable_and_its_event_is_sent_once(platform: &Platform) {
         let receiver = WebhookReceiver::start().await;
@@ -34,7 +34,9 @@ on_both_databases! {
 
         let mut expected = delivery.clone();
         expected["cancelledAt"] = json!("2020-04-02T11:05:00+02:00");
+        expected["state"] = json!("cancelled");
         for task in ["pickup", "dropoff"] {
+            expected[task]["state"] = json!("CANCELLED");
             expected[task]["cancelledAt"] = expected["cancelledAt"].clone();
             expected[task]["updatedAt"] = expected["cancelledAt"].clone();
         }

@@ -241,10 +241,11 @@ async fn create(client: &ApiClient, count: usize) -> Vec<Value> {
     creating.join_all().await
 }
 
-/// The earlier task with the status and `updatedAt` of the completed one.
+/// The earlier task with the status, the state and `updatedAt` of the completed one.
 fn as_done(before: &Value, done: &Value) -> Value {
     let mut expected = before.clone();
     expected["status"] = json!("DONE");
+    expected["state"] = json!("DONE");
     expected["updatedAt"] = done["updatedAt"].clone();
     assert_ne!(before["updatedAt"], done["updatedAt"]);
     expected

@@ -36,6 +36,7 @@ GET /api/deliveries/{id}                      -          200  private, no-cache
 GET /api/tasks/{id}                           -          200  private, no-cache
 GET /api/tasks/{id}/events                    -          200  private, no-cache
 GET /api/tasks/{id}/incidents                 -          200  private, no-cache
+GET /api/tasks/{id}/failure_reasons           -          200  private, no-cache
 PUT /api/tasks/{id}/done                      {}         200  private, no-store
 POST /api/retail_prices/calculate             <draft>    200  private, no-store
 GET /api/retail_prices/{token}                -          200  private, no-cache

@@ -57,6 +57,7 @@ on_both_databases! {
         let after = client.get(dropoff).await.expect(200);
         let mut expected = before;
         expected["status"] = json!("DONE");
+        expected["state"] = json!("DONE");
         expected["updatedAt"] = json!("2020-04-02T11:05:00+02:00");
         assert_eq!(after, expected);
         let read = client.get(delivery["@id"].as_str().unwrap()).await.expect(200);

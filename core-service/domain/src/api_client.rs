@@ -45,6 +45,27 @@ impl std::fmt::Display for Scope {
     }
 }
 
+named_enum! {
+    /// What the REST API shows a client as the `status` of tasks.
+    pub enum TaskStatus("task status", ", ") {
+        /// `DONE`, and `TODO` in any other state, as the specification says.
+        Specified = "specified",
+        /// The state.
+        Full = "full",
+    }
+}
+
+impl TaskStatus {
+    /// That of a client whose operator has chosen none: couriers and dispatch see the state.
+    pub fn default_of(scopes: &Scopes) -> Self {
+        if scopes.contains(Scope::Courier) || scopes.contains(Scope::Dispatch) {
+            Self::Full
+        } else {
+            Self::Specified
+        }
+    }
+}
+
 /// A set of scopes, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(Vec<Scope>);
@@ -110,6 +131,7 @@ pub struct ApiClient {
     pub api_key: String,
     pub secrets: ApiSecrets,
     pub scopes: Scopes,
+    pub task_status: TaskStatus,
     pub default_address: Option<Address>,
     pub created_at: Timestamp,
     pub disabled_at: Option<Timestamp>,
@@ -178,6 +200,7 @@ mod tests {
             api_key: "key".to_owned(),
             secrets: ApiSecrets::new(SecretHash::of("secret")),
             scopes: Scopes::parse(scopes).unwrap(),
+            task_status: TaskStatus::Specified,
             default_address: None,
             created_at: Timestamp::UNIX_EPOCH,
             disabled_at: None,
@@ -225,6 +248,20 @@ mod tests {
         assert_eq!(Scopes::parse(" ").unwrap(), Scopes::default());
         let known = Scopes::parse_known("tasks pilot deliveries");
         assert_eq!(known, scopes, "without those of another version");
+    }
+
+    /// "With `full` (couriers', dispatchers' […] default) both show the full word."
+    #[test]
+    fn couriers_and_dispatch_see_the_state_as_the_status() {
+        for (scopes, expected) in [
+            ("deliveries tasks", TaskStatus::Specified),
+            ("tasks:all admin", TaskStatus::Specified),
+            ("courier", TaskStatus::Full),
+            ("tasks:all dispatch", TaskStatus::Full),
+        ] {
+            let scopes = Scopes::parse(scopes).unwrap();
+            assert_eq!(TaskStatus::default_of(&scopes), expected, "{scopes}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
     delivery::{Booking, Delivery},
     event::EventName,
     id::TimeSlotId,
+    named_enum::named_enum,
     task::{Actor, FailureReason, Task, TaskKind, TaskState, TimeWindow},
 };
 
@@ -45,19 +46,20 @@ pub struct BookingChange {
     pub released: Option<Booking>,
 }
 
-/// The state of a delivery, derived from its tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryState {
-    Created,
-    /// The dropoff has a courier.
-    Assigned,
-    Started,
-    Picked,
-    InTransit,
-    Dropped,
-    Failed,
-    Completed,
-    Cancelled,
+named_enum! {
+    /// The state of a delivery, derived from its tasks.
+    pub enum DeliveryState("delivery state", ", ") {
+        Created = "created",
+        /// The dropoff has a courier.
+        Assigned = "assigned",
+        Started = "started",
+        Picked = "picked",
+        InTransit = "in_transit",
+        Dropped = "dropped",
+        Failed = "failed",
+        Completed = "completed",
+        Cancelled = "cancelled",
+    }
 }
 
 /// Why a command changes nothing.

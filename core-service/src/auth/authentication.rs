@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use admission::Concurrency;
-use domain::{api_client::Scope, id::ApiClientId};
-use http::{Request, Response};
+use domain::{
+    api_client::{Scope, TaskStatus},
+    id::ApiClientId,
+};
+use http::{HeaderValue, Request, Response};
 use process::metrics::Counters;
 use tokio::sync::Semaphore;
 use tonic::{Status, body::Body, metadata::MetadataMap};
@@ -58,8 +61,8 @@ impl Authentication {
         Ok(caller)
     }
 
-    /// Middleware: adds the [`Caller`] to the extensions of a call, and counts the call against its
-    /// client's limit until the end of its response.
+    /// Middleware: adds the [`Caller`] to the extensions of a call, counts the call against its client's
+    /// limit until the end of its response, and says in the response what the client sees of tasks.
     pub(crate) async fn authenticate<S>(
         self,
         mut request: Request<Body>,
@@ -95,9 +98,17 @@ impl Authentication {
         };
         let client = tracing::field::display(caller.id);
         tracing::Span::current().record("client.id", client);
+        let sees_states = caller.task_status == TaskStatus::Full;
         request.extensions_mut().insert(caller);
         *request.headers_mut() = metadata.into_headers();
-        Ok(hold(call, inner.oneshot(request).await?))
+        let mut response = inner.oneshot(request).await?;
+        if sees_states {
+            let value = HeaderValue::from_static("true");
+            response
+                .headers_mut()
+                .insert(proto::FULL_TASK_STATUS, value);
+        }
+        Ok(hold(call, response))
     }
 }
 

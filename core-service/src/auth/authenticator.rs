@@ -218,6 +218,7 @@ fn caller(client: ApiClient, store: Option<Store>, claims: &Claims) -> Caller {
         scopes: Scopes::new(granted.iter().filter(|scope| client.scopes.permits(*scope))),
         store,
         courier_id: client.courier_id,
+        task_status: client.task_status,
         default_address: client.default_address,
     }
 }
@@ -243,6 +244,7 @@ fn bearer_token(metadata: &MetadataMap) -> Result<&str, Error> {
 #[cfg(test)]
 pub(super) mod tests {
     use domain::{
+        api_client::TaskStatus,
         api_secrets::{ApiSecrets, SecretHash},
         id::ApiClientId,
     };
@@ -278,6 +280,7 @@ pub(super) mod tests {
             api_key: "the-key".to_owned(),
             secrets: ApiSecrets::new(SecretHash::of("secret")),
             scopes: Scopes::parse("admin").unwrap(),
+            task_status: TaskStatus::Specified,
             default_address: None,
             created_at: Timestamp::UNIX_EPOCH,
             disabled_at: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{
     address::Address,
-    api_client::{Scope, Scopes},
+    api_client::{Scope, Scopes, TaskStatus},
     id::{ApiClientId, CourierId},
     store::Store,
 };
@@ -44,6 +44,7 @@ pub(crate) struct Caller {
     pub(crate) store: Option<Store>,
     /// As whom it works.
     pub(crate) courier_id: Option<CourierId>,
+    pub(crate) task_status: TaskStatus,
     /// The client's own default pickup address.
     pub(crate) default_address: Option<Address>,
 }
@@ -76,6 +77,7 @@ impl Caller {
             scopes: Scopes::new([]),
             store: Some(store),
             courier_id: None,
+            task_status: TaskStatus::Specified,
             default_address: None,
         }
     }

@@ -5,7 +5,7 @@ mod tasks;
 
 use domain::{
     address::{Address, LatLng},
-    api_client::ApiClient,
+    api_client::{ApiClient, TaskStatus},
     coverage::ServiceArea,
     delivery::DistanceSource,
     device_clock::DeviceTimes,
@@ -22,7 +22,8 @@ use storage::Storage;
 use uuid::Uuid;
 
 pub(crate) use self::tasks::{
-    actor, courier_list, delivery, listed_task, preview, read_task_state, task, task_with_place,
+    actor, courier_list, delivery, listed_task, preview, read_delivery_state, read_task_state, task,
+    task_with_place,
 };
 use crate::error::Error;
 
@@ -220,6 +221,19 @@ fn service_area(area: &ServiceArea) -> proto::ServiceArea {
     proto::ServiceArea { area: Some(area) }
 }
 
+fn task_status(status: TaskStatus) -> proto::api_client::TaskStatus {
+    match status {
+        TaskStatus::Specified => proto::api_client::TaskStatus::Specified,
+        TaskStatus::Full => proto::api_client::TaskStatus::Full,
+    }
+}
+
+/// None if it is not specified.
+pub(crate) fn read_task_status(status: proto::api_client::TaskStatus) -> Option<TaskStatus> {
+    let mut statuses = TaskStatus::ALL.into_iter();
+    statuses.find(|known| task_status(*known) == status)
+}
+
 /// A client, with its secret only if the secret is new.
 pub(crate) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
     proto::ApiClient {
@@ -233,6 +247,7 @@ pub(crate) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::A
             .courier_id
             .map(|id| Collection::Couriers.name(id))
             .unwrap_or_default(),
+        task_status: task_status(client.task_status).into(),
         api_key: client.api_key.clone(),
         api_secret: secret.unwrap_or_default(),
         scopes: client

@@ -15,18 +15,7 @@ use storage::{courier_lists::Change, task_lists::ListedTask};
 use super::{address, distance_source, price, timestamp};
 
 pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
-    use proto::delivery::State;
-    let state = match delivery.state() {
-        DeliveryState::Created => State::Created,
-        DeliveryState::Assigned => State::Assigned,
-        DeliveryState::Started => State::Started,
-        DeliveryState::Picked => State::Picked,
-        DeliveryState::InTransit => State::InTransit,
-        DeliveryState::Dropped => State::Dropped,
-        DeliveryState::Failed => State::Failed,
-        DeliveryState::Completed => State::Completed,
-        DeliveryState::Cancelled => State::Cancelled,
-    };
+    let state = delivery_state(delivery.state());
     let cancelled_at = delivery.cancelled_at();
     proto::Delivery {
         state: state.into(),
@@ -44,6 +33,27 @@ pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
         external_reference: delivery.external_reference,
         warnings: Vec::new(),
     }
+}
+
+fn delivery_state(state: DeliveryState) -> proto::delivery::State {
+    use proto::delivery::State;
+    match state {
+        DeliveryState::Created => State::Created,
+        DeliveryState::Assigned => State::Assigned,
+        DeliveryState::Started => State::Started,
+        DeliveryState::Picked => State::Picked,
+        DeliveryState::InTransit => State::InTransit,
+        DeliveryState::Dropped => State::Dropped,
+        DeliveryState::Failed => State::Failed,
+        DeliveryState::Completed => State::Completed,
+        DeliveryState::Cancelled => State::Cancelled,
+    }
+}
+
+/// None if the state is not specified.
+pub(crate) fn read_delivery_state(state: proto::delivery::State) -> Option<DeliveryState> {
+    let mut states = DeliveryState::ALL.into_iter();
+    states.find(|known| delivery_state(*known) == state)
 }
 
 /// A delivery before its creation: without names, creation and update times.

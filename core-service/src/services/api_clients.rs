@@ -1,7 +1,7 @@
 //! API clients: creates, lists and disables them and rotates their secrets, for operators.
 
 use domain::{
-    api_client::{ApiClient, Scope, Scopes},
+    api_client::{ApiClient, Scope, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, DEFAULT_OVERLAP, MAX_OVERLAP, SecretHash},
     id::ApiClientId,
     violation::Violations,
@@ -180,6 +180,7 @@ impl Services {
             let description = "a courier's client has the scope courier alone, and no store";
             violations.add("courier", "CONFLICT", description);
         }
+        let task_status = read_task_status(&request, &mut violations);
         if request.scopes.is_empty() {
             violations.add("scopes", "REQUIRED", "at least one is required");
         }
@@ -210,6 +211,7 @@ impl Services {
         };
         Error::check(violations)?;
         let secret = random::token::<32>();
+        let scopes = Scopes::new(scopes);
         let client = ApiClient {
             id: ApiClientId::new(),
             store_id: store.map(|store| store.id),
@@ -217,7 +219,8 @@ impl Services {
             display_name,
             api_key: random::token::<16>(),
             secrets: ApiSecrets::new(SecretHash::of(&secret)),
-            scopes: Scopes::new(scopes),
+            task_status: task_status.unwrap_or_else(|| TaskStatus::default_of(&scopes)),
+            scopes,
             default_address,
             created_at: self.clock.now(),
             disabled_at: None,
@@ -260,4 +263,19 @@ impl Services {
         self.authenticator.invalidate();
         changed
     }
+}
+
+/// None if the request leaves it to the default.
+fn read_task_status(
+    request: &proto::CreateApiClientRequest,
+    violations: &mut Violations,
+) -> Option<TaskStatus> {
+    if request.task_status == 0 {
+        return None;
+    }
+    // Not `request.task_status()`, which leaves an unknown one to the default.
+    let status = proto::api_client::TaskStatus::try_from(request.task_status).ok();
+    let status = status.and_then(messages::read_task_status);
+    let status = status.ok_or("must be SPECIFIED or FULL");
+    violations.check("task_status", "UNKNOWN_STATUS", status)
 }

@@ -1,7 +1,7 @@
 //! API clients.
 
 use domain::{
-    api_client::{ApiClient, Scopes},
+    api_client::{ApiClient, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, RetiredSecret, SecretHash},
     id::{ApiClientId, CourierId, StoreId},
 };
@@ -101,10 +101,12 @@ pub async fn insert_if_absent(
     Ok(())
 }
 
-/// Updates a client, but its scopes: they never change, and those of a newer version must remain.
+/// Updates a client, but its scopes and its `task_status`: they never change, and those of a newer version must
+/// remain.
 pub async fn update(connection: &impl ConnectionTrait, client: &ApiClient) -> Result<(), Error> {
     let row = ActiveModel {
         scopes: NotSet,
+        task_status: NotSet,
         ..row(client)
     };
     rows::update(connection, row).await
@@ -123,6 +125,7 @@ fn row(client: &ApiClient) -> ActiveModel {
         created_at: Set(client.created_at.into()),
         disabled_at: Set(client.disabled_at.map(Into::into)),
         courier_id: Set(client.courier_id.map(|id| id.0)),
+        task_status: Set(Some(client.task_status.as_str().to_owned())),
     }
 }
 
@@ -132,6 +135,8 @@ impl TryFrom<Model> for ApiClient {
     fn try_from(row: Model) -> Result<Self, Self::Error> {
         let retired = unpack(&row.replaced_secrets)
             .ok_or_else(|| Error::inconsistent("api_clients", "malformed retired secrets"))?;
+        let scopes = Scopes::parse_known(&row.scopes);
+        let task_status = row.task_status.and_then(|name| name.parse().ok());
         Ok(Self {
             id: ApiClientId(row.id),
             store_id: row.store_id.map(StoreId),
@@ -142,7 +147,8 @@ impl TryFrom<Model> for ApiClient {
                 current: secret_hash(row.secret_hash)?,
                 retired,
             },
-            scopes: Scopes::parse_known(&row.scopes),
+            task_status: task_status.unwrap_or_else(|| TaskStatus::default_of(&scopes)),
+            scopes,
             default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
             disabled_at: instant::optional(row.disabled_at)?,
@@ -188,9 +194,9 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    /// A rollback must neither fail for a scope of the newer version nor lose it.
+    /// A rollback must neither fail for a scope or a `task_status` of the newer version nor lose it.
     #[tokio::test]
-    async fn a_scope_of_a_newer_version_is_ignored_and_kept() {
+    async fn what_a_newer_version_has_named_is_ignored_and_kept() {
         let (_directory, storages) = fixture::storages().await;
         for storage in storages {
             let mut client = ApiClient {
@@ -201,22 +207,28 @@ mod tests {
                 api_key: "key".to_owned(),
                 secrets: ApiSecrets::new(SecretHash::of("secret")),
                 scopes: Scopes::parse("dispatch").unwrap(),
+                task_status: TaskStatus::Specified,
                 default_address: None,
                 created_at: Timestamp::UNIX_EPOCH,
                 disabled_at: None,
             };
             insert(storage.reader(), &client).await.unwrap();
             let scopes = async |sql: &str| rows::value::<String>(storage.reader(), sql).await;
-            let newer = "UPDATE api_clients SET scopes = 'dispatch newer' RETURNING scopes";
+            let newer = "UPDATE api_clients SET scopes = 'dispatch newer', task_status = 'newer' RETURNING scopes";
             scopes(newer).await.unwrap();
 
             let listed = list_of_platform(storage.reader()).await.unwrap();
+            assert_eq!(
+                listed[0].task_status,
+                TaskStatus::Full,
+                "the default of its scopes"
+            );
             client.display_name = "Renamed".to_owned();
             update(storage.reader(), &client).await.unwrap();
 
             assert_eq!(listed[0].scopes, client.scopes);
-            let kept = scopes("SELECT scopes FROM api_clients").await;
-            assert_eq!(kept.unwrap(), "dispatch newer");
+            let kept = scopes("SELECT scopes || ' ' || task_status FROM api_clients").await;
+            assert_eq!(kept.unwrap(), "dispatch newer newer");
         }
     }
 

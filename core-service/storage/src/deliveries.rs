@@ -17,7 +17,7 @@ use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::Exp
 use super::{
     Storage,
     changes::Changes,
-    delivery_rows::{assemble, changed_columns, delivery_changes},
+    delivery_rows::{assemble, changed_columns, delivery_changes, stored_state},
     entity::{ByPosition as _, delivery, instant, store, task},
     incidents,
     shared_reads::SharedRow,
@@ -252,7 +252,8 @@ pub fn changes(
     changes.insert(task_changes::insertion([change]).into_query());
     let filtered = |delivery: &Delivery| {
         let dropoff = delivery.dropoff.window.before;
-        (delivery.completed_at(), delivery.cancelled_at(), dropoff)
+        let ends = (delivery.completed_at(), delivery.cancelled_at());
+        (ends, dropoff, stored_state(delivery))
     };
     if filtered(before) != filtered(after) || before.booking != after.booking {
         changes.update(delivery_changes(after))?;

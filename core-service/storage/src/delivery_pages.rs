@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use domain::{delivery::Delivery, id::StoreId};
+use domain::{delivery::Delivery, id::StoreId, lifecycle::DeliveryState};
+use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
     deliveries,
@@ -22,6 +23,7 @@ pub struct Filter {
     pub dropoff: Period,
     pub is_completed: Option<bool>,
     pub is_cancelled: Option<bool>,
+    pub state: Option<DeliveryState>,
     pub external_reference: Option<String>,
 }
 
@@ -81,16 +83,47 @@ fn condition(filter: &Filter) -> Condition {
         .add(period(Column::DropoffBefore, filter.dropoff))
         .add_option(filter.is_completed.map(is_completed))
         .add_option(filter.is_cancelled.map(is_cancelled))
+        .add_option(filter.state.map(has_state))
         .add_option(filter.external_reference.as_deref().map(has_reference))
+}
+
+/// As in the index by state, which has no delivery that is only created or was cancelled.
+const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'completed' ELSE state END";
+
+fn has_state(state: DeliveryState) -> Condition {
+    match state {
+        DeliveryState::Cancelled => Condition::all().add(Column::CancelledAt.is_not_null()),
+        DeliveryState::Created => Condition::all()
+            .add(Column::CompletedAt.is_null())
+            .add(Column::CancelledAt.is_null())
+            .add(Column::State.is_null()),
+        state => {
+            let is_in_index = Condition::any()
+                .add(Column::CompletedAt.is_not_null())
+                .add(Column::State.is_not_null());
+            // A core of an earlier version cancels a delivery without changing its state.
+            Condition::all()
+                .add(Column::CancelledAt.is_null())
+                .add(is_in_index)
+                .add(Expr::cust(STATE).eq(state.as_str()))
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::{
+        courier::{ListKey, Place},
+        id::CourierId,
+        lifecycle::Command,
+        task::{Actor, TaskKind},
+    };
+    use jiff::civil::date;
     use sea_orm::{DbBackend, Statement};
     use uuid::Uuid;
 
     use super::*;
-    use crate::{fixture, pages::Cursor};
+    use crate::{Storage, fixture, pages::Cursor, stores};
 
     async fn plan(filter: &Filter) -> Vec<String> {
         let (_directory, storage) = fixture::sqlite().await;
@@ -142,6 +175,34 @@ mod tests {
             ),
             (
                 Filter {
+                    state: Some(DeliveryState::Created),
+                    ..all.clone()
+                },
+                "deliveries_to_do (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    state: Some(DeliveryState::Picked),
+                    ..all.clone()
+                },
+                "deliveries_by_state (store_id=? AND <expr>=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    state: Some(DeliveryState::Completed),
+                    ..all.clone()
+                },
+                "deliveries_by_state (store_id=? AND <expr>=? AND created_at<?)",
+            ),
+            (
+                Filter {
+                    state: Some(DeliveryState::Cancelled),
+                    ..all.clone()
+                },
+                "deliveries_cancelled (store_id=? AND created_at<?)",
+            ),
+            (
+                Filter {
                     external_reference: Some("42".to_owned()),
                     ..all.clone()
                 },
@@ -152,6 +213,90 @@ mod tests {
 
             assert!(plan[0].contains(index), "{filter:?}: {plan:?}");
             assert!(!plan.concat().contains("SCAN"), "{filter:?}: {plan:?}");
+        }
+    }
+
+    /// The delivery, changed so that it is in a state.
+    fn in_state(mut delivery: Delivery, state: DeliveryState) -> Delivery {
+        use TaskKind::{Dropoff, Pickup};
+        let commands = match state {
+            DeliveryState::Created | DeliveryState::Assigned | DeliveryState::Cancelled => vec![],
+            DeliveryState::Started => vec![(Pickup, Command::Start)],
+            DeliveryState::Picked => vec![(Pickup, Command::Complete)],
+            DeliveryState::InTransit => vec![(Dropoff, Command::Start)],
+            DeliveryState::Dropped => vec![(Dropoff, Command::Complete)],
+            DeliveryState::Failed => vec![(Pickup, Command::Fail("LOST".parse().unwrap()))],
+            DeliveryState::Completed => {
+                vec![(Dropoff, Command::Complete), (Pickup, Command::Complete)]
+            }
+        };
+        for (kind, command) in commands {
+            let applied = delivery.apply(kind, &command, Actor::Dispatch, Timestamp::UNIX_EPOCH);
+            assert!(applied.unwrap().is_some(), "{command:?}");
+        }
+        if state == DeliveryState::Assigned {
+            let list = ListKey {
+                day: date(2026, 12, 1),
+                courier_id: CourierId::new(),
+            };
+            delivery.dropoff.place = Some(Place { list, position: 0 });
+        }
+        if state == DeliveryState::Cancelled {
+            let cancelled = delivery.cancel(Actor::Shop, Timestamp::UNIX_EPOCH);
+            assert!(cancelled.unwrap().is_some());
+        }
+        assert_eq!(delivery.state(), state);
+        delivery
+    }
+
+    async fn assert_each_is_found_by_its_state(storage: &Storage, deliveries: &[Delivery]) {
+        for delivery in deliveries {
+            let state = delivery.state();
+            let filter = Filter {
+                state: Some(state),
+                ..Filter::default()
+            };
+            let store_id = delivery.store_id;
+            let page = read(storage.reader(), store_id, &filter, Start::Newest, 30).await;
+            let (found, has_more) = page.unwrap();
+            let ids: Vec<_> = found.iter().map(|delivery| delivery.id).collect();
+            assert_eq!(
+                (&ids[..], has_more),
+                (&[delivery.id][..], false),
+                "{state:?}"
+            );
+        }
+    }
+
+    /// Also those that were in a state before states were stored.
+    #[tokio::test]
+    async fn deliveries_are_listed_by_state() {
+        let migration = include_str!("../../../migrations/sql/0014_add_delivery_state.sql");
+        let (_, fill) = migration.split_once("UPDATE").unwrap();
+        let fill: &'static str = format!("UPDATE{fill}").leak();
+        let (_directory, storages) = fixture::storages().await;
+        for storage in storages {
+            let store = fixture::store("A");
+            stores::insert(storage.reader(), &store).await.unwrap();
+            let mut all = Vec::new();
+            for state in DeliveryState::ALL {
+                let before = fixture::delivery(store.id, Timestamp::UNIX_EPOCH);
+                let new = fixture::new_delivery(before.clone());
+                assert!(storage.insert_delivery(new).await.unwrap());
+                let after = in_state(before.clone(), state);
+                let changes = deliveries::changes(&before, &after, &[]).unwrap();
+                let write = storage.write(move |transaction| async move {
+                    changes.make(&transaction).await?;
+                    Ok::<_, Error>(())
+                });
+                write.await.unwrap();
+                all.push(after);
+            }
+
+            assert_each_is_found_by_its_state(&storage, &all).await;
+            fixture::execute(&storage, "UPDATE deliveries SET state = NULL").await;
+            fixture::execute(&storage, fill).await;
+            assert_each_is_found_by_its_state(&storage, &all).await;
         }
     }
 

@@ -4,6 +4,7 @@ use domain::{
     courier::{ListKey, Place},
     delivery::{Booking, Delivery, Route},
     id::{CourierId, DeliveryId, StoreId, TaskId, TimeSlotId},
+    lifecycle::DeliveryState,
     money::Price,
     store,
     task::{Actor, StateName, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
@@ -73,6 +74,7 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
         completed_at: Set(None),
         erased_at: Set(None),
+        state: Set(None),
     }
 }
 
@@ -88,7 +90,16 @@ pub(super) fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
         cancelled_at: Set(delivery.cancelled_at().map(Into::into)),
         dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
         completed_at: Set(delivery.completed_at().map(Into::into)),
+        state: Set(stored_state(delivery).map(|state| state.as_str().to_owned())),
         ..Default::default()
+    }
+}
+
+/// The state, unless other columns tell it: those of a delivery that is created, completed or cancelled.
+pub(super) fn stored_state(delivery: &Delivery) -> Option<DeliveryState> {
+    match delivery.state() {
+        DeliveryState::Created | DeliveryState::Completed | DeliveryState::Cancelled => None,
+        state => Some(state),
     }
 }
 

@@ -319,7 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP TABLE incidents; ALTER TABLE tasks DROP COLUMN open_incidents";
+            let drop = "DROP INDEX deliveries_by_state";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

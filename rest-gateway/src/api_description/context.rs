@@ -175,6 +175,7 @@ mod tests {
             "Delivery",
             "TaskEvent",
             "Incident",
+            "FailureReason",
             "Webhook",
             "Event",
             "Notification",

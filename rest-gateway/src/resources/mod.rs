@@ -4,6 +4,7 @@
 pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
+pub(crate) mod failure_reasons;
 pub(crate) mod me;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;

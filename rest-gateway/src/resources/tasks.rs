@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::{
     CompleteTaskRequest, GetTaskRequest, Package,
     iri::{self, Collection},
-    task::{Kind, Status},
+    task::{Kind, State, Status},
     tasks_client::TasksClient,
 };
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub(super) struct Task {
     node: Node,
     r#type: &'static str,
     status: &'static str,
+    state: &'static str,
     address: Address,
     after: String,
     before: String,
@@ -73,11 +74,11 @@ struct GeoCoordinates {
 /// `GET /api/tasks/{id}`
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Tasks.name(&request.parameter);
-    let task = request
-        .call(GetTaskRequest { name }, rpc!(TasksClient.get_task))
-        .await?;
+    let get = request.send(GetTaskRequest { name }, true, rpc!(TasksClient.get_task));
+    let response = get.await?;
 
-    json_ld::ok(CONTEXT, &Task::try_from(task)?)
+    let status = StatusWord::of(&response);
+    json_ld::ok(CONTEXT, &Task::of(response.into_inner(), status)?)
 }
 
 /// `PUT /api/tasks/{id}/done`
@@ -90,15 +91,35 @@ pub(crate) async fn complete(request: Request) -> HandlerResult {
     };
     // Without a key, too, it can be repeated.
     let complete = request.send(message, true, rpc!(TasksClient.complete_task));
-    idempotency::respond(complete.await?, |task| {
-        json_ld::ok(CONTEXT, &Task::try_from(task)?)
+    let response = complete.await?;
+    let status = StatusWord::of(&response);
+    idempotency::respond(response, |task| {
+        json_ld::ok(CONTEXT, &Task::of(task, status)?)
     })
 }
 
-impl TryFrom<proto::Task> for Task {
-    type Error = Error;
+/// What a task shows as its `status`.
+#[derive(Clone, Copy)]
+pub(super) enum StatusWord {
+    /// `TODO` or `DONE`.
+    Specified,
+    /// That of the state.
+    Full,
+}
 
-    fn try_from(task: proto::Task) -> Result<Self, Error> {
+impl StatusWord {
+    /// What core's response says of its caller.
+    pub(super) fn of<T>(response: &tonic::Response<T>) -> Self {
+        if response.metadata().contains_key(proto::FULL_TASK_STATUS) {
+            Self::Full
+        } else {
+            Self::Specified
+        }
+    }
+}
+
+impl Task {
+    pub(super) fn of(task: proto::Task, status_word: StatusWord) -> Result<Self, Error> {
         let kind = match task.kind() {
             Kind::Pickup => "PICKUP",
             Kind::Dropoff => "DROPOFF",
@@ -109,13 +130,18 @@ impl TryFrom<proto::Task> for Task {
             Status::Done => "DONE",
             Status::Unspecified => return Err(Error::incomplete("a task's status")),
         };
+        let state = state(&task);
         let zone = StoreTimeZone::named(&task.time_zone);
         let after = zone.write(task.after.as_ref())?;
         let before = zone.write(task.before.as_ref())?;
         Ok(Self {
             node: Node::new("Task", Collection::Tasks, &task.name),
             r#type: kind,
-            status,
+            status: match status_word {
+                StatusWord::Specified => status,
+                StatusWord::Full => state,
+            },
+            state,
             address: task
                 .address
                 .ok_or_else(|| Error::incomplete("a task's address"))?
@@ -134,6 +160,17 @@ impl TryFrom<proto::Task> for Task {
             cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
         })
     }
+}
+
+/// The word of a task's state. A core of an earlier version does not send the state.
+fn state(task: &proto::Task) -> &'static str {
+    let state = match task.state() {
+        State::Unspecified if task.status() == Status::Done => State::Done,
+        State::Unspecified if task.cancel_time.is_some() => State::Cancelled,
+        State::Unspecified => State::Todo,
+        state => state,
+    };
+    state.as_str_name().trim_start_matches("STATE_")
 }
 
 impl TryFrom<proto::Address> for Address {

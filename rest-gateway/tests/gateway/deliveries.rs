@@ -3,20 +3,23 @@
 use std::collections::HashMap;
 
 use http::Method;
-use proto::{AssertDeliveryRequest, CancelDeliveryRequest, Delivery, GetDeliveryRequest};
+use proto::{
+    AssertDeliveryRequest, CancelDeliveryRequest, Delivery, GetDeliveryRequest, Task, delivery,
+    task,
+};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
 use crate::harness::{
     PUBLIC_URL, Platform,
-    samples::{ID, NOON, core_status, core_status_with, delivery, delivery_json, instant},
+    samples::{self, ID, NOON, core_status, core_status_with, delivery_json, instant},
 };
 
 #[tokio::test]
 async fn a_created_delivery_is_201_with_its_location_and_both_tasks() {
     let platform = Platform::start().await;
-    platform.core.will_respond(delivery());
+    platform.core.will_respond(samples::delivery());
 
     let body = json!({"dropoff": {"address": "24 Rue de la Paix", "before": "tomorrow 12:00"}});
     let reply = platform
@@ -104,7 +107,7 @@ async fn a_delivery_can_be_read() {
     platform.core.will_respond(Delivery {
         price: None,
         cancel_time: instant(NOON),
-        ..delivery()
+        ..samples::delivery()
     });
 
     let reply = platform.client.get(&format!("/api/deliveries/{ID}")).await;
@@ -120,12 +123,75 @@ async fn a_delivery_can_be_read() {
     );
 }
 
+/// A core of an earlier version sends no state.
+#[tokio::test]
+async fn a_delivery_has_the_word_of_its_state() {
+    use delivery::State;
+    let platform = Platform::start().await;
+    let core_of_earlier_version = |done: [bool; 2], cancel_time| {
+        let [pickup, dropoff] = done.map(|is_done| {
+            let status = if is_done {
+                task::Status::Done
+            } else {
+                task::Status::Todo
+            };
+            Some(Task {
+                status: status.into(),
+                state: task::State::Unspecified.into(),
+                ..samples::task(task::Kind::Pickup)
+            })
+        });
+        Delivery {
+            state: State::Unspecified.into(),
+            pickup,
+            dropoff,
+            cancel_time,
+            ..samples::delivery()
+        }
+    };
+    let sent = [
+        (State::Created, "created"),
+        (State::Assigned, "assigned"),
+        (State::Started, "started"),
+        (State::Picked, "picked"),
+        (State::InTransit, "in_transit"),
+        (State::Dropped, "dropped"),
+        (State::Failed, "failed"),
+        (State::Completed, "completed"),
+        (State::Cancelled, "cancelled"),
+    ];
+    let sent = sent.map(|(state, word)| {
+        let delivery = Delivery {
+            state: state.into(),
+            ..samples::delivery()
+        };
+        (delivery, word)
+    });
+    let derived = [
+        (core_of_earlier_version([false, false], None), "created"),
+        (core_of_earlier_version([true, false], None), "picked"),
+        (core_of_earlier_version([false, true], None), "dropped"),
+        (core_of_earlier_version([true, true], None), "completed"),
+        (
+            core_of_earlier_version([false, false], instant(NOON)),
+            "cancelled",
+        ),
+    ];
+    for (delivery, word) in sent.into_iter().chain(derived) {
+        platform.core.will_respond(delivery);
+
+        let reply = platform.client.get(&format!("/api/deliveries/{ID}")).await;
+
+        assert_eq!(reply.json()["state"], word);
+    }
+}
+
 #[tokio::test]
 async fn a_delivery_without_a_task_from_core_is_an_internal_error() {
     let platform = Platform::start().await;
     platform.core.will_respond(Delivery {
         pickup: None,
-        ..delivery()
+        ..samples::delivery()
     });
 
     let reply = platform.client.get(&format!("/api/deliveries/{ID}")).await;
@@ -139,7 +205,7 @@ async fn cancelling_a_delivery_is_204_and_409_if_a_task_is_done() {
     let platform = Platform::start().await;
     let path = format!("/api/deliveries/{ID}");
 
-    platform.core.will_respond(delivery());
+    platform.core.will_respond(samples::delivery());
     let reply = platform.client.method(Method::DELETE, &path).await;
     assert_eq!((reply.status.as_u16(), reply.text()), (204, ""));
     assert_eq!(
@@ -163,7 +229,7 @@ async fn cancelling_a_delivery_is_204_and_409_if_a_task_is_done() {
 #[tokio::test]
 async fn a_delivery_preview_has_no_id() {
     let platform = Platform::start().await;
-    let mut preview = delivery();
+    let mut preview = samples::delivery();
     let mut expected = delivery_json();
     preview.name.clear();
     expected

@@ -2,7 +2,7 @@
 
 use proto::{
     ListDeliveriesRequest, ListDeliveriesResponse, ListWebhooksRequest, ListWebhooksResponse,
-    Violation, Webhook, task::Status,
+    Violation, Webhook, delivery::State, task::Status,
 };
 use serde_json::{Value, json};
 use tonic::Code;
@@ -96,7 +96,7 @@ fn filters_of_deliveries() -> Value {
     json!({
         "@type": "hydra:IriTemplate",
         "hydra:template": "/api/deliveries{?externalReference,createdAt[after],createdAt[before],\
-            dropoff.before[after],dropoff.before[before],status,exists[cancelledAt]}",
+            dropoff.before[after],dropoff.before[before],status,state,exists[cancelledAt]}",
         "hydra:variableRepresentation": "BasicRepresentation",
         "hydra:mapping": [
             mapping("externalReference", "externalReference"),
@@ -105,6 +105,7 @@ fn filters_of_deliveries() -> Value {
             mapping("dropoff.before[after]", "dropoff.before"),
             mapping("dropoff.before[before]", "dropoff.before"),
             mapping("status", "status"),
+            mapping("state", "state"),
             mapping("exists[cancelledAt]", "cancelledAt"),
         ],
     })
@@ -198,7 +199,7 @@ async fn filters_are_sent_to_core_and_kept_in_links_to_other_pages() {
     let query = "externalReference=a+b%26c&createdAt%5Bafter%5D=yesterday\
         &createdAt%5Bbefore%5D=2020-04-02T12%3A00%3A00%2B02%3A00\
         &dropoff.before%5Bafter%5D=today&dropoff.before%5Bbefore%5D=tomorrow\
-        &status=DONE&exists%5BcancelledAt%5D=false";
+        &status=DONE&state=in_transit&exists%5BcancelledAt%5D=false";
 
     let reply = platform
         .client
@@ -228,6 +229,7 @@ async fn filters_are_sent_to_core_and_kept_in_links_to_other_pages() {
             dropoff_from: text("today"),
             dropoff_until: text("tomorrow"),
             status: Some(Status::Done.into()),
+            state: Some(State::InTransit.into()),
             cancelled: Some(false),
         }
     );
@@ -253,6 +255,8 @@ async fn unknown_and_malformed_filters_are_violations_with_the_names_of_query_pa
         ),
         ("status=todo", "status", "status", "UNKNOWN_VALUE"),
         ("status=TODO&status=DONE", "status", "status", "REPEATED"),
+        ("state=PICKED", "state", "state", "UNKNOWN_VALUE"),
+        ("state=picked&state=failed", "state", "state", "REPEATED"),
         ("order%5Bid%5D=up", "order", "order[id]", "UNKNOWN_VALUE"),
         ("itemsPerPage=x", "page_size", "itemsPerPage", "WRONG_TYPE"),
         (

@@ -268,12 +268,14 @@ fn expected_delivery(price: &Value) -> Value {
         "@type": "http://schema.org/ParcelDelivery",
         "@id": null,
         "id": null,
+        "state": "created",
         "pickup": {
             "@id": null,
             "@type": "Task",
             "id": null,
             "type": "PICKUP",
             "status": "TODO",
+            "state": "TODO",
             "address": {
                 "@id": null,
                 "@type": "http://schema.org/Place",
@@ -306,6 +308,7 @@ fn expected_delivery(price: &Value) -> Value {
             "id": null,
             "type": "DROPOFF",
             "status": "TODO",
+            "state": "TODO",
             "address": {
                 "@id": null,
                 "@type": "http://schema.org/Place",

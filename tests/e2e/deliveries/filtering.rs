@@ -12,7 +12,7 @@ use crate::harness::{
 const DELIVERIES: &str = "/api/deliveries";
 
 /// The ids of all deliveries that match a query, over all pages.
-async fn matching_ids(client: &ApiClient, query: &str) -> Vec<Value> {
+pub(crate) async fn matching_ids(client: &ApiClient, query: &str) -> Vec<Value> {
     let mut ids = Vec::new();
     let mut next = Some(format!("{DELIVERIES}?{query}"));
     while let Some(path) = next {
@@ -123,6 +123,8 @@ on_both_databases! {
             ("dropoff.before%5Bbefore%5D=2020-02-30", "dropoff.before[before]"),
             ("status=CANCELLED", "status"),
             ("status=TODO&status=TODO", "status"),
+            ("state=DOING", "state"),
+            ("state=created&state=created", "state"),
             ("exists%5BcancelledAt%5D=yes", "exists[cancelledAt]"),
             ("externalReference=", "externalReference"),
         ] {

@@ -6,7 +6,7 @@ mod bad_input;
 mod before;
 mod contacts;
 mod creating;
-mod filtering;
+pub(crate) mod filtering;
 mod geocoders;
 mod hostile_bodies;
 mod hostile_values;

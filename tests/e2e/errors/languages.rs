@@ -122,7 +122,7 @@ const OTHERS: &[&str] = &[
 const QUERIES: &[&str] = &[
     "/api/deliveries?statsu=TODO&cursor=x&itemsPerPage=0&page=2&status=todo&status=x",
     "/api/deliveries?order[id]=x&exists[cancelledAt]=x&externalReference=&createdAt[after]=",
-    "/api/deliveries?itemsPerPage=x&status=x",
+    "/api/deliveries?itemsPerPage=x&status=x&state=x",
     "/api/webhooks?itemsPerPage=101",
     "/api/events?after=x",
     "/api/events?after=-1",

@@ -65,8 +65,7 @@ impl Operator {
                 display_name: "A program".to_owned(),
                 scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
                 default_address,
-                idempotency: None,
-                courier: String::new(),
+                ..CreateApiClientRequest::default()
             }))
             .await;
         issued(client)

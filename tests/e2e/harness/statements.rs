@@ -187,6 +187,10 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 11] = [
         ],
     ),
     (
+        "the migration that fills `deliveries.state`",
+        &[(&["UPDATE"], "UPDATE deliveries SET state = (")],
+    ),
+    (
         "the metrics of the platform",
         &[
             (

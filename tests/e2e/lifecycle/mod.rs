@@ -1,9 +1,11 @@
 //! A task's life over gRPC: started, completed, failed, reopened, rescheduled.
 
+mod failure_reasons;
 mod history;
 mod listing;
 mod repeating;
 mod reports;
+mod states;
 
 use delivery::Credentials;
 use jiff::SignedDuration;

@@ -33,6 +33,7 @@ on_both_databases! {
             "store": store,
             "name": "Website",
             "scopes": ["deliveries", "tasks"],
+            "task_status": "specified",
             "address": "Back door",
             "created_at": "2020-04-02T09:00:00+00:00",
             "disabled_at": null,
@@ -46,8 +47,8 @@ on_both_databases! {
         assert_eq!(
             platform.run_delivery(&list).await,
             format!(
-                "{:36}  name     {:36}  scopes            address    disabled  api key\n\
-                 {id}  Website  {store}  deliveries tasks  Back door            {key}\n",
+                "{:36}  name     {:36}  scopes            task status  address    disabled  api key\n\
+                 {id}  Website  {store}  deliveries tasks  specified    Back door            {key}\n",
                 "id", "store",
             )
         );
@@ -69,13 +70,14 @@ on_both_databases! {
         assert_eq!(
             printed,
             format!(
-                "id        {id}\n\
-                 name      Till\n\
-                 store     {}\n\
-                 scopes    deliveries\n\
-                 disabled  2020-04-02T09:00:01+00:00\n\
-                 api key   {key}\n\
-                 webhooks  0 disabled\n",
+                "id           {id}\n\
+                 name         Till\n\
+                 store        {}\n\
+                 scopes       deliveries\n\
+                 task status  specified\n\
+                 disabled     2020-04-02T09:00:01+00:00\n\
+                 api key      {key}\n\
+                 webhooks     0 disabled\n",
                 text(&created["store"])
             )
         );
@@ -124,16 +126,17 @@ on_both_databases! {
         platform.advance(SECOND);
         let printed = platform.run_delivery(&rotate).await;
 
-        let third = printed.lines().last().unwrap().strip_prefix("api secret  ").unwrap();
+        let third = printed.lines().last().unwrap().strip_prefix("api secret   ").unwrap();
         assert_eq!(
             printed,
             format!(
-                "id          {id}\n\
-                 name        Till\n\
-                 store       {}\n\
-                 scopes      deliveries\n\
-                 api key     {key}\n\
-                 api secret  {third}\n",
+                "id           {id}\n\
+                 name         Till\n\
+                 store        {}\n\
+                 scopes       deliveries\n\
+                 task status  specified\n\
+                 api key      {key}\n\
+                 api secret   {third}\n",
                 text(&created["store"])
             )
         );

@@ -47,6 +47,11 @@ async fn a_schema_permits_a_parameter_if_and_only_if_it_is_accepted() {
         ("/api/deliveries", "status", &["", "todo", "TODO", "DONE"]),
         (
             "/api/deliveries",
+            "state",
+            &["", "PICKED", "picked", "in_transit"],
+        ),
+        (
+            "/api/deliveries",
             "exists[cancelledAt]",
             &["", "yes", "true", "0"],
         ),

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use domain::{
+    api_client::TaskStatus,
     api_secrets::{ApiSecrets, SecretHash},
     id::ApiClientId,
 };
@@ -44,6 +45,7 @@ fn sign(key_set: &SigningKeySet, expires_at: Option<Timestamp>) -> proto::Access
         api_key: "the-key".to_owned(),
         secrets: ApiSecrets::new(hash),
         scopes: Scopes::parse("deliveries tasks").unwrap(),
+        task_status: TaskStatus::Specified,
         default_address: None,
         created_at: at(0),
         disabled_at: None,

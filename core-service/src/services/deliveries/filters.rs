@@ -8,6 +8,10 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use storage::delivery_pages::{Filter, Period};
 
+use crate::messages;
+
+const STATES: &str = "must be CREATED, ASSIGNED, STARTED, PICKED, IN_TRANSIT, DROPPED, FAILED, COMPLETED or CANCELLED";
+
 /// Parses the filters of a request, with times in the store's time zone and date order.
 pub(crate) fn parse(
     request: proto::ListDeliveriesRequest,
@@ -16,6 +20,7 @@ pub(crate) fn parse(
     violations: &mut Violations,
 ) -> Filter {
     let status = request.status.map(|_| request.status());
+    let state = request.state.map(|_| request.state());
     let mut instant = |field, text: Option<String>| -> Option<Timestamp> {
         violations.check(field, "INVALID_TIME", before::parse(&text?, now, order))
     };
@@ -38,6 +43,10 @@ pub(crate) fn parse(
             }
         },
         is_cancelled: request.cancelled,
+        state: state.and_then(|state| {
+            let state = messages::read_delivery_state(state).ok_or(STATES);
+            violations.check("state", "UNKNOWN_STATE", state)
+        }),
         external_reference: request.external_reference,
     }
 }

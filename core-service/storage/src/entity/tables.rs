@@ -16,6 +16,8 @@ table! {
     disabled_at: Option<Instant>,
     /// As whom it works.
     courier_id: Option<Uuid>,
+    /// How it sees the status of tasks; null if a program of an earlier version created it.
+    task_status: Option<String>,
 }
 
 table! {
@@ -61,6 +63,8 @@ table! {
     completed_at: Option<Instant>,
     /// When its personal data was erased.
     erased_at: Option<Instant>,
+    /// Null if it is created, completed or cancelled.
+    state: Option<String>,
 }
 
 table! {

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use domain::{
-    api_client::{ApiClient, Scopes},
+    api_client::{ApiClient, Scopes, TaskStatus},
     api_secrets::{ApiSecrets, SecretHash},
     delivery::Delivery,
     id::{ApiClientId, StoreId, TaskId},
@@ -113,6 +113,7 @@ fn client(store: &Store) -> ApiClient {
         api_key: format!("key-{}", store.display_name),
         secrets: ApiSecrets::new(SecretHash::of("secret")),
         scopes: Scopes::parse("deliveries tasks").unwrap(),
+        task_status: TaskStatus::Specified,
         default_address: None,
         created_at: Timestamp::UNIX_EPOCH,
         disabled_at: None,

@@ -145,13 +145,14 @@ fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
         }
     }
 
-    assert_eq!(links.len(), 41, "{links:#?}");
+    assert_eq!(links.len(), 45, "{links:#?}");
     for link in [
         "createDelivery -> cancelDelivery",
         "createDelivery -> dropoff.completeTask",
         "createDelivery -> pickup.getTask",
         "createDelivery -> pickup.listTaskEvents",
         "createDelivery -> pickup.listTaskIncidents",
+        "createDelivery -> dropoff.listFailureReasons",
         "createWebhook -> recoverWebhook",
         "listEvents -> getEvent",
         "listNotifications -> resendNotification",

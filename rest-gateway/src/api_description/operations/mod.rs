@@ -126,6 +126,8 @@ pub(crate) enum Returns {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameter {
+    /// As which operations list it; by default its name, which others may have too.
+    key: Option<String>,
     pub(crate) name: String,
     /// `path`, `query` or `header`.
     #[serde(rename = "in")]
@@ -211,9 +213,15 @@ impl Operation {
     }
 }
 
-/// The parameter with a name; the names are unique.
-pub(super) fn parameter(name: &str) -> Option<&'static Parameter> {
-    PARAMETERS.iter().find(|parameter| parameter.name == name)
+impl Parameter {
+    fn key(&self) -> &str {
+        self.key.as_ref().unwrap_or(&self.name)
+    }
+}
+
+/// The parameter with a key; the keys are unique.
+pub(super) fn parameter(key: &str) -> Option<&'static Parameter> {
+    PARAMETERS.iter().find(|parameter| parameter.key() == key)
 }
 
 impl<'de> Deserialize<'de> for &'static Parameter {
@@ -237,10 +245,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameter_names_are_unique() {
-        let names: BTreeSet<_> = PARAMETERS.iter().map(|parameter| &parameter.name).collect();
+    fn parameter_keys_are_unique() {
+        let keys: BTreeSet<_> = PARAMETERS.iter().map(Parameter::key).collect();
 
-        assert_eq!(names.len(), PARAMETERS.len());
+        assert_eq!(keys.len(), PARAMETERS.len());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use proto::{
     AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
     ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
+    delivery::State,
     iri::{self, Collection},
     task::Status,
 };
@@ -26,7 +27,7 @@ use crate::{
     request::{HandlerResult, Request},
     resources::{
         retail_prices::{Price, TaxDisplay, distance_source},
-        tasks::Task,
+        tasks::{StatusWord, Task},
     },
 };
 
@@ -35,11 +36,25 @@ const CONTEXT: &str = "/api/contexts/Delivery";
 /// The query parameter of a page.
 const CURSOR: &str = "cursor";
 
+/// The words of the states.
+const STATES: [(&str, State); 9] = [
+    ("created", State::Created),
+    ("assigned", State::Assigned),
+    ("started", State::Started),
+    ("picked", State::Picked),
+    ("in_transit", State::InTransit),
+    ("dropped", State::Dropped),
+    ("failed", State::Failed),
+    ("completed", State::Completed),
+    ("cancelled", State::Cancelled),
+];
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Delivery {
     #[serde(flatten)]
     node: Node,
+    state: &'static str,
     pickup: Task,
     dropoff: Task,
     /// Metres.
@@ -106,21 +121,22 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Deliveries.name(&request.parameter);
     let message = GetDeliveryRequest { name };
-    let delivery = request
-        .call(message, rpc!(DeliveriesClient.get_delivery))
-        .await?;
+    let get = request.send(message, true, rpc!(DeliveriesClient.get_delivery));
+    let response = get.await?;
 
-    json_ld::ok(CONTEXT, &Delivery::try_from(delivery)?)
+    let status = StatusWord::of(&response);
+    json_ld::ok(CONTEXT, &Delivery::of(response.into_inner(), status)?)
 }
 
 /// `GET /api/deliveries`: newest first, paginated.
 pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let message = read_filters(&mut request);
     let cursor = message.page_token.clone();
-    let page = request
-        .call(message, rpc!(DeliveriesClient.list_deliveries))
-        .await?;
+    let list = request.send(message, true, rpc!(DeliveriesClient.list_deliveries));
+    let response = list.await?;
 
+    let status = StatusWord::of(&response);
+    let page = response.into_inner();
     let pagination = Pagination {
         operation: request.operation,
         parameter: CURSOR,
@@ -129,7 +145,8 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         previous: page.previous_page_token,
         next: page.next_page_token,
     };
-    let deliveries = page.deliveries.into_iter().map(Delivery::try_from);
+    let deliveries = page.deliveries.into_iter();
+    let deliveries = deliveries.map(|delivery| Delivery::of(delivery, status));
     let page = collection::Collection::page(
         "/api/deliveries".to_owned(),
         deliveries.collect::<Result<_, _>>()?,
@@ -154,6 +171,7 @@ fn read_filters(request: &mut Request) -> ListDeliveriesRequest {
             "status",
             &[("TODO", Status::Todo.into()), ("DONE", Status::Done.into())],
         ),
+        state: read_choice(request, "state", "state", &STATES).map(Into::into),
         cancelled: read_choice(
             request,
             "cancelled",
@@ -210,19 +228,18 @@ impl Delivery {
         let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
         let delivery = Self {
             warnings,
-            ..Self::try_from(delivery)?
+            // Its tasks are to be done.
+            ..Self::of(delivery, StatusWord::Specified)?
         };
         Ok((delivery, language))
     }
-}
 
-impl TryFrom<proto::Delivery> for Delivery {
-    type Error = Error;
-
-    fn try_from(delivery: proto::Delivery) -> Result<Self, Error> {
+    fn of(delivery: proto::Delivery, status: StatusWord) -> Result<Self, Error> {
         let task = |task: Option<proto::Task>| {
-            Task::try_from(task.ok_or_else(|| Error::incomplete("a delivery's task"))?)
+            let task = task.ok_or_else(|| Error::incomplete("a delivery's task"))?;
+            Task::of(task, status)
         };
+        let state = state(&delivery)?;
         let distance_source = distance_source(delivery.distance_source());
         let price = delivery
             .price
@@ -240,6 +257,7 @@ impl TryFrom<proto::Delivery> for Delivery {
                 Collection::Deliveries,
                 &delivery.name,
             ),
+            state,
             pickup: task(delivery.pickup)?,
             dropoff: task(delivery.dropoff)?,
             distance: delivery.distance_meters,
@@ -253,4 +271,23 @@ impl TryFrom<proto::Delivery> for Delivery {
             warnings: Vec::new(),
         })
     }
+}
+
+/// The word of a delivery's state. A core of an earlier version does not send the state: its tasks are to be done, done
+/// or cancelled.
+fn state(delivery: &proto::Delivery) -> Result<&'static str, Error> {
+    let is_done =
+        |task: Option<&proto::Task>| task.is_some_and(|task| task.status() == Status::Done);
+    let tasks = [&delivery.pickup, &delivery.dropoff].map(|task| is_done(task.as_ref()));
+    let state = match (delivery.state(), tasks) {
+        (State::Unspecified, _) if delivery.cancel_time.is_some() => State::Cancelled,
+        (State::Unspecified, [true, true]) => State::Completed,
+        (State::Unspecified, [false, true]) => State::Dropped,
+        (State::Unspecified, [true, false]) => State::Picked,
+        (State::Unspecified, [false, false]) => State::Created,
+        (state, _) => state,
+    };
+    let known = STATES.iter().find(|(_, known)| *known == state);
+    let word = known.map(|(word, _)| *word);
+    word.ok_or_else(|| Error::incomplete("a delivery's state"))
 }

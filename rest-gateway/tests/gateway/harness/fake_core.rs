@@ -44,8 +44,8 @@ pub(crate) struct FakeCore {
 
 enum Script {
     Respond(Message),
-    /// A replayed response.
-    Replay(Message),
+    /// A response with a key in its metadata.
+    RespondMarked(&'static str, Message),
     Fail(Status),
     /// Fails with the violations in the request, a `CreateDelivery`.
     ReturnViolations,
@@ -94,7 +94,12 @@ impl FakeCore {
 
     /// The next call returns this message, marked as replayed.
     pub(crate) fn will_replay<R: Any + Send>(&self, response: R) {
-        self.script(Script::Replay(Box::new(response)));
+        self.will_respond_marked(proto::IDEMPOTENT_REPLAYED, response);
+    }
+
+    /// The next call returns this message, with a key in its metadata.
+    pub(crate) fn will_respond_marked<R: Any + Send>(&self, key: &'static str, response: R) {
+        self.script(Script::RespondMarked(key, Box::new(response)));
     }
 
     pub(crate) fn will_fail(&self, status: Status) {
@@ -169,13 +174,11 @@ impl ScriptedServices {
                 let response = response.downcast().expect("wrong scripted response type");
                 Ok(Response::new(*response))
             }
-            Some(Script::Replay(response)) => {
+            Some(Script::RespondMarked(key, response)) => {
                 let response = response.downcast().expect("wrong scripted response type");
                 let mut response = Response::new(*response);
-                let replayed = MetadataValue::from_static("true");
-                response
-                    .metadata_mut()
-                    .insert(proto::IDEMPOTENT_REPLAYED, replayed);
+                let value = MetadataValue::from_static("true");
+                response.metadata_mut().insert(key, value);
                 Ok(response)
             }
             Some(Script::Fail(status)) => Err(status),

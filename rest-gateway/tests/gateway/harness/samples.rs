@@ -86,6 +86,7 @@ pub(crate) fn task_json(kind: &str) -> Value {
         "id": ID,
         "type": kind,
         "status": "TODO",
+        "state": "TODO",
         "address": {
             "@id": format!("/api/addresses/{ID}"),
             "@type": "http://schema.org/Place",
@@ -147,6 +148,7 @@ pub(crate) fn delivery_json() -> Value {
         "@id": format!("/api/deliveries/{ID}"),
         "@type": "http://schema.org/ParcelDelivery",
         "id": ID,
+        "state": "created",
         "pickup": task_json("PICKUP"),
         "dropoff": task_json("DROPOFF"),
         "distance": 1234,
