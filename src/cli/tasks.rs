@@ -136,9 +136,19 @@ impl Filter {
     }
 }
 
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::Show(_) | Self::List(_) | Self::Watch(_) => "dispatch:read",
+            _ => "dispatch",
+        }
+    }
+}
+
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("dispatch").await?;
+        let core = self.access.connect(self.command.scope()).await?;
 
         let task = match self.command {
             Command::Start(Task { iri: name }) => {

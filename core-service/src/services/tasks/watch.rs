@@ -24,7 +24,7 @@ use crate::{auth::caller::Caller, error::Error, messages, services::feed::Log};
 
 /// Fails unless the caller may see the tasks of all stores.
 pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
-    if caller.has(Scope::Dispatch) {
+    if caller.has(Scope::DispatchRead) {
         return Ok(());
     }
     caller.require(Scope::TasksAll)
