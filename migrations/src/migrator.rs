@@ -7,7 +7,7 @@ use sqlx::{
 };
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 11] = [
+pub(crate) const FILES: [(&str, &str); 12] = [
     (
         "0001_initial_schema",
         include_str!("../sql/0001_initial_schema.sql"),
@@ -51,6 +51,10 @@ pub(crate) const FILES: [(&str, &str); 11] = [
     (
         "0011_add_task_changes",
         include_str!("../sql/0011_add_task_changes.sql"),
+    ),
+    (
+        "0016_add_delivery_day_index",
+        include_str!("../sql/0016_add_delivery_day_index.sql"),
     ),
 ];
 

@@ -33,6 +33,7 @@ enum Requirement {
 use Requirement::{Nothing, Scope, Token};
 
 /// The scopes that read what a scope covers: it, and those that include it.
+const READ_DELIVERY: &[&str] = &["deliveries", "dispatch", "dispatch:read", "admin"];
 const READ_DISPATCH: &[&str] = &["dispatch", "dispatch:read", "admin"];
 const READ_PLATFORM: &[&str] = &["platform:read", "admin"];
 const READ_STORE: &[&str] = &["deliveries", "platform:read", "admin"];
@@ -66,8 +67,8 @@ const RPCS: &[(&str, Requirement)] = &[
         Scope(&["deliveries", "dispatch", "admin"]),
     ),
     ("Deliveries/CreateDelivery", Scope(&["deliveries"])),
-    ("Deliveries/GetDelivery", Scope(&["deliveries"])),
-    ("Deliveries/ListDeliveries", Scope(&["deliveries"])),
+    ("Deliveries/GetDelivery", Scope(READ_DELIVERY)),
+    ("Deliveries/ListDeliveries", Scope(READ_DELIVERY)),
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),

@@ -17,7 +17,8 @@ use crate::harness::{
 };
 
 /// Tests that use all exceptions and all tables.
-const COVERING_TESTS: [&str; 21] = [
+const COVERING_TESTS: [&str; 22] = [
+    "all_stores::listing::deliveries_of_all_stores_are_listed_in_pages_the_latest_dropoff_first::postgres",
     "couriers::effects::a_rescheduled_task_is_unassigned::postgres",
     "couriers::listing::a_day_is_filtered_by_courier_and_by_state::postgres",
     "couriers::lists::a_whole_day_is_moved_to_another_courier_and_back::postgres",

@@ -22,7 +22,8 @@ use storage::Storage;
 use uuid::Uuid;
 
 pub(crate) use self::tasks::{
-    courier_list, delivery, listed_task, preview, read_task_state, task, task_with_place,
+    courier_list, delivery, delivery_with_store, listed_task, preview, read_task_state, task,
+    task_with_place,
 };
 use crate::error::Error;
 

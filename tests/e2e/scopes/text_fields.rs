@@ -9,7 +9,7 @@ use proto::iri::Collection::{
 };
 
 use super::{
-    READ_PLATFORM,
+    READ_DISPATCH, READ_PLATFORM,
     contract::Contract,
     resources::{COURIER, EMPTY_ETAG, TASK},
 };
@@ -59,6 +59,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
         RetailPrices,
     ),
     ("Deliveries/GetDelivery name", Deliveries),
+    ("Deliveries/ListDeliveries store", Stores),
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
     ("Notifications/ReportOutcomes outcomes.name", Notifications),
@@ -110,6 +111,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
     ("Couriers/AssignTasks moves.expected_courier", Ignored),
     ("Deliveries/AssertDelivery delivery.retail_price", Violation),
     ("Deliveries/CreateDelivery delivery.retail_price", Violation),
+    ("Deliveries/ListDeliveries store", Requires(READ_DISPATCH)),
     ("Events/GetEvent name", OwnStore),
     ("Events/ListEvents store", Requires(&["admin"])),
     ("Notifications/ReportOutcomes outcomes.name", Ignored),
@@ -142,6 +144,7 @@ pub(super) const OPTIONAL: &[&str] = &[
     "ApiClients/CreateApiClient store",
     "ApiClients/ListApiClients store",
     "Couriers/AssignTasks courier",
+    "Deliveries/ListDeliveries store",
     "Events/ListEvents store",
     "TimeSlots/ListTimeSlotChoices name",
     "Webhooks/ListWebhooks store",
