@@ -69,6 +69,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Deliveries/CreateDelivery", Scope(&["deliveries"])),
     ("Deliveries/GetDelivery", Scope(READ_DELIVERY)),
     ("Deliveries/ListDeliveries", Scope(READ_DELIVERY)),
+    ("Deliveries/SearchDeliveries", Scope(READ_DISPATCH)),
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),

@@ -1,10 +1,12 @@
 //! Deliveries of all stores, as those who dispatch read them.
 
 mod listing;
+mod searching;
 
 use proto::{
     Delivery, GetDeliveryRequest, GetTaskRequest, ListDeliveriesRequest, ListDeliveriesResponse,
-    Task, deliveries_client::DeliveriesClient, iri, tasks_client::TasksClient,
+    SearchDeliveriesRequest, SearchDeliveriesResponse, Task, deliveries_client::DeliveriesClient,
+    iri, tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status, transport::Channel};
@@ -33,6 +35,7 @@ macro_rules! calls {
 calls! {
     deliveries.get_delivery(GetDeliveryRequest) -> Delivery;
     deliveries.list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
+    deliveries.search_deliveries(SearchDeliveriesRequest) -> SearchDeliveriesResponse;
     tasks.get_task(GetTaskRequest) -> Task;
 }
 
@@ -62,6 +65,12 @@ impl Reader {
     async fn get(&self, name: &str) -> Result<Delivery, Status> {
         let name = name.to_owned();
         self.get_delivery(GetDeliveryRequest { name }).await
+    }
+
+    async fn search(&self, text: &str) -> Result<SearchDeliveriesResponse, Status> {
+        let text = text.to_owned();
+        self.search_deliveries(SearchDeliveriesRequest { text })
+            .await
     }
 
     async fn task(&self, name: &str) -> Task {

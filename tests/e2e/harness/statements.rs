@@ -66,10 +66,20 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 11] = [
     ),
     (
         "the deliveries of all stores, in lists and searches (`dispatch`)",
-        &[(
-            &["SELECT"],
-            r#"ORDER BY "deliveries"."dropoff_before" …, "deliveries"."id""#,
-        )],
+        &[
+            (
+                &["SELECT"],
+                r#"ORDER BY "deliveries"."dropoff_before" …, "deliveries"."id""#,
+            ),
+            (
+                &["SELECT"],
+                "FROM stores CROSS JOIN LATERAL (SELECT store_id, id FROM deliveries WHERE store_id = stores.id AND",
+            ),
+            (
+                &["SELECT"],
+                "FROM deliveries WHERE dropoff_before >= $1 AND (dropoff_before, id) < ($",
+            ),
+        ],
     ),
     (
         "the operator's view of a webhook or a notification, by its id alone",

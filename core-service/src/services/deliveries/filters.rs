@@ -71,18 +71,18 @@ fn read_day(text: &str, today: &Zoned, violations: &mut Violations) -> Period {
         "today" => today.date(),
         text => messages::read_day(text, today.date(), violations),
     };
-    let period = period(day, day, today.time_zone());
-    let period = violations.check("day", "ABSURD_TIME", period.ok_or("is out of range"));
-    period.unwrap_or_default()
+    let bounds = bounds(day, day, today.time_zone()).ok_or("is out of range");
+    let bounds = violations.check("day", "ABSURD_TIME", bounds);
+    Period {
+        from: bounds.map(|[from, _]| from),
+        until: bounds.map(|[_, until]| until),
+    }
 }
 
-/// The instants from the first day to the end of the last one.
-pub(super) fn period(first: Date, last: Date, zone: &TimeZone) -> Option<Period> {
+/// The first instant of a day, and the one after the end of another day.
+pub(super) fn bounds(first: Date, last: Date, zone: &TimeZone) -> Option<[Timestamp; 2]> {
     let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp());
-    Some(Period {
-        from: Some(start(first)?),
-        until: Some(start(last.tomorrow().ok()?)?),
-    })
+    Some([start(first)?, start(last.tomorrow().ok()?)?])
 }
 
 /// Clients see times in whole seconds, so an upper bound includes its whole second.

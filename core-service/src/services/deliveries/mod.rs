@@ -2,6 +2,7 @@
 
 mod filters;
 mod reading;
+mod searching;
 
 use domain::{
     api_client::Scope,
@@ -119,6 +120,14 @@ impl proto::deliveries_server::Deliveries for Services {
     ) -> Reply<proto::ListDeliveriesResponse> {
         let (caller, request) = Caller::of(request)?;
         Ok(Response::new(self.read_page(&caller, request).await?))
+    }
+
+    async fn search_deliveries(
+        &self,
+        request: Request<proto::SearchDeliveriesRequest>,
+    ) -> Reply<proto::SearchDeliveriesResponse> {
+        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
+        Ok(Response::new(self.search(&request.text).await?))
     }
 
     async fn cancel_delivery(

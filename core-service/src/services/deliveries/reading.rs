@@ -132,7 +132,7 @@ impl Services {
     }
 }
 
-fn text_bytes(delivery: &Delivery) -> usize {
+pub(super) fn text_bytes(delivery: &Delivery) -> usize {
     [&delivery.pickup, &delivery.dropoff]
         .map(|task| task.address.text_bytes() + validation::text_bytes(&task.details))
         .into_iter()
