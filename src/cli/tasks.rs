@@ -100,6 +100,9 @@ pub(crate) struct Filter {
     /// The day, such as 2026-12-01, in the platform's time zone [default: today]
     #[arg(long, value_name = "DAY")]
     day: Option<String>,
+    /// Only tasks of this store
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
+    store: Option<String>,
     /// Only tasks in this state; may be repeated
     #[arg(long, value_name = "STATE", ignore_case = true)]
     #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
@@ -132,6 +135,7 @@ impl Filter {
             page_token: String::new(),
             courier: self.courier.unwrap_or_default(),
             unassigned: self.unassigned,
+            store: self.store.unwrap_or_default(),
         }
     }
 }

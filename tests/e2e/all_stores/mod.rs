@@ -2,17 +2,21 @@
 
 mod listing;
 mod searching;
+mod tasks;
 
 use proto::{
     Delivery, GetDeliveryRequest, GetTaskRequest, ListDeliveriesRequest, ListDeliveriesResponse,
-    SearchDeliveriesRequest, SearchDeliveriesResponse, Task, deliveries_client::DeliveriesClient,
-    iri, tasks_client::TasksClient,
+    ListTasksRequest, ListTasksResponse, SearchDeliveriesRequest, SearchDeliveriesResponse, Task,
+    WatchTasksRequest, WatchTasksResponse, deliveries_client::DeliveriesClient, iri,
+    tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
-use tonic::{Code, Status, transport::Channel};
+use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt as _;
 
 use crate::harness::{ApiClient, Platform, grpc, iri};
+
+type TaskChanges = Streaming<WatchTasksResponse>;
 
 /// A client that reads deliveries over gRPC.
 struct Reader {
@@ -37,6 +41,8 @@ calls! {
     deliveries.list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
     deliveries.search_deliveries(SearchDeliveriesRequest) -> SearchDeliveriesResponse;
     tasks.get_task(GetTaskRequest) -> Task;
+    tasks.list_tasks(ListTasksRequest) -> ListTasksResponse;
+    tasks.watch_tasks(WatchTasksRequest) -> TaskChanges;
 }
 
 impl Reader {

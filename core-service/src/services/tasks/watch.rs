@@ -146,7 +146,7 @@ pub(super) fn respond(
         match &change.content {
             Content::Tasks(tasks) => {
                 for listed in tasks {
-                    if filter.has(&listed.task) {
+                    if filter.has(listed) {
                         response.tasks.push(messages::listed_task(listed.clone()));
                     } else {
                         response.left.push(Collection::Tasks.name(listed.task.id));
