@@ -6,10 +6,11 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, master_keys_client::MasterKeysClient,
-    personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
-    signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
-    time_slots_client::TimeSlotsClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
+    master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
+    price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
+    stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
+    webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};
@@ -66,6 +67,8 @@ calls! {
     CouriersClient::get_courier(GetCourierRequest) -> Courier;
     CouriersClient::list_courier_lists(ListCourierListsRequest) -> ListCourierListsResponse;
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;
+    DeliveriesClient::get_delivery(GetDeliveryRequest) -> Delivery;
+    DeliveriesClient::list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
     MasterKeysClient::reencrypt_secrets(ReencryptSecretsRequest) -> ReencryptSecretsResponse;
     PersonalDataClient::erase_deliveries(EraseDeliveriesRequest) -> EraseDeliveriesResponse;
     PriceListsClient::check_price_list(CheckPriceListRequest) -> CheckPriceListResponse;

@@ -8,6 +8,7 @@ mod calls;
 mod clients;
 mod couriers;
 mod definition;
+mod deliveries;
 mod doctor;
 mod erase;
 mod errors;
@@ -90,6 +91,8 @@ pub(crate) enum Command {
     Zones(CoreCommand<zones::Command>),
     /// Manage couriers, and show their lists of a day
     Couriers(CoreCommand<couriers::Command>),
+    /// Show the deliveries of all stores
+    Deliveries(CoreCommand<deliveries::Command>),
     /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),
     /// Erase the personal data of deliveries permanently

@@ -1,5 +1,6 @@
 //! Deliveries of all stores, as those who dispatch read them.
 
+mod commands;
 mod listing;
 mod searching;
 mod tasks;
