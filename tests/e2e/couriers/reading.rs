@@ -26,7 +26,8 @@ on_both_databases! {
 
         let watched = loop {
             let change = changes.message().await.unwrap().unwrap();
-            if !change.tasks.is_empty() {
+            // The changes before may come too.
+            if change.tasks.iter().any(|task| task.complete_time.is_some()) {
                 break change.tasks;
             }
         };
