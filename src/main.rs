@@ -24,6 +24,7 @@ async fn main() -> ExitCode {
         Command::Addresses(addresses) => addresses.run().await,
         Command::Zones(zones) => zones.run().await,
         Command::Couriers(couriers) => couriers.run().await,
+        Command::Deliveries(deliveries) => deliveries.run().await,
         Command::Tasks(tasks) => tasks.run().await,
         Command::Incidents(incidents) => incidents.run().await,
         Command::Erase(erase) => erase.run().await,

@@ -6,7 +6,8 @@ use std::{error::Error as _, time::Duration};
 use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
-    couriers_client::CouriersClient, incidents_client::IncidentsClient,
+    couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
+    incidents_client::IncidentsClient,
     master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
     price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
     stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
@@ -67,6 +68,8 @@ calls! {
     CouriersClient::get_courier(GetCourierRequest) -> Courier;
     CouriersClient::list_courier_lists(ListCourierListsRequest) -> ListCourierListsResponse;
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;
+    DeliveriesClient::get_delivery(GetDeliveryRequest) -> Delivery;
+    DeliveriesClient::list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
     IncidentsClient::list_incidents(ListIncidentsRequest) -> ListIncidentsResponse;
     MasterKeysClient::reencrypt_secrets(ReencryptSecretsRequest) -> ReencryptSecretsResponse;
     PersonalDataClient::erase_deliveries(EraseDeliveriesRequest) -> EraseDeliveriesResponse;

@@ -30,7 +30,8 @@ pub(crate) enum Command {
         #[arg(long)]
         name: String,
         /// Scopes, separated by spaces: deliveries, tasks; for the platform's own programs, which
-        /// have no store: tasks:all, dispatch, courier, notifications, admin
+        /// have no store: tasks:all, dispatch, dispatch:read, courier, notifications,
+        /// platform:read, admin
         #[arg(long)]
         scopes: String,
         /// What the REST API shows as the status of tasks: TODO or DONE, as specified, or the full state [default:

@@ -67,9 +67,19 @@ pub(crate) struct Changes {
     telephone: Option<String>,
 }
 
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::List | Self::Show(_) | Self::Lists { .. } => "dispatch:read",
+            _ => "dispatch",
+        }
+    }
+}
+
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("dispatch").await?;
+        let core = self.access.connect(self.command.scope()).await?;
         let json = self.access.json;
 
         let update = |courier: Courier| UpdateCourierRequest {

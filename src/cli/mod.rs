@@ -8,6 +8,7 @@ mod calls;
 mod clients;
 mod couriers;
 mod definition;
+mod deliveries;
 mod doctor;
 mod erase;
 mod errors;
@@ -91,6 +92,8 @@ pub(crate) enum Command {
     Zones(CoreCommand<zones::Command>),
     /// Manage couriers, and show their lists of a day
     Couriers(CoreCommand<couriers::Command>),
+    /// Show the deliveries of all stores
+    Deliveries(CoreCommand<deliveries::Command>),
     /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),
     /// List and close incidents: what couriers and dispatch reported of tasks

@@ -80,9 +80,19 @@ pub(crate) struct RegionFlags {
     unpriced: Option<String>,
 }
 
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::List | Self::Show { .. } => "platform:read",
+            _ => "admin",
+        }
+    }
+}
+
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("admin").await?;
+        let core = self.access.connect(self.command.scope()).await?;
         let json = self.access.json;
 
         let store = match self.command {

@@ -100,6 +100,9 @@ pub(crate) struct Filter {
     /// The day, such as 2026-12-01, in the platform's time zone [default: today]
     #[arg(long, value_name = "DAY")]
     day: Option<String>,
+    /// Only tasks of this store
+    #[arg(long, value_name = "ID", value_parser = id::parser(Collection::Stores))]
+    store: Option<String>,
     /// Only tasks in this state; may be repeated
     #[arg(long, value_name = "STATE", ignore_case = true)]
     #[arg(value_parser = ["TODO", "DOING", "DONE", "FAILED", "CANCELLED"])]
@@ -132,13 +135,24 @@ impl Filter {
             page_token: String::new(),
             courier: self.courier.unwrap_or_default(),
             unassigned: self.unassigned,
+            store: self.store.unwrap_or_default(),
+        }
+    }
+}
+
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::Show(_) | Self::List(_) | Self::Watch(_) => "dispatch:read",
+            _ => "dispatch",
         }
     }
 }
 
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("dispatch").await?;
+        let core = self.access.connect(self.command.scope()).await?;
 
         let task = match self.command {
             Command::Start(Task { iri: name }) => {

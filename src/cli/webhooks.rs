@@ -79,9 +79,19 @@ pub(crate) struct WebhookId {
     id: String,
 }
 
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::List { .. } | Self::Attempts { .. } => "platform:read",
+            _ => "admin",
+        }
+    }
+}
+
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("admin").await?;
+        let core = self.access.connect(self.command.scope()).await?;
         let json = self.access.json;
 
         let webhook = match self.command {

@@ -14,6 +14,7 @@ mod harness;
 mod abuse;
 mod abuse_grpc;
 mod abuse_health;
+mod all_stores;
 mod cancelling;
 mod completing;
 mod core_rate_limits;

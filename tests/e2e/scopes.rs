@@ -32,6 +32,20 @@ enum Requirement {
 
 use Requirement::{Nothing, Scope, Token};
 
+/// The scopes that read what a scope covers: it, and those that include it.
+const READ_DELIVERY: &[&str] = &["deliveries", "dispatch", "dispatch:read", "admin"];
+const READ_DISPATCH: &[&str] = &["dispatch", "dispatch:read", "admin"];
+const READ_PLATFORM: &[&str] = &["platform:read", "admin"];
+const READ_STORE: &[&str] = &["deliveries", "platform:read", "admin"];
+const READ_TASK: &[&str] = &[
+    "tasks",
+    "tasks:all",
+    "dispatch",
+    "dispatch:read",
+    "admin",
+    "courier",
+];
+
 const RPCS: &[(&str, Requirement)] = &[
     ("Addresses/ImportAddresses", Scope(&["admin"])),
     ("Addresses/SearchAddresses", Scope(&["admin"])),
@@ -42,9 +56,9 @@ const RPCS: &[(&str, Requirement)] = &[
     ("ApiClients/RotateApiClientSecret", Scope(&["admin"])),
     ("Couriers/AssignTasks", Scope(&["dispatch", "admin"])),
     ("Couriers/CreateCourier", Scope(&["dispatch", "admin"])),
-    ("Couriers/GetCourier", Scope(&["dispatch", "admin"])),
-    ("Couriers/ListCourierLists", Scope(&["dispatch", "admin"])),
-    ("Couriers/ListCouriers", Scope(&["dispatch", "admin"])),
+    ("Couriers/GetCourier", Scope(READ_DISPATCH)),
+    ("Couriers/ListCourierLists", Scope(READ_DISPATCH)),
+    ("Couriers/ListCouriers", Scope(READ_DISPATCH)),
     ("Couriers/SetCourierLists", Scope(&["dispatch", "admin"])),
     ("Couriers/UpdateCourier", Scope(&["dispatch", "admin"])),
     ("Deliveries/AssertDelivery", Scope(&["deliveries"])),
@@ -53,8 +67,9 @@ const RPCS: &[(&str, Requirement)] = &[
         Scope(&["deliveries", "dispatch", "admin"]),
     ),
     ("Deliveries/CreateDelivery", Scope(&["deliveries"])),
-    ("Deliveries/GetDelivery", Scope(&["deliveries"])),
-    ("Deliveries/ListDeliveries", Scope(&["deliveries"])),
+    ("Deliveries/GetDelivery", Scope(READ_DELIVERY)),
+    ("Deliveries/ListDeliveries", Scope(READ_DELIVERY)),
+    ("Deliveries/SearchDeliveries", Scope(READ_DISPATCH)),
     ("Events/GetEvent", Token),
     ("Events/ListEvents", Token),
     ("Events/WatchEvents", Scope(&["tasks:all", "admin"])),
@@ -82,39 +97,30 @@ const RPCS: &[(&str, Requirement)] = &[
     ("SigningKeys/RevokeSigningKeys", Scope(&["admin"])),
     ("SigningKeys/RotateSigningKey", Scope(&["admin"])),
     ("Stores/CreateStore", Scope(&["admin"])),
-    ("Stores/GetStore", Scope(&["deliveries", "admin"])),
-    ("Stores/ListStores", Scope(&["admin"])),
+    ("Stores/GetStore", Scope(READ_STORE)),
+    ("Stores/ListStores", Scope(READ_PLATFORM)),
     ("Stores/UpdateStore", Scope(&["admin"])),
     (
         "Tasks/CompleteTask",
         Scope(&["tasks:all", "dispatch", "admin", "courier"]),
     ),
     ("Tasks/FailTask", Scope(&["dispatch", "admin", "courier"])),
-    (
-        "Tasks/GetTask",
-        Scope(&["tasks", "tasks:all", "dispatch", "admin", "courier"]),
-    ),
-    (
-        "Tasks/ListTaskEvents",
-        Scope(&["tasks", "tasks:all", "dispatch", "admin", "courier"]),
-    ),
+    ("Tasks/GetTask", Scope(READ_TASK)),
+    ("Tasks/ListTaskEvents", Scope(READ_TASK)),
     (
         "Tasks/ListTasks",
-        Scope(&["tasks:all", "dispatch", "admin", "courier"]),
+        Scope(&["tasks:all", "dispatch", "dispatch:read", "admin", "courier"]),
     ),
     ("Tasks/ReopenTask", Scope(&["dispatch", "admin", "courier"])),
     ("Tasks/RescheduleTask", Scope(&["dispatch", "admin"])),
     ("Tasks/StartTask", Scope(&["dispatch", "admin", "courier"])),
     (
         "Tasks/WatchTasks",
-        Scope(&["tasks:all", "dispatch", "admin"]),
+        Scope(&["tasks:all", "dispatch", "dispatch:read", "admin"]),
     ),
     ("TimeSlots/ApplyTimeSlot", Scope(&["admin"])),
     ("TimeSlots/CheckTimeSlot", Scope(&["admin"])),
-    (
-        "TimeSlots/GetDefaultTimeSlot",
-        Scope(&["deliveries", "admin"]),
-    ),
+    ("TimeSlots/GetDefaultTimeSlot", Scope(READ_STORE)),
     ("TimeSlots/GetTimeSlot", Scope(&["deliveries"])),
     ("TimeSlots/ListTimeSlotChoices", Scope(&["deliveries"])),
     ("Tokens/IssueToken", Nothing),
@@ -137,19 +143,21 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Zones/GetZones", Scope(&["admin"])),
 ];
 
-const SCOPES: [&str; 7] = [
+const SCOPES: [&str; 9] = [
     "deliveries",
     "tasks",
     "tasks:all",
     "dispatch",
+    "dispatch:read",
     "notifications",
+    "platform:read",
     "admin",
     "courier",
 ];
 
 /// The scopes of a store's client, and those of the platform's own programs. A courier's client has `courier` alone.
 const STORE_SCOPES: &[&str] = SCOPES.split_at(2).0;
-const INTERNAL_SCOPES: &[&str] = SCOPES.split_at(2).1.split_at(4).0;
+const INTERNAL_SCOPES: &[&str] = SCOPES.split_at(2).1.split_at(6).0;
 
 /// Timeout for a response, an error or the first message of a stream.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -19,13 +19,17 @@ named_enum! {
         Tasks = "tasks",
         /// Read and complete any task; watch the events of all stores.
         TasksAll = "tasks:all",
-        /// Read and change any task.
+        /// Read and change any task; read and cancel any delivery; couriers and their lists.
         Dispatch = "dispatch",
+        /// Read what `dispatch` reads.
+        DispatchRead = "dispatch:read",
         /// Read and work the tasks of one courier.
         Courier = "courier",
         /// Open a dispatcher stream and report outcomes.
         Notifications = "notifications",
-        /// Run operator commands, and what `dispatch` permits; watch the events of all stores.
+        /// Read the stores, and their webhooks and notifications.
+        PlatformRead = "platform:read",
+        /// Run operator commands, and what `dispatch` and `platform:read` permit; watch the events of all stores.
         Admin = "admin",
     }
 }
@@ -36,6 +40,15 @@ impl Scope {
     /// not belong to a store.
     pub const fn requires_store(self) -> bool {
         matches!(self, Self::Deliveries | Self::Tasks)
+    }
+
+    /// Whether it permits all that another one permits.
+    const fn includes(self, other: Self) -> bool {
+        match other {
+            Self::Dispatch | Self::PlatformRead => matches!(self, Self::Admin),
+            Self::DispatchRead => matches!(self, Self::Admin | Self::Dispatch),
+            _ => false,
+        }
     }
 }
 
@@ -99,9 +112,9 @@ impl Scopes {
         self.0.contains(&scope)
     }
 
-    /// Whether they permit what a scope permits: `admin` includes `dispatch`.
+    /// Whether one of them is a scope or includes it.
     pub fn permits(&self, scope: Scope) -> bool {
-        self.contains(scope) || scope == Scope::Dispatch && self.contains(Scope::Admin)
+        self.contains(scope) || self.iter().any(|held| held.includes(scope))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
@@ -221,7 +234,9 @@ mod tests {
             (Scope::Tasks, "tasks", true),
             (Scope::TasksAll, "tasks:all", false),
             (Scope::Dispatch, "dispatch", false),
+            (Scope::DispatchRead, "dispatch:read", false),
             (Scope::Notifications, "notifications", false),
+            (Scope::PlatformRead, "platform:read", false),
             (Scope::Admin, "admin", false),
         ] {
             assert_eq!(
@@ -233,7 +248,7 @@ mod tests {
         assert_eq!(
             "tasks:any".parse::<Scope>().unwrap_err(),
             "there is no scope \"tasks:any\"; the scopes are \
-             deliveries tasks tasks:all dispatch courier notifications admin"
+             deliveries tasks tasks:all dispatch dispatch:read courier notifications platform:read admin"
         );
     }
 
@@ -277,6 +292,12 @@ mod tests {
             ("deliveries tasks", &[], "deliveries"),
             ("tasks:all admin", &[], "tasks:all admin"),
             ("admin", &["dispatch"], "dispatch"),
+            (
+                "admin",
+                &["platform:read", "dispatch:read"],
+                "dispatch:read platform:read",
+            ),
+            ("dispatch", &["dispatch:read"], "dispatch:read"),
         ] {
             assert_eq!(granted(own, requested).as_deref(), Ok(expected));
         }
@@ -290,6 +311,14 @@ mod tests {
              its scopes are deliveries, tasks"
         );
         assert!(granted("deliveries", &["Deliveries"]).is_err());
+        for (own, requested) in [
+            ("dispatch:read", "dispatch"),
+            ("dispatch", "platform:read"),
+            ("platform:read", "dispatch:read"),
+            ("tasks:all", "dispatch:read"),
+        ] {
+            assert!(granted(own, &[requested]).is_err(), "{own} {requested}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod courier_lists;
 pub mod coverage;
 pub mod definition;
 pub mod delivery;
+pub mod delivery_search;
 pub mod delivery_window;
 pub mod device_clock;
 pub mod event;

@@ -361,6 +361,7 @@ pub(super) mod tests {
         };
         for (granted, expected) in [
             ("dispatch", "dispatch"),
+            ("dispatch:read platform:read", "dispatch:read platform:read"),
             ("dispatch admin", "dispatch admin"),
             ("admin courier", "admin"),
             ("tasks:all", ""),

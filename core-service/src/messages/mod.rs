@@ -22,7 +22,8 @@ use storage::Storage;
 use uuid::Uuid;
 
 pub(crate) use self::tasks::{
-    actor, courier_list, delivery, listed_task, preview, read_delivery_state, read_task_state, task,
+    actor, courier_list, delivery, delivery_with_store, listed_task, preview, read_delivery_state,
+    read_task_state, task,
     task_with_place,
 };
 use crate::error::Error;

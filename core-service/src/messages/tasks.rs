@@ -31,7 +31,7 @@ pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
         create_time: Some(timestamp(delivery.created_at)),
         cancel_time: cancelled_at.map(timestamp),
         external_reference: delivery.external_reference,
-        warnings: Vec::new(),
+        ..proto::Delivery::default()
     }
 }
 
@@ -54,6 +54,21 @@ fn delivery_state(state: DeliveryState) -> proto::delivery::State {
 pub(crate) fn read_delivery_state(state: proto::delivery::State) -> Option<DeliveryState> {
     let mut states = DeliveryState::ALL.into_iter();
     states.find(|known| delivery_state(*known) == state)
+}
+
+/// A delivery with its store and its couriers, which shops do not see.
+pub(crate) fn delivery_with_store(placed: Delivery, store: &Store) -> proto::Delivery {
+    let places = [placed.pickup.place, placed.dropoff.place];
+    let mut message = proto::Delivery {
+        store: Collection::Stores.name(store.id),
+        store_display_name: store.display_name.clone(),
+        ..delivery(placed, store)
+    };
+    let tasks = [&mut message.pickup, &mut message.dropoff];
+    for (task, place) in tasks.into_iter().flatten().zip(places) {
+        set_place(task, place);
+    }
+    message
 }
 
 /// A delivery before its creation: without names, creation and update times.
@@ -116,12 +131,16 @@ pub(crate) fn read_task_state(state: proto::task::State) -> Option<StateName> {
 pub(crate) fn task_with_place(placed: Task, store: &Store) -> proto::Task {
     let place = placed.place;
     let mut message = task(placed, store);
+    set_place(&mut message, place);
+    message
+}
+
+fn set_place(message: &mut proto::Task, place: Option<Place>) {
     if let Some(Place { list, position }) = place {
         message.courier = Collection::Couriers.name(list.courier_id);
         message.list_day = list.day.to_string();
         message.list_position = position;
     }
-    message
 }
 
 pub(crate) fn task(task: Task, store: &Store) -> proto::Task {

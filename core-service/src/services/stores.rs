@@ -123,7 +123,7 @@ impl proto::stores_server::Stores for Services {
         &self,
         request: Request<proto::ListStoresRequest>,
     ) -> Reply<proto::ListStoresResponse> {
-        Caller::with_scope(request, Scope::Admin)?;
+        Caller::with_scope(request, Scope::PlatformRead)?;
 
         let stores = storage::stores::list(self.storage.reader())
             .await
@@ -218,9 +218,9 @@ impl Services {
         updated
     }
 
-    /// Finds a store: the caller's own, or with scope `admin` any.
+    /// Finds a store to read it: the caller's own, or with scope `platform:read` any.
     pub(super) async fn store_of(&self, caller: &Caller, name: &str) -> Result<Store, Error> {
-        if caller.has(Scope::Admin) {
+        if caller.has(Scope::PlatformRead) {
             return messages::find_store(&self.storage, name).await;
         }
         caller.require(Scope::Deliveries)?;

@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{
+    BTreeSet,
+    btree_map::{BTreeMap, Entry},
+};
 
 use domain::{
     delivery::Delivery,
@@ -48,6 +51,27 @@ pub(super) async fn read(
         .join(JoinType::LeftJoin, task::Entity, is_of_delivery())
         .take();
     assemble_all(connection, &with_tasks).await
+}
+
+/// Those of these deliveries that exist, in no particular order.
+pub async fn find_all(
+    connection: &impl ConnectionTrait,
+    keys: impl IntoIterator<Item = (StoreId, DeliveryId)>,
+) -> Result<Vec<Delivery>, Error> {
+    let mut by_store = BTreeMap::<_, BTreeSet<_>>::new();
+    for (store_id, id) in keys {
+        by_store.entry(store_id.0).or_default().insert(id.0);
+    }
+    if by_store.is_empty() {
+        return Ok(Vec::new());
+    }
+    let any = padded(by_store)
+        .into_iter()
+        .fold(Condition::any(), |any, (store_id, ids)| {
+            let is_of_store = delivery::Column::StoreId.eq(store_id);
+            any.add(is_of_store.and(delivery::Column::Id.is_in(padded(ids))))
+        });
+    read(connection, delivery::Entity::find().filter(any)).await
 }
 
 /// The store of a delivery.

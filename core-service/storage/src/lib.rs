@@ -11,6 +11,7 @@ pub mod deliveries;
 pub mod delivery_insertion;
 pub mod delivery_pages;
 mod delivery_rows;
+pub mod delivery_search;
 mod entity;
 pub mod events;
 pub mod idempotency_keys;

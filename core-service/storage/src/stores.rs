@@ -1,5 +1,7 @@
 //! Reads and writes stores.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::{
     id::StoreId,
     store::{self, Store},
@@ -61,6 +63,17 @@ pub async fn find_and_lock(
 /// Serializes transactions that change data of a store.
 pub async fn lock(transaction: &impl ConnectionTrait, id: StoreId) -> Result<(), Error> {
     find_and_lock(transaction, id).await.map(|_| ())
+}
+
+/// Those of these stores that exist.
+pub async fn find_all(
+    connection: &impl ConnectionTrait,
+    ids: impl IntoIterator<Item = StoreId>,
+) -> Result<BTreeMap<StoreId, Store>, Error> {
+    let ids: BTreeSet<_> = ids.into_iter().map(|id| id.0).collect();
+    let query = Entity::find().filter(Column::Id.is_in(padded(ids)));
+    let stores: Vec<Store> = rows::all(connection, query).await?;
+    Ok(stores.into_iter().map(|store| (store.id, store)).collect())
 }
 
 /// All stores, oldest first.

@@ -26,11 +26,15 @@ pub struct Filter {
     /// The day of couriers' lists.
     pub list_day: Date,
     pub courier: CourierFilter,
+    /// Of all stores if there is none.
+    pub store_id: Option<StoreId>,
 }
 
 impl Filter {
     /// Whether a task is listed: what the statement of [`read`] says.
-    pub fn has(&self, task: &Task) -> bool {
+    pub fn has(&self, listed: &ListedTask) -> bool {
+        let task = &listed.task;
+        let is_of_store = self.store_id.is_none_or(|id| id == listed.store.id);
         let (state, window) = (task.state.name(), task.window);
         let is_of_courier = match self.courier {
             CourierFilter::Any => true,
@@ -46,7 +50,7 @@ impl Filter {
         };
         let is_open = !matches!(state, StateName::Done | StateName::Cancelled);
         let is_overdue = self.include_overdue && is_open && window.before <= self.day.after;
-        self.states.contains(&state) && is_of_courier && (is_of_day || is_overdue)
+        self.states.contains(&state) && is_of_courier && is_of_store && (is_of_day || is_overdue)
     }
 }
 
@@ -160,7 +164,8 @@ fn listed(tasks: &str) -> String {
 }
 
 /// A list of each state and class of lengths, of which the page is the first rows: each is read by an index, and
-/// no further than the page may reach.
+/// no further than the page may reach. The tasks of one store are found among those of all: an index of them would
+/// cost each create two entries.
 fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec<Value>) {
     let mut values = Vec::<Value>::new();
     let mut parameter = |value: Value| {
@@ -170,6 +175,10 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
     let [day_start, day_end] = [filter.day.after, filter.day.before];
     let starts_before = parameter(Instant::from(day_end).into());
     let list_day = parameter(filter.list_day.to_string().into());
+    let store = filter
+        .store_id
+        .map(|id| format!(" AND store_id = {}", parameter(id.0.into())));
+    let store = store.unwrap_or_default();
     let mut parts = Vec::new();
     if filter.courier != CourierFilter::None {
         let courier = match filter.courier {
@@ -183,7 +192,7 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
         });
         let at = parameter(Instant::from(after.0).into());
         parts.push(format!(
-            "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {courier} AND list_day = {list_day} \
+            "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {courier} AND list_day = {list_day}{store} \
              AND {STATE} IN ({}) AND (before, id) > ({at}, {}) ORDER BY before, id LIMIT {limit}) AS part",
             states.join(", "),
             parameter(after.1.into()),
@@ -228,7 +237,7 @@ fn statement(filter: &Filter, after: Option<Cursor>, limit: u64) -> (String, Vec
             let longest = longest.unwrap_or_default();
             parts.push(format!(
                 "SELECT * FROM (SELECT store_id, id, before FROM tasks WHERE {STATE} = {state} \
-                 AND {LENGTH_CLASS} = {class} AND (before, id) > ({at}, {id}) {longest}AND {list} \
+                 AND {LENGTH_CLASS} = {class} AND (before, id) > ({at}, {id}) {longest}AND {list}{store} \
                  AND after < {starts_before} ORDER BY before, id LIMIT {limit}) AS part"
             ));
         }
@@ -271,6 +280,7 @@ mod tests {
             include_overdue: false,
             list_day: Date::constant(1970, 1, 2),
             courier: CourierFilter::Any,
+            store_id: None,
         }
     }
 
@@ -324,7 +334,7 @@ mod tests {
         let keys: Vec<_> = of.iter().map(|of| (of.store_id, of.id)).collect();
         let mut expected = of_deliveries(storage.reader(), &keys).await.unwrap();
         assert_eq!(expected.len(), 2 * of.len());
-        expected.retain(|listed| filter.has(&listed.task));
+        expected.retain(|listed| filter.has(listed));
         expected.sort_by_key(|listed| (listed.task.window.before, listed.task.id));
         let (listed, _) = read(storage.reader(), filter, None, 100).await.unwrap();
         let ids = |listed: Vec<ListedTask>| {
@@ -368,7 +378,15 @@ mod tests {
                 ..with_overdue.clone()
             };
             assert_eq!(list(&storage, &failed, 2).await, [[1, 2]]);
-            for filter in [&all(), &with_overdue, &failed] {
+            let of_store = |store: &Store| Filter {
+                store_id: Some(store.id),
+                ..with_overdue.clone()
+            };
+            assert_eq!(
+                list(&storage, &of_store(&other), 1).await,
+                [[1, 2], [30, 32]]
+            );
+            for filter in [&all(), &with_overdue, &failed, &of_store(&shop)] {
                 for courier in [CourierFilter::Any, CourierFilter::None] {
                     let filter = Filter {
                         courier,
@@ -409,8 +427,16 @@ mod tests {
 
     #[tokio::test]
     async fn each_state_of_a_list_is_found_by_an_index() {
-        let plan = plan(&all()).await;
+        let of_store = Filter {
+            store_id: Some(StoreId::new()),
+            ..all()
+        };
+        for filter in [all(), of_store] {
+            assert_is_by_index(&plan(&filter).await);
+        }
+    }
 
+    fn assert_is_by_index(plan: &str) {
         let parts = StateName::ALL.len() * (LONGEST.len() + 1);
         let index = "tasks_by_end (<expr>=? AND <expr>=? AND (before,id)>(?,?)";
         assert_eq!(plan.matches(index).count(), parts, "{plan}");

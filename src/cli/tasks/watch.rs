@@ -65,7 +65,7 @@ pub(super) async fn watch(
         anyhow::ensure!(watch.attempts < ATTEMPTS, lost);
         eprintln!("the stream of changes is opened again: {lost:#}");
         tokio::time::sleep(RETRY_DELAY).await;
-        match access.connect("dispatch").await {
+        match access.connect("dispatch:read").await {
             Ok(connected) => core = connected,
             Err(error) if watch.attempts + 1 == ATTEMPTS => return Err(error),
             // The old one fails again.

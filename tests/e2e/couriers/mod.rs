@@ -11,6 +11,7 @@ mod listing;
 mod lists;
 mod phone;
 mod races;
+mod reading;
 mod refusals;
 mod register;
 mod repeating;

@@ -147,19 +147,46 @@ on_both_databases! {
     }
 
     async fn a_stores_client_cannot_run_operator_commands(platform: &Platform) {
-        for arguments in [
-            &["stores", "list"][..],
-            &["clients", "list"],
-            &["keys", "list"],
-            &["keys", "rotate"],
+        for (arguments, scope) in [
+            (&["stores", "list"][..], "platform:read"),
+            (&["stores", "create", "--name=Shop"], "admin"),
+            (&["clients", "list"], "admin"),
+            (&["keys", "list"], "admin"),
+            (&["keys", "rotate"], "admin"),
         ] {
             let rejected = platform.run_delivery_as(&platform.demo_client, arguments).await;
             assert_eq!(rejected.status.code(), Some(1));
             assert!(rejected.stdout.is_empty());
             assert_eq!(
                 stderr(&rejected),
-                "cannot get an access token for the operator: this client is not permitted the scope \"admin\"; its scopes are deliveries, tasks\n"
+                format!("cannot get an access token for the operator: this client is not permitted the scope {scope:?}; its scopes are deliveries, tasks\n")
             );
+        }
+    }
+
+    async fn a_client_that_only_reads_the_platform_runs_the_commands_that_read(platform: &Platform) {
+        let reader = platform.operator().await.create_client("", &["platform:read"]).await;
+        let client = platform.client().await;
+        let webhook = client.create_webhook("delivery.completed", "http://127.0.0.1:9/").await;
+        let (store, webhook) = (platform.store.as_str(), id_of(&webhook));
+
+        for arguments in [
+            &["stores", "list"][..],
+            &["stores", "show", store],
+            &["webhooks", "list", "--store", store],
+            &["webhooks", "attempts", &webhook],
+        ] {
+            let read = platform.run_delivery_as(&reader, arguments).await;
+            let printed = String::from_utf8(read.stdout).unwrap();
+            assert_eq!(printed, platform.run_delivery(arguments).await, "{arguments:?}");
+        }
+        for arguments in [
+            &["stores", "set", store, "--name=Shop"][..],
+            &["webhooks", "disable", &webhook],
+            &["tasks", "list"],
+        ] {
+            let rejected = platform.run_delivery_as(&reader, arguments).await;
+            assert_eq!(rejected.status.code(), Some(1), "{arguments:?}");
         }
     }
 }

@@ -108,6 +108,8 @@ async fn names_and_comments_do_not_change_the_direction_of_what_a_command_prints
         &["couriers", "list"],
         &["couriers", "show", courier],
         &["couriers", "lists"],
+        &["deliveries", "list"],
+        &["deliveries", "show", iri(&delivery)],
         &["tasks", "list"],
         &["tasks", "show", task],
         &["incidents", "list"],

@@ -6,17 +6,26 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use super::{
-    INTERNAL_SCOPES, Requirement, SCOPES, STORE_SCOPES, call,
+    INTERNAL_SCOPES, READ_PLATFORM, Requirement, SCOPES, STORE_SCOPES, call,
     contract::Contract,
     named_scope, rejection, requirement,
     resources::{Existing, Resources},
     text_fields::{
-        Access::{AdminOnly, Default, Ignored, OwnStore, Violation},
+        Access::{Default, Ignored, OwnStore, ReadByPlatform, Requires, Violation},
         CHECKED_FIRST, EXCEPTIONS, OPTIONAL, REFERENCES,
     },
     tokens,
 };
 use crate::harness::{Database, Mismatches, Platform, UNKNOWN_ID};
+
+/// The scopes that cover the resources of all stores, if the RPC requires them.
+const ALL_STORES: &[&str] = &[
+    "admin",
+    "dispatch",
+    "dispatch:read",
+    "platform:read",
+    "tasks:all",
+];
 
 /// Whose resource a field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,10 +199,11 @@ fn expected(field: &str, scope: &str, owner: Owner) -> Expected {
     let (rpc, _) = field.split_once(' ').unwrap();
     let exception = EXCEPTIONS.iter().find(|(listed, _)| *listed == field);
     let access = exception.map_or(Default, |(_, access)| *access);
-    let (permitted, all_stores): (_, &[_]) = match requirement(rpc) {
-        _ if access == AdminOnly => (&["admin"][..], &["admin"]),
-        Requirement::Scope(scopes) => (*scopes, &["admin", "dispatch", "tasks:all"]),
-        Requirement::Token | Requirement::Nothing => (&SCOPES[..], &["admin"]),
+    let (permitted, all_stores): (_, &[_]) = match (requirement(rpc), access) {
+        (_, Requires(scopes)) => (scopes, scopes),
+        (Requirement::Scope(scopes), _) => (*scopes, ALL_STORES),
+        (_, ReadByPlatform) => (&SCOPES[..], READ_PLATFORM),
+        (Requirement::Token | Requirement::Nothing, _) => (&SCOPES[..], &["admin"]),
     };
     if !permitted.contains(&scope) {
         return Expected::Denied(permitted);

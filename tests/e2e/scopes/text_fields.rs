@@ -9,6 +9,7 @@ use proto::iri::Collection::{
 };
 
 use super::{
+    READ_DISPATCH, READ_PLATFORM,
     contract::Contract,
     resources::{COURIER, EMPTY_ETAG, TASK},
 };
@@ -16,11 +17,13 @@ use super::{
 /// Which resources an RPC finds by a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// With `admin`, and with `tasks:all` if the RPC requires it: of every store. With another
+    /// With `admin`, and with another scope of the platform if the RPC requires it: of every store. With another
     /// permitted scope: the caller's own.
     Default,
-    /// The field itself requires `admin`.
-    AdminOnly,
+    /// The field itself requires one of these scopes, which cover every store.
+    Requires(&'static [&'static str]),
+    /// With `platform:read` or `admin`: of every store. With another scope: the caller's own.
+    ReadByPlatform,
     /// Those of the caller's store, with every scope.
     OwnStore,
     /// The caller's own; any other value is one violation of the request among several.
@@ -29,7 +32,7 @@ pub(super) enum Access {
     Ignored,
 }
 
-use Access::{AdminOnly, Ignored, OwnStore, Violation};
+use Access::{Ignored, OwnStore, ReadByPlatform, Requires, Violation};
 
 /// The text fields that name resources: the RPC, the path, and what is named.
 pub(super) const REFERENCES: &[(&str, Collection)] = &[
@@ -56,6 +59,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
         RetailPrices,
     ),
     ("Deliveries/GetDelivery name", Deliveries),
+    ("Deliveries/ListDeliveries store", Stores),
     ("Events/GetEvent name", Events),
     ("Events/ListEvents store", Stores),
     ("Incidents/CloseIncident name", Incidents),
@@ -83,10 +87,12 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Tasks/GetTask name", Tasks),
     ("Tasks/ListTaskEvents task", Tasks),
     ("Tasks/ListTasks courier", Couriers),
+    ("Tasks/ListTasks store", Stores),
     ("Tasks/ReopenTask name", Tasks),
     ("Tasks/RescheduleTask name", Tasks),
     ("Tasks/StartTask name", Tasks),
     ("Tasks/WatchTasks list.courier", Couriers),
+    ("Tasks/WatchTasks list.store", Stores),
     ("TimeSlots/ApplyTimeSlot store", Stores),
     ("TimeSlots/GetDefaultTimeSlot store", Stores),
     ("TimeSlots/GetTimeSlot name", TimeSlots),
@@ -110,8 +116,9 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
     ("Couriers/AssignTasks moves.expected_courier", Ignored),
     ("Deliveries/AssertDelivery delivery.retail_price", Violation),
     ("Deliveries/CreateDelivery delivery.retail_price", Violation),
+    ("Deliveries/ListDeliveries store", Requires(READ_DISPATCH)),
     ("Events/GetEvent name", OwnStore),
-    ("Events/ListEvents store", AdminOnly),
+    ("Events/ListEvents store", Requires(&["admin"])),
     ("Notifications/ReportOutcomes outcomes.name", Ignored),
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
     (
@@ -119,8 +126,13 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
         Violation,
     ),
     ("Tasks/ListTasks courier", Ignored),
+    ("Tasks/ListTasks store", Ignored),
     ("Tasks/WatchTasks list.courier", Ignored),
-    ("Webhooks/ListWebhooks store", AdminOnly),
+    ("Tasks/WatchTasks list.store", Ignored),
+    ("Webhooks/GetWebhook name", ReadByPlatform),
+    ("Webhooks/GetWebhookNotification name", ReadByPlatform),
+    ("Webhooks/ListWebhookNotifications webhook", ReadByPlatform),
+    ("Webhooks/ListWebhooks store", Requires(READ_PLATFORM)),
 ];
 
 /// The text fields that name no resource with an owner, whichever message has them.
@@ -139,6 +151,7 @@ pub(super) const OPTIONAL: &[&str] = &[
     "ApiClients/CreateApiClient store",
     "ApiClients/ListApiClients store",
     "Couriers/AssignTasks courier",
+    "Deliveries/ListDeliveries store",
     "Events/ListEvents store",
     "Incidents/ListIncidents task",
     "TimeSlots/ListTimeSlotChoices name",

@@ -36,7 +36,7 @@ impl proto::couriers_server::Couriers for Services {
         &self,
         request: Request<proto::GetCourierRequest>,
     ) -> Reply<proto::Courier> {
-        let (_, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
         Ok(Response::new(message(
             &self.find_courier(&request.name).await?,
         )))
@@ -46,7 +46,7 @@ impl proto::couriers_server::Couriers for Services {
         &self,
         request: Request<proto::ListCouriersRequest>,
     ) -> Reply<proto::ListCouriersResponse> {
-        Caller::with_scope(request, Scope::Dispatch)?;
+        Caller::with_scope(request, Scope::DispatchRead)?;
         let couriers = storage::couriers::list(self.storage.reader()).await;
         let couriers = couriers.map_err(Error::from)?;
         Ok(Response::new(proto::ListCouriersResponse {
@@ -68,7 +68,7 @@ impl proto::couriers_server::Couriers for Services {
         &self,
         request: Request<proto::ListCourierListsRequest>,
     ) -> Reply<proto::ListCourierListsResponse> {
-        let (_, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
         Ok(Response::new(self.read_lists(&request.day).await?))
     }
 

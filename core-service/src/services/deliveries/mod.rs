@@ -1,10 +1,11 @@
 //! Deliveries: created and cancelled together with their tasks, each in one transaction.
 
 mod filters;
+mod reading;
+mod searching;
 
 use domain::{
     api_client::Scope,
-    before::DateOrder,
     delivery::Delivery,
     id::DeliveryId,
     store::Store,
@@ -16,7 +17,6 @@ use proto::iri::Collection;
 use storage::{
     Session,
     delivery_insertion::{self, NewDelivery},
-    pages::Cursor,
     slot_bookings,
 };
 use tonic::{Request, Response};
@@ -30,13 +30,12 @@ use crate::{
     auth::caller::{Caller, Effect},
     error::Error,
     idempotency::{RequestKey, begin_or_replay},
-    messages::{self, pages},
+    messages,
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
         quotas::DeliveryQuotas,
         quotes::{self, QuoteUse},
-        validation,
     },
 };
 
@@ -110,48 +109,25 @@ impl proto::deliveries_server::Deliveries for Services {
         &self,
         request: Request<proto::GetDeliveryRequest>,
     ) -> Reply<proto::Delivery> {
-        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
-        let store = caller.store()?;
-
-        let name = request.name;
-        let reader = self.storage.reader();
-        let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
-        let delivery = messages::find_resource(Collection::Deliveries, &name, find).await?;
-
-        Ok(Response::new(messages::delivery(delivery, store)))
+        let (caller, request) = Caller::of(request)?;
+        let delivery = self.read_delivery(&caller, &request.name).await?;
+        Ok(Response::new(delivery))
     }
 
     async fn list_deliveries(
         &self,
         request: Request<proto::ListDeliveriesRequest>,
     ) -> Reply<proto::ListDeliveriesResponse> {
-        let (caller, mut request) = Caller::with_scope(request, Scope::Deliveries)?;
-        let store = caller.store()?;
+        let (caller, request) = Caller::of(request)?;
+        Ok(Response::new(self.read_page(&caller, request).await?))
+    }
 
-        let mut violations = messages::read_violations(std::mem::take(&mut request.violations));
-        let size = pages::read_size(request.page_size, &mut violations);
-        let start = pages::read_token(&request.page_token, &mut violations);
-        let now = self.clock.now().to_zoned(store.time_zone.clone());
-        let order = DateOrder::of_country(store.country.as_str());
-        let filter = filters::parse(request, &now, order, &mut violations);
-        Error::check(violations)?;
-
-        let reader = self.storage.reader();
-        let (mut page, has_more) =
-            storage::delivery_pages::read(reader, store.id, &filter, start, size)
-                .await
-                .map_err(Error::from)?;
-        let has_more = pages::shorten(&mut page, start, text_bytes) || has_more;
-        let bounds = [page.first().map(cursor), page.last().map(cursor)];
-        let (next_page_token, previous_page_token) = pages::tokens(start, bounds, has_more);
-        Ok(Response::new(proto::ListDeliveriesResponse {
-            deliveries: page
-                .into_iter()
-                .map(|delivery| messages::delivery(delivery, store))
-                .collect(),
-            next_page_token,
-            previous_page_token,
-        }))
+    async fn search_deliveries(
+        &self,
+        request: Request<proto::SearchDeliveriesRequest>,
+    ) -> Reply<proto::SearchDeliveriesResponse> {
+        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
+        Ok(Response::new(self.search(&request.text).await?))
     }
 
     async fn cancel_delivery(
@@ -187,24 +163,12 @@ impl proto::deliveries_server::Deliveries for Services {
             None => Effect::Unchanged,
         };
         caller.audit_effect("CancelDelivery", &name, effect);
-        Ok(Response::new(messages::delivery(
-            cancelled.delivery,
-            &store,
-        )))
-    }
-}
-
-fn text_bytes(delivery: &Delivery) -> usize {
-    [&delivery.pickup, &delivery.dropoff]
-        .map(|task| task.address.text_bytes() + validation::text_bytes(&task.details))
-        .into_iter()
-        .sum()
-}
-
-fn cursor(delivery: &Delivery) -> Cursor {
-    Cursor {
-        created_at: delivery.created_at,
-        id: delivery.id.0,
+        let delivery = cancelled.delivery;
+        Ok(Response::new(if is_dispatch {
+            messages::delivery_with_store(delivery, &store)
+        } else {
+            messages::delivery(delivery, &store)
+        }))
     }
 }
 
@@ -338,14 +302,6 @@ impl Services {
                 Ok(created)
             }
         }
-    }
-
-    async fn find_store_of(&self, id: DeliveryId) -> Result<Option<Store>, Error> {
-        let reader = self.storage.reader();
-        Ok(match storage::deliveries::find_store(reader, id).await? {
-            Some(store_id) => storage::stores::find(reader, store_id).await?,
-            None => None,
-        })
     }
 
     /// None if the delivery does not exist.

@@ -66,7 +66,7 @@ impl Services {
         caller: &Caller,
         request: proto::ListTaskEventsRequest,
     ) -> Result<proto::ListTaskEventsResponse, Error> {
-        let is_dispatch = caller.has(Scope::Dispatch);
+        let is_dispatch = caller.has(Scope::DispatchRead);
         let is_of_any_store = reads_any_store(caller);
         if !is_of_any_store {
             caller.require(Scope::Tasks)?;

@@ -1,7 +1,7 @@
 //! What requests about tasks ask for.
 
 use domain::{
-    id::CourierId,
+    id::{CourierId, StoreId},
     lifecycle::Reschedule,
     task::{StateName, TimeWindow},
     time_slot::window,
@@ -60,6 +60,10 @@ pub(super) fn read_filter(
             CourierFilter::One(CourierId(messages::id_in(Collection::Couriers, name)?))
         }
     };
+    let store_id = match &*request.store {
+        "" => None,
+        name => Some(StoreId(messages::id_in(Collection::Stores, name)?)),
+    };
     let mut states = Vec::new();
     // Not `request.states()`, which leaves out unknown ones.
     for (index, state) in request.states.iter().enumerate() {
@@ -83,6 +87,7 @@ pub(super) fn read_filter(
         include_overdue: request.include_overdue,
         list_day,
         courier,
+        store_id,
     })
 }
 

@@ -24,7 +24,7 @@ use crate::{auth::caller::Caller, error::Error, messages, services::feed::Log};
 
 /// Fails unless the caller may see the tasks of all stores.
 pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
-    if caller.has(Scope::Dispatch) {
+    if caller.has(Scope::DispatchRead) {
         return Ok(());
     }
     caller.require(Scope::TasksAll)
@@ -146,7 +146,7 @@ pub(super) fn respond(
         match &change.content {
             Content::Tasks(tasks) => {
                 for listed in tasks {
-                    if filter.has(&listed.task) {
+                    if filter.has(listed) {
                         response.tasks.push(messages::listed_task(listed.clone()));
                     } else {
                         response.left.push(Collection::Tasks.name(listed.task.id));

@@ -70,5 +70,5 @@ impl Services {
 
 /// Whether a caller reads tasks of any store.
 pub(super) fn reads_any_store(caller: &Caller) -> bool {
-    caller.has(Scope::TasksAll) || caller.has(Scope::Dispatch) || caller.courier().is_some()
+    caller.has(Scope::TasksAll) || caller.has(Scope::DispatchRead) || caller.courier().is_some()
 }

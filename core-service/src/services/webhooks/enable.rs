@@ -27,7 +27,7 @@ impl Services {
             "EnableWebhook"
         };
         let request_key = begin_or_replay!(self, caller, rpc, name, idempotency);
-        let (webhook, store) = self.webhook_of(caller, name).await?;
+        let (webhook, store) = self.webhook_of(caller, Scope::Admin, name).await?;
         let is_operator = caller.has(Scope::Admin);
         let disabled = is_disabled.then(|| Disabled {
             at: self.clock.now(),

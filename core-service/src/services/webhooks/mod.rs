@@ -1,5 +1,5 @@
 //! Webhooks, and the notifications of each. A client has access to its own webhooks, an operator to
-//! all.
+//! all, which `platform:read` reads.
 
 mod create;
 mod enable;
@@ -40,7 +40,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
 
         let name = request.name;
-        let (webhook, store) = self.webhook_of(&caller, &name).await?;
+        let (webhook, store) = self.webhook_of(&caller, Scope::PlatformRead, &name).await?;
 
         let now = self.clock.now();
         Ok(Response::new(messages::webhook(&webhook, &store, now)))
@@ -59,7 +59,7 @@ impl proto::webhooks_server::Webhooks for Services {
             let webhooks = storage::webhooks::list(reader, store.id, caller.id).await;
             (webhooks, store.clone())
         } else {
-            caller.require(Scope::Admin)?;
+            caller.require(Scope::PlatformRead)?;
             let store = messages::find_store(&self.storage, &store_name).await?;
             let webhooks = storage::webhooks::list_of_store(reader, store.id).await;
             (webhooks, store)
@@ -82,7 +82,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (caller, request) = Caller::of(request)?;
 
         let name = request.name;
-        let (webhook, _) = self.webhook_of(&caller, &name).await?;
+        let (webhook, _) = self.webhook_of(&caller, Scope::Admin, &name).await?;
         let (key, client_id, now) = (webhook.key(), webhook.api_client_id, self.clock.now());
         if webhook.disabled.is_some() {
             storage::notifications::cancel_whole_backlog(&self.storage, key, now)
@@ -235,7 +235,7 @@ fn hide_host_failures<'a>(
     caller: &Caller,
     notifications: impl IntoIterator<Item = &'a mut proto::WebhookNotification>,
 ) {
-    if !caller.has(Scope::Admin) {
+    if !caller.has(Scope::PlatformRead) {
         let attempts = notifications
             .into_iter()
             .flat_map(|notification| &mut notification.attempts);
@@ -252,10 +252,15 @@ async fn lock(transaction: &Session, key: WebhookKey) -> Result<(Webhook, Secret
 }
 
 impl Services {
-    /// Finds a webhook and its store: one of the caller's own, or with scope `admin` any.
-    async fn webhook_of(&self, caller: &Caller, name: &str) -> Result<(Webhook, Store), Error> {
+    /// Finds a webhook and its store: one of the caller's own, or any with the scope for those of others.
+    async fn webhook_of(
+        &self,
+        caller: &Caller,
+        scope: Scope,
+        name: &str,
+    ) -> Result<(Webhook, Store), Error> {
         let reader = self.storage.reader();
-        if caller.has(Scope::Admin) {
+        if caller.has(scope) {
             let find = |id| storage::webhooks::find_of_any_store(reader, WebhookId(id));
             let webhook = messages::find_resource(Collection::Webhooks, name, find).await?;
             let store = storage::stores::find(reader, webhook.store_id)

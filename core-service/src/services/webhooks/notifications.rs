@@ -29,7 +29,9 @@ impl Services {
         caller: &Caller,
         request: proto::ListWebhookNotificationsRequest,
     ) -> Result<proto::ListWebhookNotificationsResponse, Error> {
-        let (webhook, store) = self.webhook_of(caller, &request.webhook).await?;
+        let (webhook, store) = self
+            .webhook_of(caller, Scope::PlatformRead, &request.webhook)
+            .await?;
 
         let mut violations = messages::read_violations(request.violations);
         let mut states = Vec::new();
@@ -70,7 +72,9 @@ impl Services {
         caller: &Caller,
         name: &str,
     ) -> Result<proto::WebhookNotification, Error> {
-        let (notification, _, store) = self.notification_of(caller, name).await?;
+        let (notification, _, store) = self
+            .notification_of(caller, Scope::PlatformRead, name)
+            .await?;
         with_attempts(self.storage.reader(), &notification, &store).await
     }
 
@@ -90,7 +94,8 @@ impl Services {
             &name,
             idempotency
         );
-        let (notification, webhook, store) = self.notification_of(caller, &name).await?;
+        let (notification, webhook, store) =
+            self.notification_of(caller, Scope::Admin, &name).await?;
         require_enabled(&webhook)?;
 
         let (store_id, webhook_key) = (webhook.store_id, webhook.key());
@@ -123,16 +128,17 @@ impl Services {
         Ok(reply)
     }
 
-    /// Finds a notification if the caller has access to its webhook. Returns it with the webhook
-    /// and the store.
+    /// Finds a notification if the caller has access to its webhook, as `webhook_of` does. Returns it
+    /// with the webhook and the store.
     async fn notification_of(
         &self,
         caller: &Caller,
+        scope: Scope,
         name: &str,
     ) -> Result<(NotificationView, Webhook, Store), Error> {
         let reader = self.storage.reader();
         let collection = Collection::Notifications;
-        let notification = if caller.has(Scope::Admin) {
+        let notification = if caller.has(scope) {
             let find = |id| webhook_notifications::find_of_any_store(reader, NotificationId(id));
             messages::find_resource(collection, name, find).await?
         } else {
@@ -141,7 +147,7 @@ impl Services {
             messages::find_resource(collection, name, find).await?
         };
         let webhook = Collection::Webhooks.name(notification.webhook_id);
-        match self.webhook_of(caller, &webhook).await {
+        match self.webhook_of(caller, scope, &webhook).await {
             Ok((webhook, store)) => Ok((notification, webhook, store)),
             // Name the notification that was requested.
             Err(Error::NotFound(_)) => Err(Error::NotFound(name.to_owned())),

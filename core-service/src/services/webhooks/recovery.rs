@@ -2,6 +2,7 @@
 //! disabled.
 
 use domain::{
+    api_client::Scope,
     id::NotificationId,
     violation::Violations,
     webhook::{Webhook, WebhookKey},
@@ -61,7 +62,7 @@ impl Services {
         let idempotency = request.idempotency.take();
         let request_key =
             begin_or_replay!(self, caller, "RecoverWebhook", &request.name, idempotency);
-        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
+        let (webhook, store) = self.webhook_of(caller, Scope::Admin, &request.name).await?;
         let mut violations = messages::read_violations(request.violations);
         let since = read_since(request.since, &mut violations);
         let Some(since) = since.filter(|_| violations.is_empty()) else {

@@ -1,6 +1,7 @@
 //! Rotates and confirms webhook secrets.
 
 use domain::{
+    api_client::Scope,
     store::Store,
     webhook::{Secret, Webhook},
     webhook_secrets::{DEFAULT_OVERLAP, MAX_OVERLAP, Secrets},
@@ -33,7 +34,7 @@ impl Services {
             &request.name,
             idempotency
         );
-        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
+        let (webhook, store) = self.webhook_of(caller, Scope::Admin, &request.name).await?;
         let overlap = read_overlap(&request)?;
 
         let now = self.clock.now();
@@ -61,7 +62,7 @@ impl Services {
             &request.name,
             idempotency
         );
-        let (webhook, store) = self.webhook_of(caller, &request.name).await?;
+        let (webhook, store) = self.webhook_of(caller, Scope::Admin, &request.name).await?;
 
         self.change_secrets(request_key, &webhook, store, Secrets::confirm, None)
             .await

@@ -3,6 +3,7 @@
 //! is subject to the same egress policy.
 
 use domain::{
+    api_client::Scope,
     id::{DeliveryId, NotificationId},
     notification::Failure,
     webhook::Webhook,
@@ -30,7 +31,7 @@ impl Services {
         caller: &Caller,
         name: &str,
     ) -> Result<proto::WebhookTest, Error> {
-        let (webhook, _) = self.webhook_of(caller, name).await?;
+        let (webhook, _) = self.webhook_of(caller, Scope::Admin, name).await?;
         let reader = self.storage.reader();
         let encrypted = secret_columns::find(reader, webhook.key())
             .await?

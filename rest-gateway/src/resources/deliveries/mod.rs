@@ -180,6 +180,7 @@ fn read_filters(request: &mut Request) -> ListDeliveriesRequest {
         ),
         external_reference: read_reference(request),
         violations: request.violations.to_proto(),
+        ..ListDeliveriesRequest::default()
     }
 }
 

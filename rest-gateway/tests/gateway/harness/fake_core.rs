@@ -242,6 +242,7 @@ scripted_services! {
         assert_delivery: AssertDeliveryRequest => Delivery,
         get_delivery: GetDeliveryRequest => Delivery,
         list_deliveries: ListDeliveriesRequest => ListDeliveriesResponse,
+        search_deliveries: SearchDeliveriesRequest => SearchDeliveriesResponse,
         cancel_delivery: CancelDeliveryRequest => Delivery,
     }
     Tasks {
