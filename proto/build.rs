@@ -32,6 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let serialize = "#[derive(serde::Serialize)]";
     tonic_prost_build::configure()
         .skip_debug(with_secrets)
+        // It is within one of them.
+        .enum_attribute(".delivery.v1.ApiClient.TaskStatus", "#[derive(Debug)]")
         .type_attribute(".delivery.v1.Package", serialize)
         .type_attribute(".delivery.v1.RuleOutcome", serialize)
         .compile_fds(descriptors)?;

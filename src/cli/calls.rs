@@ -7,11 +7,10 @@ use prost::Message;
 use proto::{
     Idempotency, addresses_client::AddressesClient, api_clients_client::ApiClientsClient,
     couriers_client::CouriersClient, deliveries_client::DeliveriesClient,
-    incidents_client::IncidentsClient,
-    master_keys_client::MasterKeysClient, personal_data_client::PersonalDataClient,
-    price_lists_client::PriceListsClient, signing_keys_client::SigningKeysClient,
-    stores_client::StoresClient, tasks_client::TasksClient, time_slots_client::TimeSlotsClient,
-    webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    incidents_client::IncidentsClient, master_keys_client::MasterKeysClient,
+    personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
+    signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
+    time_slots_client::TimeSlotsClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};

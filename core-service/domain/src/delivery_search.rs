@@ -125,16 +125,16 @@ mod tests {
         DeliverySearch::parse(text, "FR")
     }
 
-    fn ids(first: &str, last: &str) -> Option<RangeInclusive<DeliveryId>> {
+    fn ids(first: &str, last: &str) -> RangeInclusive<DeliveryId> {
         let id = |text| DeliveryId(Uuid::try_parse(text).unwrap());
-        Some(id(first)..=id(last))
+        id(first)..=id(last)
     }
 
     #[test]
     fn an_id_an_iri_and_a_prefix_are_ranges_of_ids() {
         for text in [ID, &ID.to_uppercase(), &ID.replace('-', "")] {
             let search = parse(text);
-            assert_eq!(search.ids, ids(ID, ID), "{text}");
+            assert_eq!(search.ids, Some(ids(ID, ID)), "{text}");
             assert_eq!(search.external_reference.as_deref(), Some(text));
             assert_eq!(search.content, None, "{text}");
         }
@@ -144,7 +144,7 @@ mod tests {
             format!("https://shop.example/api/deliveries/{ID}"),
         ] {
             let expected = DeliverySearch {
-                ids: ids(ID, ID),
+                ids: Some(ids(ID, ID)),
                 external_reference: None,
                 content: None,
             };
@@ -155,7 +155,7 @@ mod tests {
                 "0197a2b4-0000-0000-0000-000000000000",
                 "0197a2b4-ffff-ffff-ffff-ffffffffffff",
             );
-            assert_eq!(parse(prefix).ids, expected, "{prefix}");
+            assert_eq!(parse(prefix).ids, Some(expected), "{prefix}");
         }
         for text in [
             "0197a2b",

@@ -23,8 +23,7 @@ use uuid::Uuid;
 
 pub(crate) use self::tasks::{
     actor, courier_list, delivery, delivery_with_store, listed_task, preview, read_delivery_state,
-    read_task_state, task,
-    task_with_place,
+    read_task_state, task, task_with_place,
 };
 use crate::error::Error;
 

@@ -57,12 +57,12 @@ pub(crate) fn read_delivery_state(state: proto::delivery::State) -> Option<Deliv
 }
 
 /// A delivery with its store and its couriers, which shops do not see.
-pub(crate) fn delivery_with_store(placed: Delivery, store: &Store) -> proto::Delivery {
-    let places = [placed.pickup.place, placed.dropoff.place];
+pub(crate) fn delivery_with_store(read: Delivery, store: &Store) -> proto::Delivery {
+    let places = [read.pickup.place, read.dropoff.place];
     let mut message = proto::Delivery {
         store: Collection::Stores.name(store.id),
         store_display_name: store.display_name.clone(),
-        ..delivery(placed, store)
+        ..delivery(read, store)
     };
     let tasks = [&mut message.pickup, &mut message.dropoff];
     for (task, place) in tasks.into_iter().flatten().zip(places) {

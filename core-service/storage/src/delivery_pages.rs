@@ -322,8 +322,8 @@ mod tests {
                 state: Some(state),
                 ..Filter::default()
             };
-            let store_id = delivery.store_id;
-            let page = read(storage.reader(), store_id, &filter, Start::Newest, 30).await;
+            let stores = Stores::One(delivery.store_id);
+            let page = read(storage.reader(), stores, &filter, Start::Newest, 30).await;
             let (found, has_more) = page.unwrap();
             let ids: Vec<_> = found.iter().map(|delivery| delivery.id).collect();
             assert_eq!(

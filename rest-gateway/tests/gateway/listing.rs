@@ -231,6 +231,8 @@ async fn filters_are_sent_to_core_and_kept_in_links_to_other_pages() {
             status: Some(Status::Done.into()),
             state: Some(State::InTransit.into()),
             cancelled: Some(false),
+            store: String::new(),
+            day: String::new(),
         }
     );
 }

@@ -67,7 +67,10 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 13] = [
     (
         "the incidents of all stores, and one by its id alone (`dispatch`)",
         &[
-            (&["SELECT"], r#"FROM "incidents" WHERE "incidents"."id" = $"#),
+            (
+                &["SELECT"],
+                r#"FROM "incidents" WHERE "incidents"."id" = $"#,
+            ),
             (
                 &["SELECT"],
                 r#"FROM "incidents" …ORDER BY "incidents"."created_at" DESC"#,

@@ -96,9 +96,7 @@ async fn names_and_comments_do_not_change_the_direction_of_what_a_command_prints
     let delivery = client.create_delivery(draft).await;
     let task = iri(&delivery["dropoff"]);
     run(&["tasks", "assign", "--courier", courier, task]).await;
-    operator
-        .report_incident(proto::iri::name(task), TEXT)
-        .await;
+    operator.report_incident(proto::iri::name(task), TEXT).await;
     let mut mismatches = Mismatches::default();
 
     for arguments in [

@@ -32,10 +32,8 @@ pub(super) fn parse(
     let state = request.state.map(|_| request.state());
     let is_created_filtered = request.created_from.is_some() || request.created_until.is_some();
     // No index of all stores has them: a page reads the deliveries of a day.
-    let is_filtered = status.is_some()
-        || state.is_some()
-        || request.cancelled.is_some()
-        || is_created_filtered;
+    let is_filtered =
+        status.is_some() || state.is_some() || request.cancelled.is_some() || is_created_filtered;
     let is_bounded = !request.day.is_empty() || request.external_reference.is_some();
     if context.is_of_all_stores && is_filtered && !is_bounded {
         let description = "is required for `status`, `state`, `cancelled`, `created_from` and `created_until` in a list of all stores";

@@ -51,9 +51,9 @@ use sea_orm::{
 use uuid::Uuid;
 
 pub(super) use self::tables::{
-    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, incident, notification,
-    platform_secret, price_list, queued_task_change, receiver_host, signing_key, store, task,
-    task_change, task_event, time_slot, webhook, zone_set,
+    api_client, attempt, courier, courier_list, delivery, event, idempotency_key, incident,
+    notification, platform_secret, price_list, queued_task_change, receiver_host, signing_key,
+    store, task, task_change, task_event, time_slot, webhook, zone_set,
 };
 
 /// What the declaration of a table uses.

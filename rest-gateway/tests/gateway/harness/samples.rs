@@ -139,6 +139,8 @@ pub(crate) fn delivery() -> Delivery {
         external_reference: None,
         warnings: Vec::new(),
         state: proto::delivery::State::Created.into(),
+        store: String::new(),
+        store_display_name: String::new(),
     }
 }
 
