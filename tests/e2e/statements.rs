@@ -155,9 +155,8 @@ static RECORDED: LazyLock<Recorded> = LazyLock::new(|| {
 });
 
 /// Statements that may read all of a table, and the table. Core executes the first two every minute,
-/// the next two at its start and after the rotation of a master key, the next when it erases an
-/// address, the last when it searches deliveries, of which the indexes of ids and references begin with the store.
-const PERMITTED_FULL_SCANS: [(&str, &str); 6] = [
+/// the next two at its start and after the rotation of a master key, the last when it erases an address.
+const PERMITTED_FULL_SCANS: [(&str, &str); 5] = [
     (
         "receiver_hosts",
         r#"DELETE FROM "receiver_hosts" WHERE "receiver_hosts"."failed_at" < $"#,
@@ -175,7 +174,6 @@ const PERMITTED_FULL_SCANS: [(&str, &str); 6] = [
         "geocodes",
         "DELETE FROM geocodes WHERE key IN (SELECT key FROM geocodes LIMIT $",
     ),
-    ("stores", "FROM stores CROSS JOIN LATERAL (SELECT"),
 ];
 
 /// What a statement costs must not grow with the platform.

@@ -71,7 +71,8 @@ named_enum! {
 impl TaskStatus {
     /// That of a client whose operator has chosen none: couriers and dispatch see the state.
     pub fn default_of(scopes: &Scopes) -> Self {
-        if scopes.contains(Scope::Courier) || scopes.contains(Scope::Dispatch) {
+        let full = [Scope::Courier, Scope::Dispatch, Scope::DispatchRead];
+        if full.into_iter().any(|scope| scopes.contains(scope)) {
             Self::Full
         } else {
             Self::Specified
@@ -273,6 +274,7 @@ mod tests {
             ("tasks:all admin", TaskStatus::Specified),
             ("courier", TaskStatus::Full),
             ("tasks:all dispatch", TaskStatus::Full),
+            ("dispatch:read", TaskStatus::Full),
         ] {
             let scopes = Scopes::parse(scopes).unwrap();
             assert_eq!(TaskStatus::default_of(&scopes), expected, "{scopes}");

@@ -39,7 +39,7 @@ enum Reader {
 
 impl Reader {
     fn of(caller: &Caller) -> Result<Self, Error> {
-        if caller.has(Scope::Dispatch) {
+        if caller.has(Scope::DispatchRead) {
             return Ok(Self::Dispatch);
         }
         if caller.courier().is_some() {
