@@ -187,7 +187,7 @@ def main() -> None:
                 board.read()
             board.follow()
         except grpc.RpcError as error:
-            if error.code() in POSITION_LOST:
+            if error.code() in POSITION_LOST and board.position is not None:
                 board.position = None
             elif error.code() not in RETRIED:
                 raise

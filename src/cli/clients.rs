@@ -35,7 +35,7 @@ pub(crate) enum Command {
         #[arg(long)]
         scopes: String,
         /// What the REST API shows as the status of tasks: TODO or DONE, as specified, or the full state [default:
-        /// full with the scope courier or dispatch, specified without]
+        /// full with the scope courier, dispatch or dispatch:read, specified without]
         #[arg(long, value_name = "KIND", value_parser = ["full", "specified"])]
         task_status: Option<String>,
         #[command(flatten)]

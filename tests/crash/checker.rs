@@ -73,8 +73,10 @@ pub(crate) struct Defects {
     /// Notified deliveries that cannot be completed: the completion of one of their tasks was never
     /// requested, or they are unknown.
     pub(crate) notified_unfinished: usize,
-    /// Acknowledged deliveries whose creation is missing from the event log, and events before it.
+    /// Acknowledged deliveries whose creation is missing from the event log.
     pub(crate) creation_not_logged: usize,
+    /// Logged events of deliveries before that of their creation.
+    pub(crate) logged_early: usize,
     /// Completed deliveries missing from the event log.
     pub(crate) not_logged: usize,
     /// Events logged twice, and further completions of a delivery.
@@ -169,6 +171,7 @@ pub(crate) async fn read_back(
                 .filter(|delivery| !completable.contains(*delivery))
                 .count(),
             creation_not_logged: log.missing_creations(&known),
+            logged_early: log.early(),
             not_logged: log.missing(&completed),
             logged_twice: log.repeats(),
             logged_unfinished: log.unexpected(&completable),

@@ -194,7 +194,7 @@ impl UpgradeTest {
         let mut figures =
             checker::verify(&acknowledged, &self.shop, &self.receiver, query, TIMEOUT).await;
         if PREVIOUS.is_some() {
-            // Earlier programs do not write this event.
+            // Earlier programs may not write this event.
             figures.defects.creation_not_logged = 0;
         }
         let from = match &*PREVIOUS {

@@ -76,7 +76,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Incidents/CloseIncident", Scope(&["dispatch", "admin"])),
     (
         "Incidents/ListIncidents",
-        Scope(&["tasks", "dispatch", "admin", "courier"]),
+        Scope(&["tasks", "dispatch", "dispatch:read", "admin", "courier"]),
     ),
     (
         "Incidents/ReportIncident",

@@ -276,7 +276,10 @@ impl Reschedule {
     /// Whether a task that is to be done, and the other one, need no change.
     fn is_reached(self, task: &Task, other: &Task) -> bool {
         let is_other_reached = matches!(other.state, TaskState::Todo | TaskState::Done);
-        self.window == task.window
+        let has_incidents =
+            task.open_incidents > 0 || self.moves(other) && other.open_incidents > 0;
+        !has_incidents
+            && self.window == task.window
             && (task.has_time_slot || !self.is_time_slot)
             && (is_other_reached || !self.both)
     }

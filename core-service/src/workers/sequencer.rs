@@ -48,83 +48,93 @@ impl Sequencer {
                     interval = (interval * 2).min(MAX_POLL_INTERVAL);
                 }
             }
-            let mut is_any_failed = false;
-            for (found, failure) in [
-                // First: a later event of a delivery waits for that of its creation.
-                (
-                    self.move_changes().await,
-                    "cannot move changes of tasks to their log",
-                ),
-                (self.number_events().await, "cannot number events"),
-            ] {
-                match found {
-                    Ok(false) => {}
-                    Ok(true) => interval = MIN_POLL_INTERVAL,
-                    Err(error) => {
-                        is_any_failed = true;
-                        tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
+            match self.sequence().await {
+                Ok(false) => {}
+                Ok(true) => interval = MIN_POLL_INTERVAL,
+                Err(error) => {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot sequence events and changes of tasks"
+                    );
+                    tokio::select! {
+                        () = shutdown.cancelled() => return,
+                        () = tokio::time::sleep(MAX_POLL_INTERVAL) => {}
                     }
                 }
             }
-            if is_any_failed {
-                tokio::select! {
-                    () = shutdown.cancelled() => return,
-                    () = tokio::time::sleep(MAX_POLL_INTERVAL) => {}
-                }
-            }
         }
     }
 
-    /// Writes the events of new deliveries, too. Returns whether any changes of tasks had no position.
+    /// Returns whether there was anything to do.
+    async fn sequence(&self) -> Result<bool, Error> {
+        let waiting = storage::events::waiting(self.storage.reader()).await?;
+        // First: a later event of a delivery waits for that of its creation.
+        let are_moved = !waiting.changes || self.move_changes().await?;
+        if waiting.events && are_moved {
+            self.number_events().await?;
+        }
+        if waiting.is_anything() {
+            self.notify_of_created().await?;
+        }
+        Ok(waiting.is_anything())
+    }
+
+    /// Writes the events of new deliveries, too. Returns whether none waits any more: another core may be moving some.
     async fn move_changes(&self) -> Result<bool, Error> {
-        let mut is_any_found = false;
-        while task_changes::is_any_queued(self.storage.reader()).await? {
-            is_any_found = true;
+        loop {
             let now = self.clock.now();
             let moved = self.storage.write(move |transaction| async move {
-                let moved = task_changes::move_to_log(&transaction, BATCH, now).await?;
-                let created = moved.as_ref().map_or(&[][..], |moved| &moved.created);
-                let is_any_pending = !created.is_empty()
-                    && notifications::insert_of_created(&transaction, created, now).await?;
-                Ok::<_, storage::Error>(moved.map(|moved| (moved, is_any_pending)))
+                task_changes::move_to_log(&transaction, BATCH, now).await
             });
-            // Another core may be moving other changes: these are looked for again soon.
-            let Some((moved, is_any_pending)) = moved.await? else {
-                break;
+            let Some(moved) = moved.await? else {
+                return Ok(false);
             };
-            self.events_sequenced.send_replace(());
-            if is_any_pending {
-                self.streams.wake();
-            }
-            self.sequenced
-                .inc_by(u64::try_from(moved.created.len()).unwrap_or(u64::MAX));
-            if moved.count < BATCH {
-                break;
+            self.signal(moved.created);
+            if moved.changes < BATCH {
+                return Ok(true);
             }
         }
-        Ok(is_any_found)
     }
 
-    /// Returns whether there were any events without a number.
-    async fn number_events(&self) -> Result<bool, Error> {
-        let mut is_any_found = false;
-        while storage::events::is_any_unnumbered(self.storage.reader()).await? {
-            is_any_found = true;
+    /// Another core may be numbering other events: these are looked for again soon.
+    async fn number_events(&self) -> Result<(), Error> {
+        loop {
             let numbered = self.storage.write(move |transaction| async move {
                 storage::events::assign_numbers(&transaction, BATCH).await
             });
-            // Another core may be numbering other events: these are looked for again soon.
             let Some(count) = numbered.await? else {
-                break;
+                return Ok(());
             };
-            self.events_sequenced.send_replace(());
-            self.sequenced
-                .inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+            self.signal(count);
             if count < BATCH {
-                break;
+                return Ok(());
             }
         }
-        Ok(is_any_found)
+    }
+
+    async fn notify_of_created(&self) -> Result<(), Error> {
+        loop {
+            let now = self.clock.now();
+            let notified = self.storage.write(move |transaction| async move {
+                notifications::notify_of_created(&transaction, BATCH as u64, now).await
+            });
+            let Some(notified) = notified.await? else {
+                return Ok(());
+            };
+            if notified.is_any_pending {
+                self.streams.wake();
+            }
+            if notified.events == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Says that there is something new in the logs, and counts events.
+    fn signal(&self, events: usize) {
+        self.events_sequenced.send_replace(());
+        let events = u64::try_from(events).unwrap_or(u64::MAX);
+        self.sequenced.inc_by(events);
     }
 }
 
@@ -170,12 +180,12 @@ mod tests {
         let sequencer = sequencer(&storage);
 
         let run = tokio::time::timeout(Duration::from_mins(1), sequencer.number_events());
-        assert!(run.await.expect("the run should end").unwrap());
+        run.await.expect("the run should end").unwrap();
         assert_eq!(sequencer.sequenced.get(), 0);
 
         end.add_permits(1);
         other.await.unwrap().unwrap_err();
-        assert!(sequencer.number_events().await.unwrap());
+        assert!(sequencer.sequence().await.unwrap());
         assert_eq!(sequencer.sequenced.get(), 1);
     }
 
@@ -187,10 +197,9 @@ mod tests {
         fixture::leased_notifications(&storage, &webhook, BATCH + 1, lease).await;
         let sequencer = sequencer(&storage);
 
-        let is_any_found = sequencer.number_events().await.unwrap();
+        assert!(sequencer.sequence().await.unwrap());
 
-        assert!(is_any_found);
         assert_eq!(usize::try_from(sequencer.sequenced.get()), Ok(BATCH + 1));
-        assert!(!sequencer.number_events().await.unwrap());
+        assert!(!sequencer.sequence().await.unwrap());
     }
 }

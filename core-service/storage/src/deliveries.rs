@@ -20,7 +20,7 @@ use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::Exp
 use super::{
     Storage,
     changes::Changes,
-    delivery_rows::{assemble, changed_columns, delivery_changes, stored_state},
+    delivery_rows::{assemble, changed_columns, delivery_changes},
     entity::{ByPosition as _, delivery, instant, store, task},
     incidents,
     shared_reads::SharedRow,
@@ -274,10 +274,11 @@ pub fn changes(
     }
     let change = Watched::Delivery(after.store_id, after.id);
     changes.insert(task_changes::insertion([change]).into_query());
+    // Not the state itself: a core of an earlier version does not store it.
     let filtered = |delivery: &Delivery| {
-        let dropoff = delivery.dropoff.window.before;
-        let ends = (delivery.completed_at(), delivery.cancelled_at());
-        (ends, dropoff, stored_state(delivery))
+        let tasks = [&delivery.pickup, &delivery.dropoff];
+        let states = tasks.map(|task| (task.state.clone(), task.place.is_some()));
+        (states, delivery.dropoff.window.before)
     };
     if filtered(before) != filtered(after) || before.booking != after.booking {
         changes.update(delivery_changes(after))?;

@@ -337,7 +337,8 @@ mod tests {
     /// Also those that were in a state before states were stored.
     #[tokio::test]
     async fn deliveries_are_listed_by_state() {
-        let migration = include_str!("../../../migrations/sql/0014_add_delivery_state.sql");
+        let migration =
+            include_str!("../../../migrations/sql/0018_add_states_of_open_deliveries.sql");
         let (_, fill) = migration.split_once("UPDATE").unwrap();
         let fill: &'static str = format!("UPDATE{fill}").leak();
         let (_directory, storages) = fixture::storages().await;

@@ -53,8 +53,13 @@ pub async fn list(
         });
     let query = pages::start_at(query, Column::CreatedAt, Column::Id, start);
     let (rows, has_more) = pages::read(connection, query, start, size).await?;
-    let incidents = rows.into_iter().map(Incident::try_from);
-    Ok((incidents.collect::<Result<_, _>>()?, has_more))
+    Ok((rows.into_iter().filter_map(known).collect(), has_more))
+}
+
+/// The incident of a row, unless only a later version can read it.
+fn known(row: Model) -> Option<Incident> {
+    let logged = |error: &Error| tracing::error!(%error, "an incident is left out");
+    Incident::try_from(row).inspect_err(logged).ok()
 }
 
 /// An incident of any store.
@@ -87,11 +92,8 @@ pub async fn find_repeated(
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::TaskId.eq(task_id.0))
         .filter(Column::ClosedAt.is_null())
-        .filter(Column::ApiClientId.eq(by.0))
-        .filter(Column::Description.eq(content.description.clone()))
-        .filter(Column::FailureReason.eq(reason(content)));
-    let open: Vec<Incident> = rows::all(transaction, query).await?;
-    let mut open = open.into_iter();
+        .filter(Column::ApiClientId.eq(by.0));
+    let mut open = query.all(transaction).await?.into_iter().filter_map(known);
     Ok(open.find(|incident| incident.content == *content))
 }
 

@@ -67,17 +67,12 @@ fn row(change: Watched) -> ActiveModel {
     }
 }
 
-/// Whether any change waits for its position.
-pub async fn is_any_queued(connection: &impl ConnectionTrait) -> Result<bool, Error> {
-    rows::exist(connection, Entity::find()).await
-}
-
 /// What a transaction moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    pub count: usize,
-    /// The new deliveries among them.
-    pub created: Vec<(StoreId, DeliveryId)>,
+    pub changes: usize,
+    /// How many of them are new deliveries.
+    pub created: usize,
 }
 
 /// Moves committed changes to the log, in the order in which they were queued, and adds the events of new deliveries
@@ -118,23 +113,22 @@ pub async fn move_to_log(
         rows
     };
     let mut moved = Moved {
-        count: rows.len(),
-        created: Vec::new(),
+        changes: rows.len(),
+        created: 0,
     };
     for row in &rows {
-        if row.try_get_by_index(2)? {
-            let (store_id, id) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
-            moved.created.push((StoreId(store_id), DeliveryId(id)));
-        }
+        let is_creation: bool = row.try_get_by_index(0)?;
+        moved.created += usize::from(is_creation);
     }
-    let counts = [
-        ("task_change_logs", moved.count),
-        ("event_sequencers", moved.created.len()),
-    ];
-    for (table, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-        let update = format!("UPDATE {table} SET last_position = last_position + $1");
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
-        rows::run(transaction, &update, [count.into()]).await?;
+    for (table, count) in [
+        ("task_change_logs", moved.changes),
+        ("event_sequencers", moved.created),
+    ] {
+        if count > 0 {
+            let update = format!("UPDATE {table} SET last_position = last_position + $1");
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            rows::run(transaction, &update, [count.into()]).await?;
+        }
     }
     Ok(Some(moved))
 }
@@ -163,7 +157,7 @@ static MOVE_OVER_SQLITE: LazyLock<[String; 5]> = LazyLock::new(|| {
 
 fn moves(moved: &str) -> [String; 4] {
     [
-        format!("SELECT store_id, delivery_id, COALESCE(is_creation, false) FROM {moved}"),
+        format!("SELECT COALESCE(is_creation, false) FROM {moved}"),
         format!(
             "INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
             SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $3, store_id, delivery_id, courier_id, list_day FROM {moved}"
@@ -276,8 +270,8 @@ mod tests {
         let write = storage
             .write(move |transaction| async move { move_to_log(&transaction, limit, now).await });
         let moved = write.await.unwrap()?;
-        assert_eq!(moved.created, []);
-        Some(moved.count)
+        assert_eq!(moved.created, 0);
+        Some(moved.changes)
     }
 
     fn changes() -> Vec<Watched> {
@@ -297,12 +291,12 @@ mod tests {
             queue(&storage, &changes[..1]).await;
             queue(&storage, &changes[1..]).await;
 
-            assert!(is_any_queued(storage.reader()).await.unwrap());
+            assert!(events::waiting(storage.reader()).await.unwrap().changes);
             assert_eq!(list(storage.reader(), 0, 10).await.unwrap(), []);
             assert_eq!(move_some(&storage, 2, NOW).await, Some(2));
             assert_eq!(move_some(&storage, 2, NOW).await, Some(1));
             assert_eq!(move_some(&storage, 2, NOW).await, Some(0));
-            assert!(!is_any_queued(storage.reader()).await.unwrap());
+            assert!(!events::waiting(storage.reader()).await.unwrap().changes);
 
             let expected = (1..).zip(&changes);
             let expected: Vec<_> = expected
@@ -363,7 +357,7 @@ mod tests {
                 insert.exec_without_returning(&transaction).await?;
                 assert_eq!(move_some(&other, 9, NOW).await, Some(1));
                 let moved = move_to_log(&transaction, 9, NOW).await?;
-                assert_eq!(moved.unwrap().count, 1);
+                assert_eq!(moved.unwrap().changes, 1);
                 assert_eq!(move_some(&other, 9, NOW).await, None);
                 Ok::<_, Error>(())
             }

@@ -130,6 +130,11 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         Some(Permit { pool, id })
     }
 
+    /// The sum of a holder's permits.
+    pub fn held_by(&self, holder: &H) -> usize {
+        self.state.lock().held_by(holder)
+    }
+
     /// The sum of all permits.
     pub fn total(&self) -> usize {
         self.state.lock().total

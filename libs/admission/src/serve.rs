@@ -40,6 +40,13 @@ const SEND_BUFFER: usize = 64 * 1024;
 /// For a TLS handshake once connections close.
 const CLOSING_HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// From this number of a peer's connections on, each new one has fewer streams: their heads are read before any limit
+/// counts them.
+const FULL_CONNECTIONS: usize = 4;
+
+/// The least streams of a connection.
+const MIN_STREAMS: usize = 16;
+
 /// The address of the peer of a request, in its extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
@@ -51,7 +58,7 @@ pub struct Http {
     pub http1: Option<Http1>,
     /// In bytes, above which HTTP/2 requests are answered without a body.
     pub max_header_list: u32,
-    /// On an HTTP/2 connection.
+    /// On an HTTP/2 connection, of a peer that has few.
     pub max_streams: u32,
     /// Of HTTP/2 pings; a peer has half of it to answer.
     pub ping_interval: Duration,
@@ -65,6 +72,15 @@ pub struct Http1 {
     pub max_headers: usize,
     /// In bytes, of all headers of a request.
     pub max_head: usize,
+}
+
+impl Http {
+    /// The streams of the newest of a peer's connections.
+    fn max_streams_of(&self, connections: usize) -> u32 {
+        let max = self.max_streams as usize;
+        let share = max * FULL_CONNECTIONS / connections.max(FULL_CONNECTIONS);
+        u32::try_from(share.max(MIN_STREAMS)).unwrap_or(self.max_streams)
+    }
 }
 
 /// Serves connections with a function.
@@ -142,13 +158,16 @@ where
         let memory = Arc::clone(&self.memory);
         let connection = Connection::new(peer, permit, ended.clone(), memory, self.timeouts);
         let (server, tls) = (Arc::clone(self), tls.cloned());
+        let max_streams = self
+            .http
+            .max_streams_of(connections.held_by(&peer_key(peer)));
         let lifetime = async move {
             let Some(tls) = tls else {
-                return server.serve(stream, connection).await;
+                return server.serve(stream, connection, max_streams).await;
             };
             // Boxed, like the rest: else a connection would keep space for it, and for its copies.
             match Box::pin(server.handshake(stream, &tls)).await {
-                Some(Ok(stream)) => server.serve(stream, connection).await,
+                Some(Ok(stream)) => server.serve(stream, connection, max_streams).await,
                 Some(Err(error)) => tracing::info!(%peer, %error, "TLS handshake refused"),
                 None => {}
             }
@@ -177,8 +196,10 @@ where
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         connection: Arc<Connection>,
+        max_streams: u32,
     ) {
-        let builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
+        let mut builder = builder(&self.http, StreamExecutor(Arc::clone(&connection)));
+        builder.http2().max_concurrent_streams(max_streams);
         let [of_reader, of_writer, of_service] = [(); 3].map(|()| Arc::clone(&connection));
         let stream = InspectReader::new(stream, move |bytes| of_reader.receive(bytes));
         let stream = InspectWriter::new(stream, move |_| of_writer.write());
@@ -247,7 +268,6 @@ fn builder(http: &Http, executor: StreamExecutor) -> auto::Builder<StreamExecuto
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(http.max_header_list)
-        .max_concurrent_streams(http.max_streams)
         .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(http.ping_interval)
         .keep_alive_timeout(http.ping_interval / 2);

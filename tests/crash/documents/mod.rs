@@ -110,7 +110,7 @@ async fn the_guides_run_as_pasted_and_print_what_they_say() {
     };
     let is_done = |line: &&String| line.starts_with("status") && line.ends_with("DONE");
     let are_done = tasks.iter().filter(is_done).count();
-    assert_eq!((are_done, &**event), (2, "delivery.picked"));
+    assert_eq!((are_done, &**event), (2, "delivery.created"));
     assert!(notification.starts_with("genuine: {"), "{notification}");
 
     assert_eq!(guide("internal-service"), ["DONE", "DONE"]);

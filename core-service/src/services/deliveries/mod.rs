@@ -297,7 +297,6 @@ impl Services {
                 let created = created?;
                 if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
                     self.metrics.deliveries_created.inc();
-                    self.queue.streams.events_written.send_replace(());
                 }
                 Ok(created)
             }

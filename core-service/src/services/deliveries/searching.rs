@@ -36,7 +36,6 @@ const DAYS_AHEAD: i64 = 7;
 
 /// What was found by the content of addresses.
 struct Found {
-    /// The newest ones.
     deliveries: BTreeMap<(Timestamp, DeliveryId), StoreId>,
     from: Timestamp,
     until: Timestamp,
@@ -78,44 +77,54 @@ impl Services {
         Ok(response)
     }
 
-    /// Searches the addresses of deliveries, those whose dropoff ends last first, until there are no more or too many.
+    /// Searches the addresses of deliveries, of each period those whose dropoff ends last first, until there are enough
+    /// hits, or too many deliveries.
     async fn search_content(&self, content: &Content) -> Result<Found, Error> {
-        let [from, until] = self.searched_period()?;
-        let mut deliveries = BTreeMap::new();
-        // No delivery has the nil id, the least one.
-        let mut before = (until, DeliveryId(Uuid::nil()));
-        let mut searched_from = None;
-        for _ in 0..MAX_BATCHES {
-            let batch = delivery_search::addresses(self.storage.reader(), from, before, BATCH);
-            let batch = batch.await?;
-            let Some(last) = batch.iter().map(|searched| searched.position).min() else {
-                searched_from = Some(from);
-                break;
-            };
-            before = last;
-            for searched in batch {
-                if content.is_in(&searched.address) {
-                    let (_, id) = searched.position;
-                    deliveries.insert((searched.created_at, id), searched.store_id);
+        let periods = self.searched_periods()?;
+        let mut found = Found {
+            deliveries: BTreeMap::new(),
+            from: periods[0][1],
+            until: periods[0][1],
+        };
+        let mut batches = 0;
+        for [from, until] in periods {
+            // No delivery has the nil id, the least one.
+            let mut before = (until, DeliveryId(Uuid::nil()));
+            loop {
+                if batches == MAX_BATCHES || found.deliveries.len() >= LIMIT {
+                    found.from = found.from.min(before.0);
+                    return Ok(found);
+                }
+                batches += 1;
+                let batch = delivery_search::addresses(self.storage.reader(), from, before, BATCH);
+                let batch = batch.await?;
+                let Some(last) = batch.iter().map(|searched| searched.position).min() else {
+                    break;
+                };
+                before = last;
+                for searched in batch {
+                    if content.is_in(&searched.address) {
+                        let (_, id) = searched.position;
+                        let key = (searched.created_at, id);
+                        found.deliveries.insert(key, searched.store_id);
+                    }
                 }
             }
-            while deliveries.len() > LIMIT {
-                deliveries.pop_first();
-            }
+            found.from = found.from.min(from);
+            found.until = until;
         }
-        Ok(Found {
-            deliveries,
-            from: searched_from.unwrap_or(before.0),
-            until,
-        })
+        Ok(found)
     }
 
-    fn searched_period(&self) -> Result<[Timestamp; 2], Error> {
+    /// Yesterday until tomorrow, which people ask for most, then each of the days after.
+    fn searched_periods(&self) -> Result<Vec<[Timestamp; 2]>, Error> {
         let today = self.today();
-        let last = today.checked_add(DAYS_AHEAD.days());
-        let days = today.yesterday().ok().zip(last.ok());
         let zone = &self.config.platform.timezone;
-        let bounds = days.and_then(|(first, last)| filters::bounds(first, last, zone));
-        bounds.ok_or_else(|| Error::Bug("the clock is out of range".to_owned()))
+        let day = |days: i64| today.checked_add(days.days()).ok();
+        let period = |first, last| filters::bounds(day(first)?, day(last)?, zone);
+        let days_ahead = (2..=DAYS_AHEAD).map(|days| period(days, days));
+        let periods = std::iter::once(period(-1, 1)).chain(days_ahead).collect();
+        let out_of_range = || Error::Bug("the clock is out of range".to_owned());
+        Option::<Vec<_>>::ok_or_else(periods, out_of_range)
     }
 }

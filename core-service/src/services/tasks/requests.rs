@@ -60,6 +60,10 @@ pub(super) fn read_filter(
             CourierFilter::One(CourierId(messages::id_in(Collection::Couriers, name)?))
         }
     };
+    if !request.store.is_empty() && request.include_overdue {
+        let reason = "is not for the tasks of one store: list the deliveries of the store";
+        violations.add("include_overdue", "CONFLICT", reason);
+    }
     let store_id = match &*request.store {
         "" => None,
         name => Some(StoreId(messages::id_in(Collection::Stores, name)?)),

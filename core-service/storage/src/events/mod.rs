@@ -16,7 +16,7 @@ use domain::{
 
 pub use self::{
     retention::remove_oldest,
-    sequencer::{assign_numbers, is_any_unnumbered},
+    sequencer::{Waiting, assign_numbers, waiting},
 };
 use sea_orm::{InsertMany, Value};
 

@@ -6,15 +6,39 @@
 //! committed late gets a later number than events that were committed before it, even if it was
 //! created earlier.
 
-use std::collections::BTreeMap;
-
-use crate::entity::event;
 use crate::prelude::*;
 
-/// Whether any event has no number yet.
-pub async fn is_any_unnumbered(connection: &impl ConnectionTrait) -> Result<bool, Error> {
-    let unnumbered = event::Entity::find().filter(event::Column::Number.is_null());
-    rows::exist(connection, unnumbered).await
+/// What waits for a sequencer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Changes of tasks, for their positions.
+    pub changes: bool,
+    /// Events, for their numbers.
+    pub events: bool,
+    /// Numbered events, for the notifications of new deliveries.
+    pub notifications: bool,
+}
+
+impl Waiting {
+    pub fn is_anything(self) -> bool {
+        self != Self::default()
+    }
+}
+
+/// One statement: an idle core executes it all the time.
+pub async fn waiting(connection: &impl ConnectionTrait) -> Result<Waiting, Error> {
+    let select = "SELECT EXISTS (SELECT 1 FROM task_change_queue),
+        EXISTS (SELECT 1 FROM events WHERE number IS NULL),
+        EXISTS (SELECT 1 FROM notified_positions, event_sequencers WHERE position < last_position)";
+    let rows = rows::query(connection, select, []).await?;
+    let Some(row) = rows.first() else {
+        return Ok(Waiting::default());
+    };
+    Ok(Waiting {
+        changes: row.try_get_by_index(0)?,
+        events: row.try_get_by_index(1)?,
+        notifications: row.try_get_by_index(2)?,
+    })
 }
 
 /// Assigns numbers to committed events, oldest first. Returns how many; `None` if another core is
@@ -35,34 +59,18 @@ pub async fn assign_numbers(
 
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let parameters = [last_position.into(), limit.into()];
-    let numbered = rows::query(transaction, ASSIGN_NUMBERS, parameters).await?;
-
-    if numbered.is_empty() {
-        return Ok(Some(0));
+    let numbered = rows::execute(transaction, ASSIGN_NUMBERS, parameters).await?;
+    if numbered > 0 {
+        rows::run(transaction, COUNT, [last_position.into()]).await?;
+        let update = "UPDATE event_sequencers SET last_position = last_position + $1";
+        let count = i64::try_from(numbered).unwrap_or(i64::MAX);
+        rows::run(transaction, update, [count.into()]).await?;
     }
-    let mut last_numbers: BTreeMap<Uuid, i64> = BTreeMap::new();
-    for row in &numbered {
-        let (store_id, number) = (row.try_get_by_index(0)?, row.try_get_by_index(1)?);
-        let last = last_numbers.entry(store_id).or_insert(number);
-        *last = std::cmp::max(*last, number);
-    }
-    let save = format!(
-        "INSERT INTO event_counters (store_id, last_number, retained_after) VALUES {}
-            ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number",
-        rows::placeholders(&mut (1..), last_numbers.len(), 3)
-    );
-    let values = last_numbers
-        .into_iter()
-        .flat_map(|(store_id, number)| [store_id.into(), number.into(), 0_i64.into()]);
-    rows::execute(transaction, &save, values).await?;
-    let count = i64::try_from(numbered.len()).unwrap_or(i64::MAX);
-    let update = "UPDATE event_sequencers SET last_position = last_position + $1";
-    rows::execute(transaction, update, [count.into()]).await?;
-    Ok(Some(numbered.len()))
+    Ok(Some(usize::try_from(numbered).unwrap_or(usize::MAX)))
 }
 
-/// Numbers the oldest events, but those of a delivery whose event `delivery.created` waits for its number. The parameters are the last position and the limit. Returns the store
-/// and number of each event.
+/// Numbers the oldest events, but those of a delivery whose event `delivery.created` waits for its number. The
+/// parameters are the last position and the limit.
 const ASSIGN_NUMBERS: &str = "\
     UPDATE events SET number = numbered.number, position = numbered.position
     FROM (
@@ -80,5 +88,10 @@ const ASSIGN_NUMBERS: &str = "\
             ORDER BY created_at, id LIMIT $2
         ) AS batch
     ) AS numbered
-    WHERE events.store_id = numbered.store_id AND events.id = numbered.id
-    RETURNING events.store_id, events.number";
+    WHERE events.store_id = numbered.store_id AND events.id = numbered.id";
+
+/// Updates the counters of the stores whose events have positions after the last one.
+const COUNT: &str = "\
+    INSERT INTO event_counters (store_id, last_number, retained_after)
+    SELECT store_id, MAX(number), 0 FROM events WHERE position > $1 GROUP BY store_id
+    ON CONFLICT (store_id) DO UPDATE SET last_number = excluded.last_number";

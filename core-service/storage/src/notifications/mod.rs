@@ -32,6 +32,7 @@ mod attempts;
 mod backlog_cleanup;
 mod cancellation;
 mod claims;
+mod created;
 mod due_batch;
 mod eligibility;
 mod leases;
@@ -49,9 +50,10 @@ pub use self::{
     backlog_cleanup::{cancel_backlog, cancel_backlog_batch, cancel_whole_backlog},
     cancellation::cancel_notifications,
     claims::{ClaimedBatch, ClaimedNotification, claim},
+    created::{Notified, notify_of_created},
     eligibility::{is_any_claimable, is_any_due},
     leases::{Lease, is_any_expired, release, release_all, release_expired, renew_all},
-    outbox::{DeliveryChange, NewNotification, insert, insert_of_created, record_events},
+    outbox::{DeliveryChange, NewNotification, insert, record_events},
     outcomes::{AppliedOutcomes, apply_outcomes},
     retention::remove_finished,
 };

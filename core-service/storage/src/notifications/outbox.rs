@@ -1,9 +1,6 @@
 //! The outbox: inserts events and notifications in the transaction that causes them.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    time::Duration,
-};
+use std::{collections::HashSet, time::Duration};
 
 use domain::{
     event::{EventName, Object},
@@ -31,9 +28,6 @@ use crate::{
     events as event_log, lease_clock,
     webhooks::{self, Target},
 };
-
-/// The most notifications that one statement inserts: each has 13 parameters, and `SQLite` permits 32,766.
-const MAX_ROWS: usize = 1000;
 
 /// A notification before its insert.
 #[derive(Clone, Debug)]
@@ -84,73 +78,40 @@ pub async fn record_events(
     changes.insert(event_log::insertion(rows, now).into_query());
 
     let names: Vec<_> = events.iter().map(|(_, name)| *name).collect();
-    let subscribers = webhooks::subscribers(store_id, &names).into_query();
+    let subscribers = webhooks::subscribers([store_id], &names).into_query();
     let subscribers = changes.make_and_query(transaction, subscribers).await?;
+    let traceparent = TraceSpan::current().and_then(|trace| trace.traceparent());
     let mut notifications = Vec::new();
     for row in subscribers {
         let webhook = webhook::Model::from_query_result(&row, "")?;
         let is_event = |(_, name): &&(EventId, EventName)| name.as_str() == webhook.event;
-        if let Some((event_id, _)) = events.iter().find(is_event) {
-            notifications.push(new(webhook, *event_id, delivery_id, now)?);
-        }
+        let Some((event_id, _)) = events.iter().find(is_event) else {
+            continue;
+        };
+        let receiver_health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
+        let due_at = webhook.next_due_at;
+        let may_be_pre_leased = webhook.is_proven
+            && receiver_health == ReceiverHealth::Healthy
+            && due_at.is_none_or(|due| due > Instant::from(now));
+        notifications.push(NewNotification {
+            event_id: *event_id,
+            may_be_pre_leased,
+            is_pre_leased: false,
+            leased: ClaimedNotification {
+                lease: Lease {
+                    id: NotificationId::new(),
+                    token: Uuid::now_v7(),
+                },
+                event: webhook.event.clone(),
+                delivery_id,
+                attempts: 0,
+                receiver_health,
+                traceparent: traceparent.clone(),
+                target: Target::try_from(webhook)?,
+            },
+        });
     }
     Ok(notifications)
-}
-
-/// Inserts the notifications of events that tell that deliveries were created, whose ids they have. Returns whether
-/// there are any.
-pub async fn insert_of_created(
-    transaction: &impl ConnectionTrait,
-    created: &[(StoreId, DeliveryId)],
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let stores: BTreeSet<_> = created.iter().map(|(store_id, _)| *store_id).collect();
-    let subscribers = webhooks::subscribers_of_stores(stores, &[EventName::DeliveryCreated]);
-    let mut notifications = Vec::new();
-    for webhook in subscribers.all(transaction).await? {
-        let of_store = created
-            .iter()
-            .filter(|(store_id, _)| store_id.0 == webhook.store_id);
-        for (_, id) in of_store {
-            notifications.push(new(webhook.clone(), EventId(id.0), *id, now)?);
-        }
-    }
-    let mut is_any_pending = false;
-    for notifications in notifications.chunks(MAX_ROWS) {
-        is_any_pending |= insert(transaction, notifications, Duration::ZERO, now).await?;
-    }
-    Ok(is_any_pending)
-}
-
-fn new(
-    webhook: webhook::Model,
-    event_id: EventId,
-    delivery_id: DeliveryId,
-    now: Timestamp,
-) -> Result<NewNotification, Error> {
-    let receiver_health = ReceiverHealth::parse(webhook.receiver_health.as_deref());
-    let has_earlier = webhook
-        .next_due_at
-        .is_some_and(|due| due <= Instant::from(now));
-    Ok(NewNotification {
-        event_id,
-        may_be_pre_leased: webhook.is_proven
-            && receiver_health == ReceiverHealth::Healthy
-            && !has_earlier,
-        is_pre_leased: false,
-        leased: ClaimedNotification {
-            lease: Lease {
-                id: NotificationId::new(),
-                token: Uuid::now_v7(),
-            },
-            event: webhook.event.clone(),
-            delivery_id,
-            attempts: 0,
-            receiver_health,
-            traceparent: TraceSpan::current().and_then(|trace| trace.traceparent()),
-            target: Target::try_from(webhook)?,
-        },
-    })
 }
 
 /// Inserts notifications, pre-leased or pending. Skips a pending one whose webhook has been disabled
@@ -161,12 +122,11 @@ pub async fn insert(
     lease: Duration,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let pending: BTreeSet<_> = notifications
+    let pending: Vec<_> = notifications
         .iter()
         .filter(|new| !new.is_pre_leased)
         .map(|new| new.leased.target.key)
         .collect();
-    let pending: Vec<_> = pending.into_iter().collect();
     let enabled = if pending.is_empty() {
         HashSet::new()
     } else {

@@ -48,13 +48,8 @@ impl TryFrom<Model> for Target {
     }
 }
 
-/// Selects the enabled webhooks of a store, over all its clients, that subscribe to some events.
-pub(crate) fn subscribers(store_id: StoreId, events: &[EventName]) -> Select<Entity> {
-    subscribers_of_stores([store_id], events)
-}
-
-/// The same of several stores.
-pub(crate) fn subscribers_of_stores(
+/// Selects the enabled webhooks of stores, over all their clients, that subscribe to some events.
+pub(crate) fn subscribers(
     stores: impl IntoIterator<Item = StoreId>,
     events: &[EventName],
 ) -> Select<Entity> {

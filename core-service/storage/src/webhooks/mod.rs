@@ -12,7 +12,6 @@ use domain::{
 
 pub(super) use self::dispatch::{
     any_of, disable, in_lock_order, is_any_failing_since, key, keys, lock, subscribers,
-    subscribers_of_stores,
 };
 pub use self::{
     dispatch::Target,

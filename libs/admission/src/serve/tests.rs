@@ -165,3 +165,16 @@ async fn a_request_beyond_the_memory_of_its_client_is_refused_and_the_others_go_
     all_is_given_back(&memory).await;
     assert_eq!(send().await.unwrap().status(), 200);
 }
+
+#[test]
+fn the_more_connections_a_peer_has_the_fewer_streams_has_each_new_one() {
+    let http = Http {
+        http1: None,
+        max_header_list: 0,
+        max_streams: 1280,
+        ping_interval: LONG,
+        request: 0,
+    };
+    let streams = [1, 4, 5, 40, 320, 4000].map(|connections| http.max_streams_of(connections));
+    assert_eq!(streams, [1280, 1280, 1024, 128, 16, 16]);
+}
