@@ -130,6 +130,10 @@ pub(crate) async fn reschedule(mut request: Request) -> HandlerResult {
     if let Some(other) = both.filter(|both| !both.is_boolean()) {
         violations.add_wrong_type("both", "a boolean", other);
     }
+    if body.get("timeSlot").is_some() && body.get("before").is_none() {
+        // What core says of the window's end is about it.
+        violations.add_alias("before".to_owned(), "timeSlot");
+    }
     let message = RescheduleTaskRequest {
         name: Collection::Tasks.name(&request.parameter),
         after: body.instant("after", violations),
