@@ -21,6 +21,9 @@ pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 /// The metadata key that marks a response whose caller sees the states of tasks as their statuses; its value is `true`.
 pub const FULL_TASK_STATUS: &str = "full-task-status";
 
+/// The metadata key that marks a response whose caller sees the couriers of tasks, as shops do not; its value is `true`.
+pub const SEES_COURIERS: &str = "sees-couriers";
+
 /// The metadata key in which a gateway names the address of its client, for a call without a token.
 pub const FORWARDED_FOR: &str = "x-forwarded-for";
 

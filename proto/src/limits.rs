@@ -12,6 +12,8 @@ pub const MAX_TAG: usize = 64;
 pub const MAX_TAGS: usize = 50;
 pub const MAX_METADATA: usize = 50;
 pub const MAX_PACKAGES: usize = 100;
+/// Tasks of a request that changes several.
+pub const MAX_BATCH: usize = 100;
 /// Members of a page.
 pub const MAX_PAGE_SIZE: u32 = 100;
 

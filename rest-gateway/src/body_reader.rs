@@ -1,5 +1,6 @@
 //! Reads the members of a JSON object; those that cannot be read are violations.
 
+use jiff::Timestamp;
 use proto::limits::NumberRange;
 use serde_json::{Map, Value};
 
@@ -72,6 +73,28 @@ impl<'v> Object<'v> {
             violations.add_wrong_type(self.path(field), "a string", value);
         }
         text.map(str::to_owned)
+    }
+
+    /// Reads an instant with its offset.
+    pub(crate) fn instant(
+        &self,
+        member: &str,
+        violations: &mut ViolationCollector,
+    ) -> Option<prost_types::Timestamp> {
+        /// The first year of RFC 3339, as responses repeat instants; in seconds since the Unix epoch.
+        const YEAR_ZERO: i64 = -62_167_219_200;
+
+        let text = self.text(member, member, violations)?;
+        let instant = text.parse::<Timestamp>().ok();
+        let Some(instant) = instant.filter(|instant| instant.as_second() >= YEAR_ZERO) else {
+            violations.add(
+                self.path(member),
+                "INVALID_INSTANT",
+                "must be an instant with its offset, such as 2020-04-02T12:00:00+02:00",
+            );
+            return None;
+        };
+        Some(std::time::SystemTime::from(instant).into())
     }
 
     /// Like `text`, but falls back to the member's old name if the new one is absent or blank.

@@ -16,8 +16,9 @@ use crate::{
     representation::error_codes as codes,
     request::{HandlerResult, Request},
     resources::{
-        deliveries, docs_page, error_pages, events, failure_reasons, health, me, retail_prices,
-        self_description, stores, task_events, task_incidents, tasks, time_slots, tokens,
+        deliveries, docs_page, error_pages, events, failure_reasons, health, incidents, me,
+        retail_prices, self_description, stores, task_assignment, task_commands, task_events,
+        task_incidents, tasks, time_slots, tokens,
         webhooks::{self, notifications},
     },
 };
@@ -45,7 +46,15 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "listTaskEvents" => |request| task_events::list(request).boxed(),
     "listTaskIncidents" => |request| task_incidents::list(request).boxed(),
     "listFailureReasons" => |request| failure_reasons::list(request).boxed(),
-    "completeTask" => |request| tasks::complete(request).boxed(),
+    "reportIncident" => |request| incidents::report(request).boxed(),
+    "startTask" => |request| task_commands::start(request).boxed(),
+    "completeTask" => |request| task_commands::complete(request).boxed(),
+    "completeTasks" => |request| task_commands::complete_several(request).boxed(),
+    "failTask" => |request| task_commands::fail(request).boxed(),
+    "rescheduleTask" => |request| task_commands::reschedule(request).boxed(),
+    "reopenTask" => |request| task_commands::reopen(request).boxed(),
+    "assignTask" => |request| task_assignment::assign(request).boxed(),
+    "unassignTask" => |request| task_assignment::unassign(request).boxed(),
     "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
     "getRetailPrice" => |request| retail_prices::get(request).boxed(),
     "listDefaultTimeSlotChoices" => |request| time_slots::list_default_choices(request).boxed(),
@@ -89,7 +98,7 @@ fn instead_of_a_change(path: &str) -> &'static str {
         "/api/deliveries/{id}" => {
             "; a delivery is not changed: cancel it by DELETE, and create another"
         }
-        "/api/tasks/{id}" => "; a task is not changed, only completed: by PUT /api/tasks/{id}/done",
+        "/api/tasks/{id}" => "; a task is changed by PUT below it, such as /api/tasks/{id}/done",
         "/api/webhooks/{id}" => "; a webhook is not changed: create another, and delete this one",
         _ => "",
     }

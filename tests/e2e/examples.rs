@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::{ApiClient, Database, Documentation, Platform, Response, short_draft};
 
+/// The task in the examples of requests.
+const SAMPLE_TASK: &str = "/api/tasks/01932e5c-9f4a-7000-8000-000000000001";
+
 const FILE: &str = "rest-gateway/src/api_description/openapi/examples.json";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,6 +20,10 @@ async fn every_example_is_a_real_request_and_response() {
     let platform = Platform::start(Database::sqlite()).await;
     let shop = platform.client().await;
     let board = platform.dispatch_board().await;
+    let operator = platform.operator().await;
+    let desk = operator.create_client("", &["dispatch"]).await;
+    let desk = platform.client_for(&desk, &["dispatch"]).await;
+    operator.create_courier("Ada Martin").await;
     let documentation = Documentation::of(&platform.base_url).await;
     let mut ids = KnownIds::default();
     let mut responses = Map::new();
@@ -29,23 +36,33 @@ async fn every_example_is_a_real_request_and_response() {
                 // Cancelling needs a delivery without done tasks.
                 ids.learn(&shop.create_delivery(short_draft()).await);
             }
+            if method == Method::PUT && path.starts_with("/api/tasks/") {
+                // Each command needs a task in another state.
+                let delivery = shop.create_delivery(short_draft()).await;
+                ids.learn(&delivery);
+                if path.ends_with("/reopen") {
+                    let task = ids.fill("/api/tasks/{id}").unwrap();
+                    platform.courier().await.complete(&task).await;
+                }
+            }
             let Some(filled) = ids.fill(path) else {
                 blocked.push((method.clone(), *path, *operation));
                 continue;
             };
-            if let Some(task) = filled.strip_suffix("/incidents") {
-                let operator = platform.operator().await;
+            let task = filled.strip_suffix("/incidents");
+            if let Some(task) = task.filter(|task| task.starts_with("/api/tasks/")) {
                 let reported = operator.report_incident(iri::name(task), "The parcel is wet");
                 reported.await;
             }
-            let security = operation["security"].to_string();
-            let client = if security.contains("tasks:all") {
-                &board
-            } else {
-                &shop
+            let client = match operation["security"][0]["accessToken"][0].as_str() {
+                Some("tasks:all") => &board,
+                Some("dispatch") => &desk,
+                _ => &shop,
             };
 
-            let response = send(&platform, client, (method, &filled), operation).await;
+            let task = ids.fill("/api/tasks/{id}").unwrap_or_default();
+            let target = (method, &*filled, &*task);
+            let response = send(&platform, client, target, operation).await;
 
             let (status, success) = operation["responses"]
                 .as_object()
@@ -126,7 +143,7 @@ fn in_order(documentation: &Documentation) -> Vec<(Method, &str, &Value)> {
 async fn send(
     platform: &Platform,
     client: &ApiClient,
-    (method, path): (&Method, &str),
+    (method, path, task): (&Method, &str, &str),
     operation: &Value,
 ) -> Response {
     let content = &operation["requestBody"]["content"];
@@ -140,7 +157,7 @@ async fn send(
     }
     let body = match &content["application/ld+json"]["example"] {
         Value::Null => String::new(),
-        example => example.to_string(),
+        example => example.to_string().replace(SAMPLE_TASK, task),
     };
     let request = client
         .request(method.clone(), path)

@@ -37,7 +37,15 @@ GET /api/tasks/{id}                           -          200  private, no-cache
 GET /api/tasks/{id}/events                    -          200  private, no-cache
 GET /api/tasks/{id}/incidents                 -          200  private, no-cache
 GET /api/tasks/{id}/failure_reasons           -          200  private, no-cache
+POST /api/incidents                           <incident>  200  private, no-store
+PUT /api/tasks/{id}/start                     {}         200  private, no-store
+PUT /api/tasks/{id}/failed                    <reason>   200  private, no-store
+PUT /api/tasks/{id}/reschedule                <window>   200  private, no-store
+PUT /api/tasks/{id}/assign                    <courier>  200  private, no-store
+PUT /api/tasks/{id}/unassign                  {}         200  private, no-store
 PUT /api/tasks/{id}/done                      {}         200  private, no-store
+PUT /api/tasks/{id}/reopen                    {}         200  private, no-store
+PUT /api/tasks/done                           <batch>    200  private, no-store
 POST /api/retail_prices/calculate             <draft>    200  private, no-store
 GET /api/retail_prices/{token}                -          200  private, no-cache
 GET /api/time_slots/choices                   -          200  private, no-cache

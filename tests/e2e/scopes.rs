@@ -104,6 +104,10 @@ const RPCS: &[(&str, Requirement)] = &[
         "Tasks/CompleteTask",
         Scope(&["tasks:all", "dispatch", "admin", "courier"]),
     ),
+    (
+        "Tasks/CompleteTasks",
+        Scope(&["dispatch", "admin", "courier"]),
+    ),
     ("Tasks/FailTask", Scope(&["dispatch", "admin", "courier"])),
     ("Tasks/GetTask", Scope(READ_TASK)),
     ("Tasks/ListTaskEvents", Scope(READ_TASK)),

@@ -121,8 +121,8 @@ const WARNINGS: &[(&str, &str, &str)] = &[
     ("zero_point", "address", r#"{"latLng": [0, 0]}"#),
 ];
 
-/// Violations that need another store, another router, or a request that no HTTP client sends. Other
-/// tests cause them.
+/// Violations that need another store, another router, the scope `dispatch`, or a request that no HTTP client
+/// sends. Other tests cause them.
 const NOT_RECORDED: &[(&str, &str, &str)] = &[
     ("conflict", "Host", "must be equal to `:authority`"),
     (
@@ -131,6 +131,11 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
         "gets each event twice: /api/webhooks/01932e5c-9f4a-7000-8000-00000000000a is for the same event and url; delete the one that you do not need",
     ),
     ("malformed", "", "the body is not well-formed HTTP"),
+    (
+        "malformed_reason",
+        "reason",
+        "must be a code of 1 to 64 letters, digits and underscores, such as NOT_AT_HOME",
+    ),
     (
         "no_route",
         "dropoff.address",
@@ -151,6 +156,7 @@ const NOT_RECORDED: &[(&str, &str, &str)] = &[
         "dropoff.timeSlot",
         "is required: the store delivers in the slots that it offers; no slot can be booked now",
     ),
+    ("unknown_courier", "username", "no courier has this name"),
     (
         "unknown_package",
         "dropoff.packages[0].type",

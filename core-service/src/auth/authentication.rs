@@ -98,15 +98,22 @@ impl Authentication {
         };
         let client = tracing::field::display(caller.id);
         tracing::Span::current().record("client.id", client);
-        let sees_states = caller.task_status == TaskStatus::Full;
+        let seen = [
+            (
+                proto::FULL_TASK_STATUS,
+                caller.task_status == TaskStatus::Full,
+            ),
+            (
+                proto::SEES_COURIERS,
+                caller.has(Scope::DispatchRead) || caller.courier().is_some(),
+            ),
+        ];
         request.extensions_mut().insert(caller);
         *request.headers_mut() = metadata.into_headers();
         let mut response = inner.oneshot(request).await?;
-        if sees_states {
+        for (key, _) in seen.into_iter().filter(|(_, is_seen)| *is_seen) {
             let value = HeaderValue::from_static("true");
-            response
-                .headers_mut()
-                .insert(proto::FULL_TASK_STATUS, value);
+            response.headers_mut().insert(key, value);
         }
         Ok(hold(call, response))
     }

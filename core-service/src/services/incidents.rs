@@ -92,6 +92,12 @@ impl Services {
         worker: Worker,
         mut request: proto::ReportIncidentRequest,
     ) -> Result<Changed, Error> {
+        let found = std::mem::take(&mut request.violations);
+        let mut violations = messages::read_violations(found);
+        if violations.has_violation_in("task") {
+            read_content(request, &mut violations);
+            return Err(Error::Invalid(violations));
+        }
         let (store, task) = self.find_any_task(&request.task).await?;
         let idempotency = request.idempotency.take();
         let key = self
@@ -111,7 +117,8 @@ impl Services {
             times: messages::device_times(request.report.take()),
             remarks: Remarks::default(),
         };
-        let content = read_content(request)?;
+        let content = read_content(request, &mut violations);
+        Error::check(violations)?;
 
         let (now, is_keyed) = (self.clock.now(), key.is_some());
         let write = self
@@ -263,26 +270,32 @@ impl Services {
     }
 }
 
-fn read_content(request: proto::ReportIncidentRequest) -> Result<IncidentContent, Error> {
-    let mut violations = Violations::new();
+fn read_content(
+    request: proto::ReportIncidentRequest,
+    violations: &mut Violations,
+) -> IncidentContent {
     let (description, reason) = (&request.description, &request.failure_reason);
     let content = IncidentContent {
-        description: checked_text("description", description, MAX_NOTES, &mut violations),
+        description: checked_text("description", description, MAX_NOTES, violations),
         reason: if reason.is_empty() {
             None
         } else {
             violations.check("failure_reason", "MALFORMED_REASON", reason.parse())
         },
-        metadata: validation::metadata("metadata", request.metadata, &mut violations),
+        metadata: validation::metadata("metadata", request.metadata, violations),
     };
     let has_neither = content.description.is_none() && reason.is_empty();
-    if has_neither && !violations.has_violation_in("description") {
-        let required = "is required, unless failure_reason is given";
+    let is_unreadable = |field| violations.has_violation_in(field);
+    if has_neither
+        && !["description", "failure_reason"]
+            .into_iter()
+            .any(is_unreadable)
+    {
+        let required = "is required, unless a reason is given";
         violations.add("description", "REQUIRED", required);
     }
-    validation::check_total("metadata", content.text_bytes(), &mut violations);
-    Error::check(violations)?;
-    Ok(content)
+    validation::check_total("metadata", content.text_bytes(), violations);
+    content
 }
 
 /// Only dispatch sees who reported it, and what was done.

@@ -94,6 +94,11 @@ error_codes! {
     REQUEST_TIMEOUT = "request_timeout", REQUEST_TIMEOUT, true;
     CONFLICT = "conflict", CONFLICT, false;
     TASK_STATE = "task_state", CONFLICT, false;
+    ERASED = "erased", CONFLICT, false;
+    NOT_ASSIGNED = "not_assigned", CONFLICT, false;
+    LISTS_CHANGED = "lists_changed", CONFLICT, true;
+    SLOT_FULL = "slot_full", CONFLICT, false;
+    COURIER_DISABLED = "courier_disabled", CONFLICT, false;
     PRICE_EXPIRED = "price_expired", CONFLICT, false;
     PRICE_USED = "price_used", CONFLICT, false;
     EXTERNAL_REFERENCE_TAKEN = "external_reference_taken", CONFLICT, false;

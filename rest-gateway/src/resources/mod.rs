@@ -5,9 +5,12 @@ pub(crate) mod tokens;
 
 pub(crate) mod deliveries;
 pub(crate) mod failure_reasons;
+pub(crate) mod incidents;
 pub(crate) mod me;
 pub(crate) mod retail_prices;
 pub(crate) mod stores;
+pub(crate) mod task_assignment;
+pub(crate) mod task_commands;
 pub(crate) mod task_events;
 pub(crate) mod task_incidents;
 pub(crate) mod tasks;

@@ -1,5 +1,7 @@
 //! `/api/tasks/{id}/incidents`: what went wrong with a task.
 
+use std::collections::BTreeMap;
+
 use proto::{
     ListIncidentsRequest,
     incidents_client::IncidentsClient,
@@ -12,20 +14,27 @@ use crate::{
     error::Error,
     representation::{
         collection::{self, Pagination},
-        json_ld::{self, StoreTimeZone},
+        json_ld::{self, Node, StoreTimeZone},
     },
     request::{HandlerResult, Request},
 };
 
+/// An incident, in a list or as a resource.
 #[derive(Debug, Serialize)]
-#[serde(tag = "@type", rename_all = "camelCase")]
-struct Incident {
+#[serde(rename_all = "camelCase")]
+pub(super) struct Incident {
+    #[serde(flatten)]
+    node: Node,
+    task: String,
     description: Option<String>,
     failure_reason_code: Option<String>,
     created_at: String,
     occurred_at: String,
     /// Null while it is open.
     closed_at: Option<String>,
+    /// Not for shops.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: BTreeMap<String, String>,
 }
 
 /// `GET /api/tasks/{id}/incidents`: newest first, paginated.
@@ -55,7 +64,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     };
     let zone = StoreTimeZone::named(&page.time_zone);
     let incidents = page.incidents.into_iter();
-    let incidents = incidents.map(|incident| read(incident, &zone));
+    let incidents = incidents.map(|incident| Incident::of(incident, &zone));
     let page = collection::Collection::page(
         format!("{}/incidents", iri::of(&task)),
         incidents.collect::<Result<_, _>>()?,
@@ -64,13 +73,18 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     json_ld::ok("/api/contexts/Incident", &page)
 }
 
-fn read(incident: proto::Incident, zone: &StoreTimeZone) -> Result<Incident, Error> {
-    let given = |text: String| Some(text).filter(|text| !text.is_empty());
-    Ok(Incident {
-        description: given(incident.description),
-        failure_reason_code: given(incident.failure_reason),
-        created_at: zone.write(incident.create_time.as_ref())?,
-        occurred_at: zone.write(incident.occurred_time.as_ref())?,
-        closed_at: zone.write_optional(incident.close_time.as_ref())?,
-    })
+impl Incident {
+    pub(super) fn of(incident: proto::Incident, zone: &StoreTimeZone) -> Result<Self, Error> {
+        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        Ok(Self {
+            node: Node::new("Incident", Collection::Incidents, &incident.name),
+            task: iri::of(&incident.task),
+            description: given(incident.description),
+            failure_reason_code: given(incident.failure_reason),
+            created_at: zone.write(incident.create_time.as_ref())?,
+            occurred_at: zone.write(incident.occurred_time.as_ref())?,
+            closed_at: zone.write_optional(incident.close_time.as_ref())?,
+            metadata: incident.metadata.into_iter().collect(),
+        })
+    }
 }

@@ -1,9 +1,9 @@
-//! `/api/tasks`, and the address in tasks and stores.
+//! `GET /api/tasks/{id}`, the task in other responses, and the address in tasks and stores.
 
 use std::collections::BTreeMap;
 
 use proto::{
-    CompleteTaskRequest, GetTaskRequest, Package,
+    GetTaskRequest, Package,
     iri::{self, Collection},
     task::{Kind, State, Status},
     tasks_client::TasksClient,
@@ -18,7 +18,7 @@ use crate::{
     request::{HandlerResult, Request},
 };
 
-const CONTEXT: &str = "/api/contexts/Task";
+pub(super) const CONTEXT: &str = "/api/contexts/Task";
 
 /// A task, as a resource or embedded in its delivery.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,18 @@ pub(super) struct Task {
     created_at: Option<String>,
     updated_at: Option<String>,
     cancelled_at: Option<String>,
+    #[serde(flatten)]
+    assignment: Option<Assignment>,
+}
+
+/// What couriers and dispatch see of a task, and shops do not.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Assignment {
+    is_assigned: bool,
+    /// `couriers/<id>`
+    assigned_to: Option<String>,
+    has_incidents: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,51 +87,38 @@ struct GeoCoordinates {
 pub(crate) async fn get(request: Request) -> HandlerResult {
     let name = Collection::Tasks.name(&request.parameter);
     let get = request.send(GetTaskRequest { name }, true, rpc!(TasksClient.get_task));
-    let response = get.await?;
-
-    let status = StatusWord::of(&response);
-    json_ld::ok(CONTEXT, &Task::of(response.into_inner(), status)?)
+    show(get.await?)
 }
 
-/// `PUT /api/tasks/{id}/done`
-pub(crate) async fn complete(request: Request) -> HandlerResult {
-    let name = Collection::Tasks.name(&request.parameter);
-    let message = CompleteTaskRequest {
-        name,
-        idempotency: request.idempotency.clone(),
-        ..CompleteTaskRequest::default()
-    };
-    // Without a key, too, it can be repeated.
-    let complete = request.send(message, true, rpc!(TasksClient.complete_task));
-    let response = complete.await?;
-    let status = StatusWord::of(&response);
+/// The response with a task, which may be the stored one to a command.
+pub(super) fn show(response: tonic::Response<proto::Task>) -> HandlerResult {
+    let view = TaskView::of(&response);
     idempotency::respond(response, |task| {
-        json_ld::ok(CONTEXT, &Task::of(task, status)?)
+        json_ld::ok(CONTEXT, &Task::of(task, view)?)
     })
 }
 
-/// What a task shows as its `status`.
-#[derive(Clone, Copy)]
-pub(super) enum StatusWord {
-    /// `TODO` or `DONE`.
-    Specified,
-    /// That of the state.
-    Full,
+/// What a caller sees of tasks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TaskView {
+    /// Whether the `status` is that of the state, and not only `TODO` or `DONE`.
+    has_full_status: bool,
+    has_couriers: bool,
 }
 
-impl StatusWord {
+impl TaskView {
     /// What core's response says of its caller.
     pub(super) fn of<T>(response: &tonic::Response<T>) -> Self {
-        if response.metadata().contains_key(proto::FULL_TASK_STATUS) {
-            Self::Full
-        } else {
-            Self::Specified
+        let metadata = response.metadata();
+        Self {
+            has_full_status: metadata.contains_key(proto::FULL_TASK_STATUS),
+            has_couriers: metadata.contains_key(proto::SEES_COURIERS),
         }
     }
 }
 
 impl Task {
-    pub(super) fn of(task: proto::Task, status_word: StatusWord) -> Result<Self, Error> {
+    pub(super) fn of(task: proto::Task, view: TaskView) -> Result<Self, Error> {
         let kind = match task.kind() {
             Kind::Pickup => "PICKUP",
             Kind::Dropoff => "DROPOFF",
@@ -137,10 +136,7 @@ impl Task {
         Ok(Self {
             node: Node::new("Task", Collection::Tasks, &task.name),
             r#type: kind,
-            status: match status_word {
-                StatusWord::Specified => status,
-                StatusWord::Full => state,
-            },
+            status: if view.has_full_status { state } else { status },
             state,
             address: task
                 .address
@@ -158,12 +154,17 @@ impl Task {
             created_at: zone.write_optional(task.create_time.as_ref())?,
             updated_at: zone.write_optional(task.update_time.as_ref())?,
             cancelled_at: zone.write_optional(task.cancel_time.as_ref())?,
+            assignment: view.has_couriers.then(|| Assignment {
+                is_assigned: !task.courier.is_empty(),
+                assigned_to: Some(task.courier).filter(|courier| !courier.is_empty()),
+                has_incidents: task.has_incidents,
+            }),
         })
     }
 }
 
 /// The word of a task's state. A core of an earlier version does not send the state.
-fn state(task: &proto::Task) -> &'static str {
+pub(super) fn state(task: &proto::Task) -> &'static str {
     let state = match task.state() {
         State::Unspecified if task.status() == Status::Done => State::Done,
         State::Unspecified if task.cancel_time.is_some() => State::Cancelled,

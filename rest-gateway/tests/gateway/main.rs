@@ -27,6 +27,7 @@ mod retail_prices;
 mod routes;
 mod self_description;
 mod server;
+mod task_commands;
 mod tasks;
 mod time_slots;
 mod tokens;

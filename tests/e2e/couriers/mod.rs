@@ -15,22 +15,24 @@ mod reading;
 mod refusals;
 mod register;
 mod repeating;
+mod rest;
 mod watching;
 mod watching_lists;
 mod watching_long;
 
 use delivery::Credentials;
 use proto::{
-    AssignTasksRequest, AssignTasksResponse, CloseIncidentRequest, CompleteTaskRequest, Courier,
-    CourierList, CreateCourierRequest, FailTaskRequest, GetCourierRequest,
-    GetCurrentApiClientRequest, GetTaskRequest, Incident, ListCourierListsRequest,
-    ListCourierListsResponse, ListCouriersRequest, ListCouriersResponse, ListIncidentsRequest,
-    ListIncidentsResponse, ListTaskEventsRequest, ListTaskEventsResponse, ListTasksRequest,
-    ListTasksResponse, ReopenTaskRequest, ReportIncidentRequest, RescheduleTaskRequest,
-    SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task, UpdateCourierRequest,
-    WatchTasksRequest, WatchTasksResponse, api_clients_client::ApiClientsClient,
-    assign_tasks_request::Move, couriers_client::CouriersClient, incidents_client::IncidentsClient,
-    iri, tasks_client::TasksClient,
+    AssignTasksRequest, AssignTasksResponse, CloseIncidentRequest, CompleteTaskRequest,
+    CompleteTasksRequest, CompleteTasksResponse, Courier, CourierList, CreateCourierRequest,
+    FailTaskRequest, GetCourierRequest, GetCurrentApiClientRequest, GetTaskRequest, Incident,
+    ListCourierListsRequest, ListCourierListsResponse, ListCouriersRequest, ListCouriersResponse,
+    ListIncidentsRequest, ListIncidentsResponse, ListTaskEventsRequest, ListTaskEventsResponse,
+    ListTasksRequest, ListTasksResponse, ReopenTaskRequest, ReportIncidentRequest,
+    RescheduleTaskRequest, SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task,
+    UpdateCourierRequest, WatchTasksRequest, WatchTasksResponse,
+    api_clients_client::ApiClientsClient, assign_tasks_request::Move,
+    couriers_client::CouriersClient, incidents_client::IncidentsClient, iri,
+    tasks_client::TasksClient,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status, Streaming, transport::Channel};
@@ -79,6 +81,7 @@ calls! {
     tasks.list_task_events(ListTaskEventsRequest) -> ListTaskEventsResponse;
     tasks.start_task(StartTaskRequest) -> Task;
     tasks.complete_task(CompleteTaskRequest) -> Task;
+    tasks.complete_tasks(CompleteTasksRequest) -> CompleteTasksResponse;
     tasks.fail_task(FailTaskRequest) -> Task;
     tasks.reopen_task(ReopenTaskRequest) -> Task;
     tasks.reschedule_task(RescheduleTaskRequest) -> Task;

@@ -20,15 +20,17 @@ use super::{
 };
 use crate::harness::{Mismatches, Platform, UNKNOWN_ID};
 
-/// The token of the shop's client, and of a program that completes tasks.
+/// The token of the shop's client, of a program that completes tasks, and of one that dispatches.
 const SHOP: &str = "authorization: Bearer <shop>";
 const BOARD: &str = "authorization: Bearer <board>";
+const DESK: &str = "authorization: Bearer <desk>";
 
 /// The header with the token that an operation requires; empty if it requires none.
 fn token(operation: &Value) -> &'static str {
     match operation["security"][0].get("accessToken") {
         None => "",
         Some(scopes) if scopes[0] == "tasks:all" => BOARD,
+        Some(scopes) if scopes[0] == "dispatch" => DESK,
         Some(_) => SHOP,
     }
 }

@@ -29,7 +29,7 @@ impl Resources {
         let delivered = |page: Value| first(page).filter(|newest| newest["state"] == "delivered");
         let notifications = format!("{}/notifications", iri(&webhook));
         let notification = client.wait_until(&notifications, delivered).await;
-        let task = client.get(&completed).await.expect(200)["pickup"].clone();
+        let task = client.create_delivery(short_draft()).await["pickup"].clone();
         let delivery = client.create_delivery(short_draft()).await;
         let calculated = client.post("/api/retail_prices/calculate", short_draft());
         let price = calculated.await.expect(200);
@@ -38,6 +38,12 @@ impl Resources {
         let store = store.expect(200);
         let tasks_only = platform.client_for(&platform.demo_client, &["tasks"]).await;
         let board = platform.dispatch_board().await;
+        let operator = platform.operator().await;
+        let desk = operator.create_client("", &["dispatch"]).await;
+        let desk = platform.client_for(&desk, &["dispatch"]).await;
+        let courier = operator.create_courier("Ada").await;
+        let incident = json!({ "task": iri(&task), "description": "The parcel is wet" });
+        let window = json!({ "timeSlot": "2020-04-02 14:00-15:00", "both": true });
 
         let created = [
             webhook,
@@ -68,6 +74,12 @@ impl Resources {
             ("<shop>", client.token().to_owned()),
             ("<tasks>", tasks_only.token().to_owned()),
             ("<board>", board.token().to_owned()),
+            ("<desk>", desk.token().to_owned()),
+            ("<incident>", incident.to_string()),
+            ("<reason>", json!({ "reason": "OTHER" }).to_string()),
+            ("<window>", window.to_string()),
+            ("<courier>", json!({ "username": courier }).to_string()),
+            ("<batch>", json!({ "tasks": [iri(&task)] }).to_string()),
             ("<completed>", completed),
             // One byte more than the default of `--max-body`.
             ("<large>", "x".repeat((1 << 20) + 1)),

@@ -83,6 +83,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Stores/GetStore name", Stores),
     ("Stores/UpdateStore name", Stores),
     ("Tasks/CompleteTask name", Tasks),
+    ("Tasks/CompleteTasks tasks", Tasks),
     ("Tasks/FailTask name", Tasks),
     ("Tasks/GetTask name", Tasks),
     ("Tasks/ListTaskEvents task", Tasks),
@@ -125,6 +126,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
         "RetailPrices/CalculateRetailPrice delivery.retail_price",
         Violation,
     ),
+    ("Tasks/CompleteTasks tasks", Ignored),
     ("Tasks/ListTasks courier", Ignored),
     ("Tasks/ListTasks store", Ignored),
     ("Tasks/WatchTasks list.courier", Ignored),
@@ -138,7 +140,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
 /// The text fields that name no resource with an owner, whichever message has them.
 const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
-    before changed_by closed_with comments contact_name country_code created_from created_until currency_code
+    before changed_by closed_with comments contact_name country_code courier_display_name created_from created_until currency_code
     day definition description detail display_name dropoff_from dropoff_until etag event
     external_reference failure_reason field file_name key key_id lease_token notes page_token place_name postal_code reason
     response_body scopes states street_address tags telephone text time_slot time_zone

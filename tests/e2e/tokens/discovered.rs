@@ -23,7 +23,7 @@ async fn an_oauth_client_discovers_where_to_get_a_token_and_the_key_that_verifie
             "issuer": base,
             "token_endpoint": format!("{base}/oauth2/token"),
             "jwks_uri": format!("{base}/oauth2/jwks"),
-            "scopes_supported": ["deliveries", "tasks", "tasks:all"],
+            "scopes_supported": ["courier", "deliveries", "dispatch", "dispatch:read", "tasks", "tasks:all"],
             "response_types_supported": [],
             "grant_types_supported": ["client_credentials"],
             "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],

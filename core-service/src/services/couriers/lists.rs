@@ -106,10 +106,13 @@ impl Services {
         let today = self.today();
         let zone = self.config.platform.timezone.clone();
         let (moves, day) = read_moves(&request, today)?;
-        let courier_id = if request.courier.is_empty() {
-            None
-        } else {
+        let display_name = request.courier_display_name.trim();
+        let courier_id = if !request.courier.is_empty() {
             Some(self.find_courier(&request.courier).await?.id)
+        } else if !display_name.is_empty() {
+            Some(self.find_named_courier(display_name).await?.id)
+        } else {
+            None
         };
         let target = Target {
             courier_id,

@@ -104,6 +104,22 @@ impl Services {
         messages::find_resource(Collection::Couriers, name, find).await
     }
 
+    /// The only enabled courier with a display name.
+    async fn find_named_courier(&self, display_name: &str) -> Result<Courier, Error> {
+        let couriers = storage::couriers::list(self.storage.reader()).await?;
+        let is_named = |courier: &Courier| {
+            courier.disabled_at.is_none() && courier.display_name == display_name
+        };
+        let mut named = couriers.into_iter().filter(is_named);
+        let description = match (named.next(), named.next()) {
+            (Some(courier), None) => return Ok(courier),
+            (None, _) => "no courier has this name",
+            (Some(_), Some(_)) => "several couriers have this name: write couriers/<id>",
+        };
+        let field = "courier_display_name";
+        Err(Error::invalid(field, "UNKNOWN_COURIER", description))
+    }
+
     async fn insert_courier(
         &self,
         caller: &Caller,

@@ -71,7 +71,7 @@ pub(super) fn read_moves(
     request: &proto::AssignTasksRequest,
     today: Date,
 ) -> Result<(Vec<Move>, Option<Date>), Error> {
-    let mut violations = Violations::new();
+    let mut violations = messages::read_violations(request.violations.clone());
     let is_given = !request.day.is_empty();
     let day = is_given.then(|| messages::read_day(&request.day, today, &mut violations));
     let count = request.moves.len();

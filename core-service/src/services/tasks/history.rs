@@ -37,6 +37,7 @@ impl CommandRequest {
             report,
             notes: String::new(),
             contact_name: String::new(),
+            violations: Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tasks: read by shops, changed by couriers and dispatchers.
 
+mod batch;
 mod history;
 mod requests;
 mod watch;
@@ -14,7 +15,6 @@ use std::{
 use domain::{
     api_client::Scope,
     delivery::Delivery,
-    id::TaskId,
     lifecycle::{Command, Refusal},
     store::Store,
     task::{Task, TaskKind},
@@ -58,6 +58,8 @@ struct CommandRequest {
     report: Option<proto::Report>,
     notes: String,
     contact_name: String,
+    /// What a gateway found.
+    violations: Vec<proto::Violation>,
 }
 
 /// A command on a task, as it was found.
@@ -168,7 +170,10 @@ impl proto::tasks_server::Tasks for Services {
         let (caller, request) = Caller::of(request)?;
         let worker = self.worker(&caller, Scope::Dispatch)?;
         let (name, idempotency) = (request.name, request.idempotency);
-        let call = CommandRequest::new("StartTask", name, idempotency, request.report);
+        let call = CommandRequest {
+            violations: request.violations,
+            ..CommandRequest::new("StartTask", name, idempotency, request.report)
+        };
         let started = self.change_task(&caller, worker, call, |_, _| Some(Command::Start));
         Ok(started.await?)
     }
@@ -183,10 +188,22 @@ impl proto::tasks_server::Tasks for Services {
         let call = CommandRequest {
             notes: request.notes,
             contact_name: request.contact_name,
+            violations: request.violations,
             ..CommandRequest::new("CompleteTask", name, idempotency, request.report)
         };
         let completed = self.change_task(&caller, worker, call, |_, _| Some(Command::Complete));
         Ok(completed.await?)
+    }
+
+    async fn complete_tasks(
+        &self,
+        request: Request<proto::CompleteTasksRequest>,
+    ) -> Reply<proto::CompleteTasksResponse> {
+        let (caller, request) = Caller::of(request)?;
+        let worker = self.worker(&caller, Scope::Dispatch)?;
+        Ok(Response::new(
+            self.complete_each(&caller, worker, request).await?,
+        ))
     }
 
     async fn fail_task(&self, request: Request<proto::FailTaskRequest>) -> Reply<proto::Task> {
@@ -195,6 +212,7 @@ impl proto::tasks_server::Tasks for Services {
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             notes: request.notes,
+            violations: request.violations,
             ..CommandRequest::new("FailTask", name, idempotency, request.report)
         };
         let reason = request.reason.parse();
@@ -209,7 +227,10 @@ impl proto::tasks_server::Tasks for Services {
         let (caller, request) = Caller::of(request)?;
         let worker = self.worker(&caller, Scope::Dispatch)?;
         let (name, idempotency) = (request.name, request.idempotency);
-        let call = CommandRequest::new("ReopenTask", name, idempotency, request.report);
+        let call = CommandRequest {
+            violations: request.violations,
+            ..CommandRequest::new("ReopenTask", name, idempotency, request.report)
+        };
         let reopened = self.change_task(&caller, worker, call, |_, _| Some(Command::Reopen));
         Ok(reopened.await?)
     }
@@ -223,7 +244,10 @@ impl proto::tasks_server::Tasks for Services {
             std::mem::take(&mut request.name),
             request.idempotency.take(),
         );
-        let call = CommandRequest::new("RescheduleTask", name, idempotency, request.report.take());
+        let call = CommandRequest {
+            violations: std::mem::take(&mut request.violations),
+            ..CommandRequest::new("RescheduleTask", name, idempotency, request.report.take())
+        };
         let now = self.clock.now();
         let rescheduled = self.change_task(&caller, Worker::Dispatch, call, |store, violations| {
             let now = now.to_zoned(store.time_zone.clone());
@@ -276,7 +300,8 @@ impl Services {
         } else if !worker.has(&task) {
             return Err(Error::NotFound(name));
         } else {
-            let mut violations = Violations::new();
+            let found = std::mem::take(&mut call.violations);
+            let mut violations = messages::read_violations(found);
             let command = command(&store, &mut violations);
             let report = call.report(worker.actor(), caller.id, &mut violations);
             let Some(command) = command.filter(|_| violations.is_empty()) else {
@@ -392,16 +417,5 @@ impl Services {
             capacity,
             is_requested,
         }))
-    }
-
-    pub(super) async fn find_own_task(&self, caller: &Caller, name: &str) -> Result<Task, Error> {
-        let store = caller.store()?;
-        let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
-        messages::find_resource(Collection::Tasks, name, find).await
-    }
-
-    pub(super) async fn find_any_task(&self, name: &str) -> Result<(Store, Task), Error> {
-        let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
-        messages::find_resource(Collection::Tasks, name, find).await
     }
 }

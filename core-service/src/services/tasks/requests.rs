@@ -112,6 +112,9 @@ pub(super) fn read_reschedule(
                 |instant| validation::is_plausible("time_slot", instant, now, violations);
             is_plausible(window.after) && is_plausible(window.before)
         })
+    } else if violations.has_violation_in("time_slot") {
+        // It is given, although unreadable.
+        None
     } else {
         read_window(request, now, violations)
     };
@@ -129,7 +132,10 @@ fn read_window(
 ) -> Option<TimeWindow> {
     let times = [("after", &request.after), ("before", &request.before)];
     let [after, before] = times.map(|(field, timestamp)| {
-        let instant = timestamp.as_ref().and_then(messages::instant);
+        if timestamp.is_none() {
+            violations.add(field, "REQUIRED", "is required, unless timeSlot is given");
+        }
+        let instant = messages::instant(timestamp.as_ref()?);
         let instant = instant.and_then(|instant| instant.round(Unit::Microsecond).ok());
         violations
             .check(field, "INVALID_TIME", instant.ok_or("must be an instant"))

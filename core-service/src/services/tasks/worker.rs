@@ -2,13 +2,14 @@
 
 use domain::{
     api_client::Scope,
-    id::CourierId,
+    id::{CourierId, TaskId},
     store::Store,
     task::{Actor, Task},
 };
 use jiff::civil::Date;
+use proto::iri::Collection;
 
-use crate::{auth::caller::Caller, error::Error, services::Services};
+use crate::{auth::caller::Caller, error::Error, messages, services::Services};
 
 /// For whom a caller changes tasks.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,24 @@ impl Services {
             caller.require(scope)?;
         }
         Ok(Worker::Dispatch)
+    }
+
+    pub(in crate::services) async fn find_own_task(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Task, Error> {
+        let store = caller.store()?;
+        let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
+        messages::find_resource(Collection::Tasks, name, find).await
+    }
+
+    pub(in crate::services) async fn find_any_task(
+        &self,
+        name: &str,
+    ) -> Result<(Store, Task), Error> {
+        let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
+        messages::find_resource(Collection::Tasks, name, find).await
     }
 
     /// A task that a caller may read who is no shop: any, of couriers one in their lists.

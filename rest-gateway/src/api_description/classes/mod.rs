@@ -14,6 +14,7 @@ use crate::representation::error_codes::{ERRORS, VIOLATIONS, WARNINGS, codes};
 pub(super) static ALL: LazyLock<Vec<Class>> = LazyLock::new(|| {
     let tables = [
         include_str!("deliveries.json"),
+        include_str!("task_commands.json"),
         include_str!("prices.json"),
         include_str!("stores.json"),
         include_str!("webhooks.json"),

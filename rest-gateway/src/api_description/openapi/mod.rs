@@ -18,7 +18,14 @@ use super::{
 };
 
 /// The scopes of the REST API; `document.json` says what each permits.
-pub(crate) const SCOPES: [&str; 3] = ["deliveries", "tasks", "tasks:all"];
+pub(crate) const SCOPES: [&str; 6] = [
+    "courier",
+    "deliveries",
+    "dispatch",
+    "dispatch:read",
+    "tasks",
+    "tasks:all",
+];
 
 /// The document at `/api/docs.json`.
 pub(crate) fn openapi(platform_name: &str, public_url: &str) -> Value {
@@ -137,6 +144,10 @@ fn security(auth: &Auth) -> Value {
         Auth::ClientCredentials => json!([{"credentials": []}, {}]),
         Auth::Token | Auth::StoreToken => json!([{"accessToken": []}]),
         Auth::Scope(scope) => json!([{"accessToken": [scope]}]),
+        Auth::AnyScope(scopes) => scopes
+            .iter()
+            .map(|scope| json!({"accessToken": [scope]}))
+            .collect(),
     }
 }
 

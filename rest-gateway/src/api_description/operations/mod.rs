@@ -80,6 +80,8 @@ pub(super) enum Auth {
     StoreToken,
     /// An access token with this scope.
     Scope(String),
+    /// An access token with one of these scopes, first that of most clients.
+    AnyScope(Vec<String>),
 }
 
 /// The body of a request.
@@ -174,7 +176,7 @@ impl Returns {
 
 impl Operation {
     pub(crate) fn requires_token(&self) -> bool {
-        matches!(self.auth, Auth::Token | Auth::StoreToken | Auth::Scope(_))
+        !matches!(self.auth, Auth::None | Auth::ClientCredentials)
     }
 
     pub(crate) fn query_parameters(&self) -> Vec<&'static str> {

@@ -37,7 +37,7 @@ fn derived(operation: &Operation) -> Vec<&'static ErrorCode> {
             derived.extend(ACCESS_TOKEN_ERRORS);
             derived.push(&codes::NO_STORE);
         }
-        Auth::Scope(_) => {
+        Auth::Scope(_) | Auth::AnyScope(_) => {
             derived.extend(ACCESS_TOKEN_ERRORS);
             derived.extend([&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE]);
         }

@@ -27,7 +27,7 @@ use crate::{
     request::{HandlerResult, Request},
     resources::{
         retail_prices::{Price, TaxDisplay, distance_source},
-        tasks::{StatusWord, Task},
+        tasks::{Task, TaskView},
     },
 };
 
@@ -124,8 +124,8 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
     let get = request.send(message, true, rpc!(DeliveriesClient.get_delivery));
     let response = get.await?;
 
-    let status = StatusWord::of(&response);
-    json_ld::ok(CONTEXT, &Delivery::of(response.into_inner(), status)?)
+    let view = TaskView::of(&response);
+    json_ld::ok(CONTEXT, &Delivery::of(response.into_inner(), view)?)
 }
 
 /// `GET /api/deliveries`: newest first, paginated.
@@ -135,7 +135,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
     let list = request.send(message, true, rpc!(DeliveriesClient.list_deliveries));
     let response = list.await?;
 
-    let status = StatusWord::of(&response);
+    let view = TaskView::of(&response);
     let page = response.into_inner();
     let pagination = Pagination {
         operation: request.operation,
@@ -146,7 +146,7 @@ pub(crate) async fn list(mut request: Request) -> HandlerResult {
         next: page.next_page_token,
     };
     let deliveries = page.deliveries.into_iter();
-    let deliveries = deliveries.map(|delivery| Delivery::of(delivery, status));
+    let deliveries = deliveries.map(|delivery| Delivery::of(delivery, view));
     let page = collection::Collection::page(
         "/api/deliveries".to_owned(),
         deliveries.collect::<Result<_, _>>()?,
@@ -230,15 +230,15 @@ impl Delivery {
         let delivery = Self {
             warnings,
             // Its tasks are to be done.
-            ..Self::of(delivery, StatusWord::Specified)?
+            ..Self::of(delivery, TaskView::default())?
         };
         Ok((delivery, language))
     }
 
-    fn of(delivery: proto::Delivery, status: StatusWord) -> Result<Self, Error> {
+    fn of(delivery: proto::Delivery, view: TaskView) -> Result<Self, Error> {
         let task = |task: Option<proto::Task>| {
             let task = task.ok_or_else(|| Error::incomplete("a delivery's task"))?;
-            Task::of(task, status)
+            Task::of(task, view)
         };
         let state = state(&delivery)?;
         let distance_source = distance_source(delivery.distance_source());

@@ -49,10 +49,11 @@ export function examples(media) {
   }));
 }
 
-/** How an operation authenticates: "token", "credentials" or null; and the scopes of its token. */
+/** How an operation authenticates: "token", "credentials" or null; and the scopes of which its token has one. */
 export function authentication(operationObject) {
-  const schemes = Object.assign({}, ...(operationObject.security || []));
-  if (schemes.accessToken) return { by: "token", scopes: schemes.accessToken };
+  const security = operationObject.security || [];
+  const schemes = Object.assign({}, ...security);
+  if (schemes.accessToken) return { by: "token", scopes: security.flatMap((one) => one.accessToken) };
   return { by: schemes.credentials ? "credentials" : null, scopes: [] };
 }
 

@@ -23,7 +23,7 @@ function complete(api, entry, openOperation, details) {
   const { by, scopes } = authentication(operationObject);
   const auth = {
     token: scopes.length
-      ? `Requires an access token with the scope \`${scopes.join(" ")}\`.`
+      ? `Requires an access token with the scope \`${scopes.join("` or `")}\`.`
       : "Requires an access token with any scope.",
     credentials: "Sends the API key and secret of the form “Authorise”.",
   };

@@ -66,7 +66,7 @@ struct Metadata<'a> {
     issuer: &'a str,
     token_endpoint: String,
     jwks_uri: String,
-    scopes_supported: [&'static str; 3],
+    scopes_supported: [&'static str; SCOPES.len()],
     /// Required; empty because there is no authorization endpoint.
     response_types_supported: [&'static str; 0],
     grant_types_supported: [&'static str; 1],

@@ -1,7 +1,6 @@
 //! `/api/webhooks/{id}/notifications`, `/api/webhooks/{id}/recover` and `/api/notifications`: a
 //! webhook's notifications, recovering failed ones and resending one.
 
-use jiff::Timestamp;
 use proto::{
     GetWebhookNotificationRequest, ListWebhookNotificationsRequest, RecoverWebhookRequest,
     ResendWebhookNotificationRequest, WebhookAttempt, WebhookNotification,
@@ -143,9 +142,10 @@ fn show(notification: WebhookNotification) -> HandlerResult {
 
 /// `POST /api/webhooks/{id}/recover`
 pub(crate) async fn recover(mut request: Request) -> HandlerResult {
+    let since = Object::root(&request.json).instant("since", &mut request.violations);
     let message = RecoverWebhookRequest {
         name: Collection::Webhooks.name(&request.parameter),
-        since: read_since(&mut request),
+        since,
         violations: request.violations.to_proto(),
         idempotency: request.idempotency.clone(),
     };
@@ -160,26 +160,6 @@ pub(crate) async fn recover(mut request: Request) -> HandlerResult {
         };
         json_ld::ok("/api/contexts/WebhookRecovery", &recovery)
     })
-}
-
-fn read_since(request: &mut Request) -> Option<prost_types::Timestamp> {
-    const FIELD: &str = "since";
-    /// Seconds since the Unix epoch.
-    const YEAR_ZERO: i64 = -62_167_219_200;
-
-    let body = Object::root(&request.json);
-    let text = body.text(FIELD, FIELD, &mut request.violations)?;
-    // The response repeats the instant, and RFC 3339 has no year before 0.
-    let since = text.parse::<Timestamp>().ok();
-    let Some(since) = since.filter(|since| since.as_second() >= YEAR_ZERO) else {
-        request.violations.add(
-            FIELD,
-            "INVALID_INSTANT",
-            "must be an instant with its offset, such as 2020-04-02T12:00:00+02:00",
-        );
-        return None;
-    };
-    Some(std::time::SystemTime::from(since).into())
 }
 
 impl TryFrom<WebhookNotification> for Notification {

@@ -250,6 +250,7 @@ scripted_services! {
         list_tasks: ListTasksRequest => ListTasksResponse,
         start_task: StartTaskRequest => Task,
         complete_task: CompleteTaskRequest => Task,
+        complete_tasks: CompleteTasksRequest => CompleteTasksResponse,
         fail_task: FailTaskRequest => Task,
         reopen_task: ReopenTaskRequest => Task,
         reschedule_task: RescheduleTaskRequest => Task,

@@ -78,6 +78,7 @@ on_both_databases! {
         let dried = desk.close_incident(close).await.unwrap();
         assert_eq!(dried.closed_with, "dried");
 
+        let iris = [&torn, &dried].map(|incident| format!("/api/{}", incident.name));
         let of_courier = [torn, dried].map(|incident| Incident {
             store: String::new(),
             actor: 0,
@@ -95,9 +96,14 @@ on_both_databases! {
 
         let path = format!("/api/{}/incidents", order.pickup);
         let found = json_ld(&client.get(&path).await, 200);
+        let task = format!("/api/{}", order.pickup);
+        let id = |iri: &str| iri.rsplit('/').next().map(str::to_owned);
         let members = json!([
             {
+                "@id": iris[0],
                 "@type": "Incident",
+                "id": id(&iris[0]),
+                "task": task,
                 "description": "Torn",
                 "failureReasonCode": "DAMAGED",
                 "createdAt": "2020-04-02T11:02:00+02:00",
@@ -105,7 +111,10 @@ on_both_databases! {
                 "closedAt": null,
             },
             {
+                "@id": iris[1],
                 "@type": "Incident",
+                "id": id(&iris[1]),
+                "task": task,
                 "description": "Wet",
                 "failureReasonCode": null,
                 "createdAt": "2020-04-02T11:01:00+02:00",

@@ -32,10 +32,12 @@ fn every_scope_of_an_operation_is_described_and_advertised() {
     let described = document.pointer(flow).unwrap().as_object().unwrap();
 
     let used: BTreeSet<_> = operations::all()
-        .filter_map(|operation| match &operation.auth {
-            Auth::Scope(scope) => Some(scope.as_str()),
-            _ => None,
+        .flat_map(|operation| match &operation.auth {
+            Auth::Scope(scope) => std::slice::from_ref(scope),
+            Auth::AnyScope(scopes) => scopes.as_slice(),
+            _ => &[],
         })
+        .map(String::as_str)
         .collect();
 
     assert_eq!(described.keys().collect::<Vec<_>>(), SCOPES);
@@ -109,6 +111,10 @@ fn an_operation_names_the_credentials_that_it_needs() {
             Auth::Scope("tasks".to_owned()),
             json!([{"accessToken": ["tasks"]}]),
         ),
+        (
+            Auth::AnyScope(vec!["tasks".to_owned(), "courier".to_owned()]),
+            json!([{"accessToken": ["tasks"]}, {"accessToken": ["courier"]}]),
+        ),
     ] {
         assert_eq!(security(&auth), expected);
     }
@@ -125,7 +131,7 @@ fn only_an_operation_that_needs_a_scope_may_lack_it() {
     for operation in operations::all() {
         let forbidden = operations::error_codes_by_status(operation).remove(&403);
         let expected: &[_] = match operation.auth {
-            Auth::Scope(_) => &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE],
+            Auth::Scope(_) | Auth::AnyScope(_) => &[&codes::INSUFFICIENT_SCOPE, &codes::NO_STORE],
             Auth::StoreToken => &[&codes::NO_STORE],
             Auth::None | Auth::ClientCredentials | Auth::Token => &[],
         };
@@ -230,6 +236,6 @@ fn an_operation_whose_path_includes_one_with_another_method_may_be_405() {
         .map(|operation| operation.operation_id.as_str())
         .collect();
 
-    let expected = ["getDelivery", "cancelDelivery", "getRetailPrice"];
+    let expected = ["getDelivery", "cancelDelivery", "getTask", "getRetailPrice"];
     assert_eq!(found, expected);
 }
