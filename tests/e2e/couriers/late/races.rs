@@ -8,7 +8,7 @@ use crate::{
     harness::{ApiClient, Platform},
 };
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 10;
 
 /// One that had the task and one that has it; each at a core of its own, if there are two.
 struct Couriers {
