@@ -118,6 +118,7 @@ const RPCS: &[(&str, Requirement)] = &[
     ("Tasks/ReopenTask", Scope(&["dispatch", "admin", "courier"])),
     ("Tasks/RescheduleTask", Scope(&["dispatch", "admin"])),
     ("Tasks/StartTask", Scope(&["dispatch", "admin", "courier"])),
+    ("Tasks/UpdateTask", Scope(&["dispatch", "admin"])),
     (
         "Tasks/WatchTasks",
         Scope(&["tasks:all", "dispatch", "dispatch:read", "admin"]),

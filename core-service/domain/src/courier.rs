@@ -22,9 +22,9 @@ pub struct ListKey {
 }
 
 impl ListKey {
-    /// Whether the courier works on its tasks: on its day, and until the end of the next.
-    pub fn is_worked_on(self, today: Date) -> bool {
-        self.day <= today && today <= self.day.tomorrow().unwrap_or(self.day)
+    /// Whether the courier works on its tasks on any of these days: on its own, and until the end of the next.
+    pub fn is_worked_on(self, first: Date, last: Date) -> bool {
+        self.day <= last && first <= self.day.tomorrow().unwrap_or(self.day)
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
         let days =
             [30, 1, 2, 3].map(|day| Date::constant(2026, if day == 30 { 11 } else { 12 }, day));
         assert_eq!(
-            days.map(|day| list.is_worked_on(day)),
+            days.map(|day| list.is_worked_on(day, day)),
             [false, true, true, false]
         );
     }

@@ -145,6 +145,7 @@ mod tests {
         TaskReport {
             by: Actor::Courier,
             api_client_id: ApiClientId::new(),
+            courier_id: None,
             times: DeviceTimes::default(),
             remarks: Remarks {
                 notes: Some(notes.to_owned()),

@@ -29,6 +29,21 @@ pub enum Command {
     Reschedule(Reschedule),
 }
 
+impl Command {
+    /// Whether it says that the task is over, which couriers may report late.
+    pub const fn is_end(&self) -> bool {
+        matches!(self, Self::Complete | Self::Fail(_))
+    }
+
+    /// Of a failure.
+    pub const fn reason(&self) -> Option<&FailureReason> {
+        match self {
+            Self::Fail(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
 /// A new window of a task, which is to be done in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reschedule {
@@ -128,8 +143,7 @@ impl Delivery {
         if !is_permitted {
             return Err(Refusal::Forbidden);
         }
-        let is_end = matches!(command, Command::Complete | Command::Fail(_));
-        if self.is_erased && !is_end {
+        if self.is_erased && !command.is_end() {
             return Err(Refusal::Erased);
         }
         let is_open = !task.is_settled();

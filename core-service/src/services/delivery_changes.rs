@@ -25,6 +25,9 @@ use crate::{
 /// The reason of the conflict of a command that a task's state does not permit.
 pub(super) const TASK_STATE: &str = "TASK_STATE";
 
+/// That of a change of a task that has left the courier's list.
+pub(super) const NOT_ASSIGNED: &str = "NOT_ASSIGNED";
+
 /// That of a change of couriers' lists which are not as its caller knows them.
 pub(super) const LISTS_CHANGED: &str = "LISTS_CHANGED";
 
@@ -186,7 +189,7 @@ pub(super) fn refused(refusal: Refusal, delivery: &Delivery, zone: &TimeZone) ->
             let state = state_of(delivery, kind, zone);
             Error::Conflict(TASK_STATE, format!("{refusal}: {state}"))
         }
-        Refusal::NotAssigned => Error::Conflict("NOT_ASSIGNED", refusal.to_string()),
+        Refusal::NotAssigned => Error::Conflict(NOT_ASSIGNED, refusal.to_string()),
         Refusal::Moved => Error::Conflict(LISTS_CHANGED, refusal.to_string()),
         Refusal::Erased => Error::Conflict("ERASED", refusal.to_string()),
         Refusal::NeedsBoth => Error::invalid("both", "REQUIRED", refusal.to_string()),

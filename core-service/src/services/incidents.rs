@@ -9,6 +9,7 @@ use domain::{
     task::{Actor, FailureReason},
     task_event::{Remarks, TaskReport},
     violation::Violations,
+    worker::Worker,
 };
 use proto::{incident::State, iri::Collection, limits::MAX_NOTES};
 use storage::{
@@ -20,7 +21,6 @@ use tonic::{Request, Response};
 use super::{
     Reply, Services,
     delivery_changes::{refused, time_of_change},
-    tasks::worker::Worker,
 };
 use crate::{
     auth::caller::{Caller, Effect},
@@ -60,7 +60,7 @@ impl proto::incidents_server::Incidents for Services {
         request: Request<proto::ReportIncidentRequest>,
     ) -> Reply<proto::Incident> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         let (reported, effect) = self.open_incident(&caller, worker, request).await?;
         caller.audit_effect("ReportIncident", &reported.get_ref().name, effect);
         Ok(reported)
@@ -107,13 +107,13 @@ impl Services {
         if let Some(replayed) = self.idempotency.replay(key).await? {
             return Ok((replayed, Effect::Replayed));
         }
-        if !worker.has(&task) {
-            return Err(Error::NotFound(request.task));
-        }
+        let reported = self.reported_task(worker, &store, &task);
+        self.is_late(&reported, &task, &mut violations).await?;
         let reader = Reader::of(caller)?;
         let report = TaskReport {
             by: worker.actor(),
             api_client_id: caller.id,
+            courier_id: worker.courier_id(),
             times: messages::device_times(request.report.take()),
             remarks: Remarks::default(),
         };
@@ -128,7 +128,8 @@ impl Services {
                 let found = storage::deliveries::find_and_lock(&transaction, store.id, delivery_id);
                 let missing = || Error::NotFound(Collection::Tasks.name(task.id));
                 let mut delivery = found.await?.ok_or_else(missing)?;
-                if !worker.has(delivery.task(task.kind)) {
+                let has_task = worker.has(delivery.task(task.kind));
+                if !has_task && !reported.was_own(&transaction).await? {
                     let refusal = Refusal::NotAssigned;
                     return Err(refused(refusal, &delivery, &store.time_zone));
                 }
@@ -174,6 +175,7 @@ impl Services {
         let report = TaskReport {
             by: Actor::Dispatch,
             api_client_id: caller.id,
+            courier_id: None,
             times: DeviceTimes::default(),
             remarks: Remarks {
                 notes,

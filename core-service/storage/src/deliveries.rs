@@ -21,7 +21,7 @@ use super::{
     Storage,
     changes::Changes,
     delivery_rows::{assemble, changed_columns, delivery_changes},
-    entity::{ByPosition as _, delivery, instant, store, task},
+    entity::{ByPosition as _, delivery, instant, json::AddressJson, store, task},
     incidents,
     shared_reads::SharedRow,
     task_changes::{self, Watched},
@@ -267,7 +267,12 @@ pub fn changes(
     ];
     let is_changed = |(before, after): &(&Task, &Task)| before != after;
     for (before, task) in tasks.into_iter().filter(is_changed) {
-        changes.update(changed_columns(after.store_id, task))?;
+        let mut row = changed_columns(after.store_id, task);
+        if task.is_corrected(before) {
+            row.address = Set(AddressJson(task.address.clone()));
+            row.comments = Set(task.details.comments.clone());
+        }
+        changes.update(row)?;
         if before.open_incidents > task.open_incidents {
             changes.update_all(incidents::closing(after.store_id, task));
         }

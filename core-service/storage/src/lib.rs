@@ -16,6 +16,7 @@ mod entity;
 pub mod events;
 pub mod idempotency_keys;
 pub mod incidents;
+pub mod late_reports;
 pub mod notifications;
 pub mod pages;
 pub mod personal_data;

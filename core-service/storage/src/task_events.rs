@@ -5,7 +5,7 @@ mod tests;
 
 use domain::{
     device_clock::Occurrence,
-    id::{ApiClientId, StoreId, TaskId},
+    id::{ApiClientId, CourierId, StoreId, TaskId},
     task::{FailureReason, TimeWindow},
     task_event::{Remarks, TaskEvent, Transition, TransitionName},
 };
@@ -39,14 +39,17 @@ fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
         api_client_id: Set(event.api_client_id.map_or(ERASED_CLIENT, |id| id.0)),
         occurred_at: Set(event.occurrence.at.into()),
         is_clamped: Set(event.occurrence.is_clamped),
+        courier_id: Set(event.courier_id.map(|id| id.0)),
         ..Default::default()
     };
     match event.transition.clone() {
         Transition::Started
         | Transition::Cancelled
         | Transition::Reopened
-        | Transition::Unassigned => {}
+        | Transition::Unassigned
+        | Transition::Updated => {}
         Transition::Assigned(list) => {
+            // Dispatch assigns tasks, on behalf of no courier.
             row.courier_id = Set(list.map(|list| list.courier_id.0));
             row.list_day = Set(list.map(|list| list.day.to_string()));
         }
@@ -63,6 +66,11 @@ fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
             row.notes = Set(notes);
         }
         Transition::IncidentClosed { notes } => row.notes = Set(notes),
+        Transition::Conflict { reason, remarks } => {
+            row.reason = Set(reason.map(|reason| reason.as_str().to_owned()));
+            row.notes = Set(remarks.notes);
+            row.contact_name = Set(remarks.contact_name);
+        }
         Transition::Rescheduled { from, to } => {
             row.after = Set(Some(to.after.into()));
             row.before = Set(Some(to.before.into()));
@@ -157,20 +165,31 @@ fn event(row: Model) -> Result<Option<TaskEvent>, Error> {
             to: window(row.after, row.before)?,
         },
         TransitionName::Reopened => Transition::Reopened,
-        TransitionName::IncidentReported => {
+        TransitionName::IncidentReported | TransitionName::Conflict => {
             let Ok(reason) = row.reason.as_deref().map(str::parse).transpose() else {
                 return Ok(None);
             };
-            let notes = row.notes;
-            Transition::IncidentReported { reason, notes }
+            let (notes, contact_name) = (row.notes, row.contact_name);
+            if name == TransitionName::IncidentReported {
+                Transition::IncidentReported { reason, notes }
+            } else {
+                let remarks = Remarks {
+                    notes,
+                    contact_name,
+                };
+                Transition::Conflict { reason, remarks }
+            }
         }
         TransitionName::IncidentClosed => Transition::IncidentClosed { notes: row.notes },
+        TransitionName::Updated => Transition::Updated,
     };
     let api_client_id = Some(row.api_client_id).filter(|id| *id != ERASED_CLIENT);
+    let is_assignment = name == TransitionName::Assigned;
     Ok(Some(TaskEvent {
         task_id: TaskId(row.task_id),
         by,
         api_client_id: api_client_id.map(ApiClientId),
+        courier_id: row.courier_id.filter(|_| !is_assignment).map(CourierId),
         created_at: row.created_at.try_into()?,
         occurrence: Occurrence {
             at: row.occurred_at.try_into()?,

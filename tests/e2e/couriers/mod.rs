@@ -3,10 +3,12 @@
 mod assigning;
 mod commands;
 mod conflicts;
+mod correcting;
 mod days;
 mod effects;
 mod history;
 mod incidents;
+mod late;
 mod listing;
 mod lists;
 mod phone;
@@ -29,7 +31,7 @@ use proto::{
     ListIncidentsRequest, ListIncidentsResponse, ListTaskEventsRequest, ListTaskEventsResponse,
     ListTasksRequest, ListTasksResponse, ReopenTaskRequest, ReportIncidentRequest,
     RescheduleTaskRequest, SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task,
-    UpdateCourierRequest, WatchTasksRequest, WatchTasksResponse,
+    UpdateCourierRequest, UpdateTaskRequest, WatchTasksRequest, WatchTasksResponse,
     api_clients_client::ApiClientsClient, assign_tasks_request::Move,
     couriers_client::CouriersClient, incidents_client::IncidentsClient, iri,
     tasks_client::TasksClient,
@@ -85,6 +87,7 @@ calls! {
     tasks.fail_task(FailTaskRequest) -> Task;
     tasks.reopen_task(ReopenTaskRequest) -> Task;
     tasks.reschedule_task(RescheduleTaskRequest) -> Task;
+    tasks.update_task(UpdateTaskRequest) -> Task;
     tasks.watch_tasks(WatchTasksRequest) -> TaskChanges;
     incidents.report_incident(ReportIncidentRequest) -> Incident;
     incidents.list_incidents(ListIncidentsRequest) -> ListIncidentsResponse;

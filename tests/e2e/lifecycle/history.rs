@@ -29,6 +29,7 @@ pub(super) fn report(occurred: &str, sent: Option<&str>) -> Option<Report> {
     Some(Report {
         occurred_time: at(occurred),
         sent_time: sent.and_then(at),
+        ..Report::default()
     })
 }
 

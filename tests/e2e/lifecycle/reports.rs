@@ -60,7 +60,7 @@ on_both_databases! {
             platform.advance(SignedDuration::from_mins(1));
             let request = CompleteTaskRequest {
                 name: name(&delivery["pickup"]),
-                report: Some(Report { occurred_time, sent_time }),
+                report: Some(Report { occurred_time, sent_time, ..Report::default() }),
                 ..Default::default()
             };
 

@@ -58,6 +58,7 @@ impl Resources {
             .expect(200);
 
         let mut names: Vec<_> = [
+            (Collection::Addresses, &delivery["pickup"]["address"]),
             (Collection::ApiClients, &other_client),
             (Collection::Deliveries, &delivery),
             (Collection::Events, &event),

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use proto::iri::Collection::{
-    self, ApiClients, Couriers, Deliveries, Events, Incidents, Notifications, RetailPrices, Stores,
-    Tasks, TimeSlots, Webhooks,
+    self, Addresses, ApiClients, Couriers, Deliveries, Events, Incidents, Notifications,
+    RetailPrices, Stores, Tasks, TimeSlots, Webhooks,
 };
 
 use super::{
@@ -54,6 +54,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
         RetailPrices,
     ),
     ("Deliveries/CancelDelivery name", Deliveries),
+    ("Deliveries/CancelDelivery report.on_behalf_of", Couriers),
     (
         "Deliveries/CreateDelivery delivery.retail_price",
         RetailPrices,
@@ -64,6 +65,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Events/ListEvents store", Stores),
     ("Incidents/CloseIncident name", Incidents),
     ("Incidents/ListIncidents task", Tasks),
+    ("Incidents/ReportIncident report.on_behalf_of", Couriers),
     ("Incidents/ReportIncident task", Tasks),
     ("Notifications/ReportOutcomes outcomes.name", Notifications),
     ("PersonalData/EraseDeliveries delivery", Deliveries),
@@ -83,15 +85,27 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Stores/GetStore name", Stores),
     ("Stores/UpdateStore name", Stores),
     ("Tasks/CompleteTask name", Tasks),
+    ("Tasks/CompleteTask report.on_behalf_of", Couriers),
+    ("Tasks/CompleteTasks report.on_behalf_of", Couriers),
     ("Tasks/CompleteTasks tasks", Tasks),
     ("Tasks/FailTask name", Tasks),
+    ("Tasks/FailTask report.on_behalf_of", Couriers),
     ("Tasks/GetTask name", Tasks),
     ("Tasks/ListTaskEvents task", Tasks),
     ("Tasks/ListTasks courier", Couriers),
     ("Tasks/ListTasks store", Stores),
     ("Tasks/ReopenTask name", Tasks),
+    ("Tasks/ReopenTask report.on_behalf_of", Couriers),
     ("Tasks/RescheduleTask name", Tasks),
+    ("Tasks/RescheduleTask report.on_behalf_of", Couriers),
     ("Tasks/StartTask name", Tasks),
+    ("Tasks/StartTask report.on_behalf_of", Couriers),
+    ("Tasks/UpdateTask task.address.name", Addresses),
+    ("Tasks/UpdateTask task.courier", Couriers),
+    ("Tasks/UpdateTask task.delivery", Deliveries),
+    ("Tasks/UpdateTask task.name", Tasks),
+    ("Tasks/UpdateTask task.other_task", Tasks),
+    ("Tasks/UpdateTask task.store", Stores),
     ("Tasks/WatchTasks list.courier", Couriers),
     ("Tasks/WatchTasks list.store", Stores),
     ("TimeSlots/ApplyTimeSlot store", Stores),
@@ -112,23 +126,38 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("Webhooks/TestWebhook name", Webhooks),
 ];
 
+const DISPATCH: Access = Requires(&["dispatch", "admin"]);
+
 /// The references with another access than the default.
 pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
     ("Couriers/AssignTasks moves.expected_courier", Ignored),
     ("Deliveries/AssertDelivery delivery.retail_price", Violation),
+    ("Deliveries/CancelDelivery report.on_behalf_of", Ignored),
     ("Deliveries/CreateDelivery delivery.retail_price", Violation),
     ("Deliveries/ListDeliveries store", Requires(READ_DISPATCH)),
     ("Events/GetEvent name", OwnStore),
     ("Events/ListEvents store", Requires(&["admin"])),
+    ("Incidents/ReportIncident report.on_behalf_of", DISPATCH),
     ("Notifications/ReportOutcomes outcomes.name", Ignored),
     ("PriceLists/ExplainPrice delivery.retail_price", Ignored),
     (
         "RetailPrices/CalculateRetailPrice delivery.retail_price",
         Violation,
     ),
+    ("Tasks/CompleteTask report.on_behalf_of", DISPATCH),
+    ("Tasks/CompleteTasks report.on_behalf_of", DISPATCH),
     ("Tasks/CompleteTasks tasks", Ignored),
+    ("Tasks/FailTask report.on_behalf_of", DISPATCH),
     ("Tasks/ListTasks courier", Ignored),
     ("Tasks/ListTasks store", Ignored),
+    ("Tasks/ReopenTask report.on_behalf_of", DISPATCH),
+    ("Tasks/RescheduleTask report.on_behalf_of", DISPATCH),
+    ("Tasks/StartTask report.on_behalf_of", DISPATCH),
+    ("Tasks/UpdateTask task.address.name", Ignored),
+    ("Tasks/UpdateTask task.courier", Ignored),
+    ("Tasks/UpdateTask task.delivery", Ignored),
+    ("Tasks/UpdateTask task.other_task", Ignored),
+    ("Tasks/UpdateTask task.store", Ignored),
     ("Tasks/WatchTasks list.courier", Ignored),
     ("Tasks/WatchTasks list.store", Ignored),
     ("Webhooks/GetWebhook name", ReadByPlatform),
@@ -142,8 +171,8 @@ const OTHER_TEXTS: &str = "
     accept_language address_country address_locality address_text after api_key api_secret
     before changed_by closed_with comments contact_name country_code courier_display_name created_from created_until currency_code
     day definition description detail display_name dropoff_from dropoff_until etag event
-    external_reference failure_reason field file_name key key_id lease_token notes page_token place_name postal_code reason
-    response_body scopes states street_address tags telephone text time_slot time_zone
+    external_reference failure_reason field file_name key key_id lease_token list_day notes page_token paths place_name postal_code reason
+    response_body scopes states store_display_name street_address tags telephone text time_slot time_zone
     tls_version type url value zone
 ";
 
@@ -153,9 +182,16 @@ pub(super) const OPTIONAL: &[&str] = &[
     "ApiClients/CreateApiClient store",
     "ApiClients/ListApiClients store",
     "Couriers/AssignTasks courier",
+    "Deliveries/CancelDelivery report.on_behalf_of",
     "Deliveries/ListDeliveries store",
     "Events/ListEvents store",
     "Incidents/ListIncidents task",
+    "Incidents/ReportIncident report.on_behalf_of",
+    "Tasks/CompleteTask report.on_behalf_of",
+    "Tasks/FailTask report.on_behalf_of",
+    "Tasks/ReopenTask report.on_behalf_of",
+    "Tasks/RescheduleTask report.on_behalf_of",
+    "Tasks/StartTask report.on_behalf_of",
     "TimeSlots/ListTimeSlotChoices name",
     "Webhooks/ListWebhooks store",
 ];
@@ -183,6 +219,18 @@ pub(super) const CHECKED_FIRST: &[(&str, &[(&str, &str)])] = &[
             ("lists.etag", EMPTY_ETAG),
         ],
     ),
+    (
+        "Incidents/ReportIncident report.on_behalf_of",
+        &[("task", TASK)],
+    ),
+    ("Tasks/CompleteTask report.on_behalf_of", &[("name", TASK)]),
+    ("Tasks/FailTask report.on_behalf_of", &[("name", TASK)]),
+    ("Tasks/ReopenTask report.on_behalf_of", &[("name", TASK)]),
+    (
+        "Tasks/RescheduleTask report.on_behalf_of",
+        &[("name", TASK)],
+    ),
+    ("Tasks/StartTask report.on_behalf_of", &[("name", TASK)]),
 ];
 
 #[test]

@@ -181,6 +181,7 @@ impl ListWriter {
         let report = TaskReport {
             by: Actor::Dispatch,
             api_client_id: by,
+            courier_id: None,
             times: DeviceTimes::default(),
             remarks: Remarks::default(),
         };

@@ -145,10 +145,16 @@ impl proto::deliveries_server::Deliveries for Services {
             caller.require(Scope::Deliveries)?;
             (caller.store()?.clone(), Actor::Shop)
         };
+        let report = request.report.unwrap_or_default();
+        if !report.on_behalf_of.is_empty() {
+            let reason = "is not for deliveries: dispatch cancels them as itself";
+            return Err(Error::invalid("report.on_behalf_of", "NOT_PERMITTED", reason).into());
+        }
         let report = TaskReport {
             by,
             api_client_id: caller.id,
-            times: messages::device_times(request.report),
+            courier_id: None,
+            times: messages::device_times(Some(report)),
             remarks: Remarks::default(),
         };
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::lifecycle::Command;
+use domain::{lifecycle::Command, worker::Worker};
 use proto::limits::{MAX_BATCH, MAX_NAME, MAX_NOTES};
 
-use super::{CommandRequest, worker::Worker};
+use super::CommandRequest;
 use crate::{
     auth::caller::Caller, error::Error, messages, planning::validation::checked_text,
     services::Services,
@@ -47,7 +47,7 @@ impl Services {
             let call = CommandRequest {
                 notes: request.notes.clone(),
                 contact_name: contact_name.clone(),
-                ..CommandRequest::new(RPC, name.clone(), idempotency, request.report)
+                ..CommandRequest::new(RPC, name.clone(), idempotency, request.report.clone())
             };
             let completed = self.change_task(caller, worker, call, |_, _| Some(Command::Complete));
             match completed.await {

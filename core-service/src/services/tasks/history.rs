@@ -3,9 +3,10 @@
 use domain::{
     api_client::Scope,
     id::ApiClientId,
-    task::{Actor, FailureReason},
+    task::FailureReason,
     task_event::{Remarks, TaskEvent, TaskReport, Transition},
     violation::Violations,
+    worker::Worker,
 };
 use proto::{
     iri::Collection,
@@ -43,14 +44,15 @@ impl CommandRequest {
 
     pub(super) fn report(
         self,
-        by: Actor,
+        worker: Worker,
         caller: ApiClientId,
         violations: &mut Violations,
     ) -> TaskReport {
         let mut text = |field, text: &str, limit| checked_text(field, text, limit, violations);
         TaskReport {
-            by,
+            by: worker.actor(),
             api_client_id: caller,
+            courier_id: worker.courier_id(),
             times: messages::device_times(self.report),
             remarks: Remarks {
                 notes: text("notes", &self.notes, MAX_NOTES),
@@ -117,11 +119,15 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
         occurred_time_clamped: event.occurrence.is_clamped,
         ..proto::TaskEvent::default()
     };
+    if let Some(courier_id) = event.courier_id.filter(|_| is_dispatch) {
+        message.courier = Collection::Couriers.name(courier_id);
+    }
     let notes = match event.transition {
         Transition::Started
         | Transition::Cancelled
         | Transition::Reopened
-        | Transition::Unassigned => None,
+        | Transition::Unassigned
+        | Transition::Updated => None,
         Transition::Assigned(list) => {
             if let Some(list) = list.filter(|_| is_dispatch) {
                 message.courier = Collection::Couriers.name(list.courier_id);
@@ -138,11 +144,13 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
             notes
         }
         Transition::IncidentReported { reason, notes } => {
-            let reason = reason.as_ref().map(FailureReason::as_str);
-            reason
-                .unwrap_or_default()
-                .clone_into(&mut message.failure_reason);
+            message.failure_reason = code(reason.as_ref());
             notes
+        }
+        Transition::Conflict { reason, remarks } => {
+            message.failure_reason = code(reason.as_ref());
+            message.contact_name = remarks.contact_name.unwrap_or_default();
+            remarks.notes
         }
         Transition::IncidentClosed { notes } => notes,
         Transition::Rescheduled { from, to } => {
@@ -162,4 +170,8 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
         message.api_client = api_client.unwrap_or_default();
     }
     message
+}
+
+fn code(reason: Option<&FailureReason>) -> String {
+    reason.map_or("", FailureReason::as_str).to_owned()
 }

@@ -2,7 +2,9 @@
 
 mod batch;
 mod history;
+mod late;
 mod requests;
+mod update;
 mod watch;
 pub(super) mod worker;
 
@@ -20,6 +22,7 @@ use domain::{
     task::{Task, TaskKind},
     task_event::TaskReport,
     violation::Violations,
+    worker::Worker,
 };
 use futures_util::Stream;
 use proto::iri::Collection;
@@ -34,8 +37,9 @@ use tonic::{Request, Response, Status};
 
 pub(crate) use self::watch::TaskLog;
 use self::{
+    late::ReportedTask,
     requests::{read_filter, read_position, read_reschedule},
-    worker::{Worker, reads_any_store},
+    worker::reads_any_store,
 };
 use super::{
     Reply, Services,
@@ -64,7 +68,7 @@ struct CommandRequest {
 
 /// A command on a task, as it was found.
 struct TaskChange {
-    worker: Worker,
+    reported: ReportedTask,
     store: Store,
     task: Task,
     command: Command,
@@ -168,7 +172,7 @@ impl proto::tasks_server::Tasks for Services {
 
     async fn start_task(&self, request: Request<proto::StartTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             violations: request.violations,
@@ -183,7 +187,7 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::CompleteTaskRequest>,
     ) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::TasksAll)?;
+        let worker = self.worker(&caller, Scope::TasksAll, request.report.as_ref())?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             notes: request.notes,
@@ -200,7 +204,7 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::CompleteTasksRequest>,
     ) -> Reply<proto::CompleteTasksResponse> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         Ok(Response::new(
             self.complete_each(&caller, worker, request).await?,
         ))
@@ -208,7 +212,7 @@ impl proto::tasks_server::Tasks for Services {
 
     async fn fail_task(&self, request: Request<proto::FailTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             notes: request.notes,
@@ -225,7 +229,7 @@ impl proto::tasks_server::Tasks for Services {
 
     async fn reopen_task(&self, request: Request<proto::ReopenTaskRequest>) -> Reply<proto::Task> {
         let (caller, request) = Caller::of(request)?;
-        let worker = self.worker(&caller, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         let (name, idempotency) = (request.name, request.idempotency);
         let call = CommandRequest {
             violations: request.violations,
@@ -240,6 +244,7 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::RescheduleTaskRequest>,
     ) -> Reply<proto::Task> {
         let (caller, mut request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let worker = self.worker(&caller, Scope::Dispatch, request.report.as_ref())?;
         let (name, idempotency) = (
             std::mem::take(&mut request.name),
             request.idempotency.take(),
@@ -249,11 +254,16 @@ impl proto::tasks_server::Tasks for Services {
             ..CommandRequest::new("RescheduleTask", name, idempotency, request.report.take())
         };
         let now = self.clock.now();
-        let rescheduled = self.change_task(&caller, Worker::Dispatch, call, |store, violations| {
+        let rescheduled = self.change_task(&caller, worker, call, |store, violations| {
             let now = now.to_zoned(store.time_zone.clone());
             read_reschedule(&request, &now, violations).map(Command::Reschedule)
         });
         Ok(rescheduled.await?)
+    }
+
+    async fn update_task(&self, request: Request<proto::UpdateTaskRequest>) -> Reply<proto::Task> {
+        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        Ok(self.correct_task(&caller, request).await?)
     }
 
     async fn list_task_events(
@@ -297,18 +307,21 @@ impl Services {
             .map(|key| key.of_store(store.id));
         let (response, events) = if let Some(replayed) = self.idempotency.replay(key).await? {
             (replayed, None)
-        } else if !worker.has(&task) {
-            return Err(Error::NotFound(name));
         } else {
+            let reported = self.reported_task(worker, &store, &task);
             let found = std::mem::take(&mut call.violations);
             let mut violations = messages::read_violations(found);
+            let is_late = self.is_late(&reported, &task, &mut violations).await?;
             let command = command(&store, &mut violations);
-            let report = call.report(worker.actor(), caller.id, &mut violations);
+            let report = call.report(worker, caller.id, &mut violations);
             let Some(command) = command.filter(|_| violations.is_empty()) else {
                 return Err(Error::Invalid(violations));
             };
+            if is_late && !command.is_end() {
+                return Err(Error::NotFound(name));
+            }
             let change = TaskChange {
-                worker,
+                reported,
                 store,
                 task,
                 command,
@@ -334,14 +347,15 @@ impl Services {
         change: TaskChange,
     ) -> Result<(Response<CommandResponse>, Option<WrittenEvents>), Error> {
         let TaskChange {
-            worker,
+            reported,
             store,
             task,
             command,
             report,
         } = change;
+        let worker = reported.worker;
         let is_completion = command == Command::Complete;
-        if is_completion && task.is_done() && request_key.is_none() {
+        if is_completion && task.is_done() && request_key.is_none() && worker.has(&task) {
             let unchanged = CommandResponse::of_task(messages::task_with_place(task, &store));
             return Ok((Response::new(unchanged), None));
         }
@@ -376,6 +390,7 @@ impl Services {
                     delivery.apply(kind, &command, writer.report.by, now)
                 };
                 let changed = writer.change(&transaction, store.id, task.delivery_id, apply);
+                let changed = reported.or_late(&transaction, &writer, &command, changed.await);
                 match changed.await {
                     Ok(Some(changed)) => {
                         if changed.events.is_some() {
@@ -389,6 +404,8 @@ impl Services {
                     Ok(None) => Err(Error::NotFound(name)),
                     // Stored, too: the state may permit a repetition of the command later.
                     Err(Error::Conflict(TASK_STATE, message)) => {
+                        let conflict = reported.record_conflict(&transaction, &writer, &command);
+                        conflict.await?;
                         Ok((CommandResponse::refused(message), None))
                     }
                     Err(error) => Err(error),
@@ -396,6 +413,10 @@ impl Services {
             });
         let (response, events) = write.await?;
         let events = events.flatten();
+        if response.get_ref().task.is_none() {
+            // Brings the incident of the conflict to watchers.
+            self.queue.streams.events_written.send_replace(());
+        }
         if is_completion && events.is_some() {
             self.metrics.tasks_completed.inc(kind.as_str());
         }

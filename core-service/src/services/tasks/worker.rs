@@ -4,38 +4,14 @@ use domain::{
     api_client::Scope,
     id::{CourierId, TaskId},
     store::Store,
-    task::{Actor, Task},
+    task::Task,
+    violation::Violations,
+    worker::Worker,
 };
-use jiff::civil::Date;
 use proto::iri::Collection;
 
+use super::late::ReportedTask;
 use crate::{auth::caller::Caller, error::Error, messages, services::Services};
-
-/// For whom a caller changes tasks.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::services) enum Worker {
-    Dispatch,
-    Courier { id: CourierId, today: Date },
-}
-
-impl Worker {
-    pub(in crate::services) const fn actor(self) -> Actor {
-        match self {
-            Self::Dispatch => Actor::Dispatch,
-            Self::Courier { .. } => Actor::Courier,
-        }
-    }
-
-    /// Whether it may change a task that is where it is now.
-    pub(in crate::services) fn has(self, task: &Task) -> bool {
-        match self {
-            Self::Dispatch => true,
-            Self::Courier { id, today } => task
-                .place
-                .is_some_and(|place| place.list.courier_id == id && place.list.is_worked_on(today)),
-        }
-    }
-}
 
 impl Services {
     /// For whom a caller changes tasks. Programs of scope `tasks:all` act for dispatch, if they may act at all.
@@ -43,7 +19,14 @@ impl Services {
         &self,
         caller: &Caller,
         scope: Scope,
+        report: Option<&proto::Report>,
     ) -> Result<Worker, Error> {
+        let on_behalf_of = report.map_or("", |report| &report.on_behalf_of);
+        if !on_behalf_of.is_empty() {
+            caller.require(Scope::Dispatch)?;
+            let id = messages::id_in(Collection::Couriers, on_behalf_of)?;
+            return Ok(Worker::OnBehalfOf(CourierId(id)));
+        }
         if let Some(id) = caller.courier() {
             let today = self.today();
             return Ok(Worker::Courier { id, today });
@@ -70,6 +53,38 @@ impl Services {
     ) -> Result<(Store, Task), Error> {
         let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
+    }
+
+    /// Whether a courier reports of a task late: it was its own within the last 24 hours. Fails if it is not for the
+    /// caller to report of it.
+    pub(in crate::services) async fn is_late(
+        &self,
+        reported: &ReportedTask,
+        task: &Task,
+        violations: &mut Violations,
+    ) -> Result<bool, Error> {
+        let field = "report.on_behalf_of";
+        let has_task = reported.worker.has(task);
+        match reported.worker {
+            Worker::OnBehalfOf(id) => {
+                let courier = self.find_courier(&Collection::Couriers.name(id)).await?;
+                if courier.disabled_at.is_some() {
+                    violations.add(field, "COURIER_DISABLED", "must be an enabled courier");
+                } else if !has_task {
+                    let description = "must be the courier whose list has the task";
+                    violations.add(field, "NOT_ASSIGNED", description);
+                }
+                Ok(false)
+            }
+            Worker::Dispatch => Ok(false),
+            Worker::Courier { .. } if has_task => Ok(false),
+            Worker::Courier { .. } => {
+                if reported.was_own(self.storage.reader()).await? {
+                    return Ok(true);
+                }
+                Err(Error::NotFound(Collection::Tasks.name(task.id)))
+            }
+        }
     }
 
     /// A task that a caller may read who is no shop: any, of couriers one in their lists.

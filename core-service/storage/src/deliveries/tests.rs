@@ -7,6 +7,7 @@ use domain::{
     event::EventName,
     lifecycle::{Command, Reschedule},
     task::{Actor, TaskKind, TimeWindow},
+    task_correction::Correction,
     webhook::Webhook,
     webhook_secrets::Secrets,
 };
@@ -236,5 +237,32 @@ async fn changes_are_made_together_with_a_query_of_another_table() {
         assert_eq!(found.await.unwrap().len(), 1);
         let saved = find(storage.reader(), key.0, key.1).await.unwrap();
         assert_eq!(saved, Some(delivery));
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_read_as_it_was_corrected_and_the_other_one_as_before() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let before = insert_delivery(&storage).await;
+        let mut after = before.clone();
+        let corrections = [
+            Correction::Comments("Ring twice".to_owned()),
+            Correction::Telephone(Some("+33612345678".to_owned())),
+            Correction::Description(Some("Second floor".to_owned())),
+        ];
+        let now = NOW + SignedDuration::from_mins(1);
+        let corrected = after.correct(TaskKind::Dropoff, &corrections, now);
+        assert!(corrected.unwrap().is_some());
+
+        let changes = changes(&before, &after, &[]).unwrap();
+        let write = storage.write(move |transaction| async move {
+            let query = store::Entity::find().into_query();
+            changes.make_and_query(&transaction, query).await
+        });
+        write.await.unwrap();
+
+        let stored = find(storage.reader(), before.store_id, before.id).await;
+        assert_eq!(stored.unwrap(), Some(after));
     }
 }

@@ -23,6 +23,7 @@ fn report(notes: Option<&str>) -> TaskReport {
     TaskReport {
         by: Actor::Courier,
         api_client_id: ApiClientId::new(),
+        courier_id: None,
         times: DeviceTimes::default(),
         remarks: Remarks {
             notes: notes.map(str::to_owned),

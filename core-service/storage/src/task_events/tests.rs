@@ -1,8 +1,6 @@
 //! The history of tasks, written and read on both databases.
 
-use domain::{
-    courier::ListKey, device_clock::DeviceTimes, id::CourierId, task::Actor, task_event::TaskReport,
-};
+use domain::{courier::ListKey, device_clock::DeviceTimes, task::Actor, task_event::TaskReport};
 use jiff::{SignedDuration, civil::Date};
 
 use super::*;
@@ -50,13 +48,25 @@ fn every_event(task_id: TaskId) -> Vec<TaskEvent> {
             reason: None,
             notes: notes.clone(),
         },
-        Transition::IncidentClosed { notes },
+        Transition::IncidentClosed {
+            notes: notes.clone(),
+        },
+        Transition::Updated,
+        Transition::Conflict {
+            reason: None,
+            remarks: Remarks {
+                notes,
+                contact_name: Some("Zoé".to_owned()),
+            },
+        },
     ];
     let events = transitions.into_iter().enumerate();
     let events = events.map(|(number, transition)| TaskEvent {
         task_id,
         by: Actor::ALL[number % Actor::ALL.len()],
         api_client_id: Some(ApiClientId::new()),
+        courier_id: Some(CourierId::new())
+            .filter(|_| number % 2 == 1 && transition.name() != TransitionName::Assigned),
         created_at: at(10) + SignedDuration::from_micros(i64::try_from(number).unwrap()),
         occurrence: Occurrence {
             at: at(9),
@@ -164,9 +174,12 @@ async fn erased_events_keep_what_happened_and_when() {
         for (events, code) in [(&mut expected, "OTHER"), (&mut of_second, "NOT_AT_HOME")] {
             for event in events {
                 event.api_client_id = None;
+                event.courier_id = None;
                 match &mut event.transition {
                     Transition::Assigned(list) => *list = None,
-                    Transition::Done(remarks) => *remarks = Remarks::default(),
+                    Transition::Done(remarks) | Transition::Conflict { remarks, .. } => {
+                        *remarks = Remarks::default();
+                    }
                     Transition::Failed { reason, notes } => {
                         *reason = code.parse().unwrap();
                         *notes = None;
@@ -193,6 +206,7 @@ async fn a_change_of_a_delivery_inserts_the_events_of_its_tasks() {
         let report = TaskReport {
             by: Actor::Shop,
             api_client_id: ApiClientId::new(),
+            courier_id: Some(CourierId::new()),
             times: DeviceTimes::default(),
             remarks: Remarks::default(),
         };

@@ -254,6 +254,7 @@ scripted_services! {
         fail_task: FailTaskRequest => Task,
         reopen_task: ReopenTaskRequest => Task,
         reschedule_task: RescheduleTaskRequest => Task,
+        update_task: UpdateTaskRequest => Task,
         list_task_events: ListTaskEventsRequest => ListTaskEventsResponse,
         [WatchTasksStream] watch_tasks: WatchTasksRequest => WatchTasksResponse,
     }
