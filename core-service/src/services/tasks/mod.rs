@@ -298,7 +298,7 @@ impl Services {
         if let Some(events) = events {
             self.dispatch(events);
         }
-        let reply = CommandResponse::into_reply(response, TASK_STATE)?;
+        let reply = CommandResponse::into_task(response, TASK_STATE)?;
         caller.audit_effect(rpc, &name, effect);
         Ok(reply)
     }
