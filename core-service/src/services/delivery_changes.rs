@@ -18,15 +18,12 @@ use storage::{Session, notifications::DeliveryChange, slot_bookings};
 
 use super::Services;
 use crate::{
-    error::Error,
+    error::{Error, LISTS_CHANGED},
     notifications::{PendingDispatch, Streams},
 };
 
 /// The reason of the conflict of a command that a task's state does not permit.
 pub(super) const TASK_STATE: &str = "TASK_STATE";
-
-/// That of a change of couriers' lists which are not as its caller knows them.
-pub(super) const LISTS_CHANGED: &str = "LISTS_CHANGED";
 
 /// Changes deliveries within a transaction.
 #[derive(Clone)]

@@ -30,7 +30,7 @@ const RPC: &str = "CancelDelivery";
 type Cancelled = (Response<CommandResponse>, Option<WrittenEvents>);
 
 impl Services {
-    pub(super) async fn cancel(
+    pub(super) async fn cancel_or_replay(
         &self,
         caller: &Arc<Caller>,
         request: proto::CancelDeliveryRequest,

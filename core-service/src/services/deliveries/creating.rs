@@ -40,7 +40,7 @@ const MAX_PLANS: usize = 5;
 
 impl Services {
     /// Creates a delivery for the caller's store, or replays the response to an earlier request.
-    pub(super) async fn create(
+    pub(super) async fn create_or_replay(
         &self,
         caller: &Caller,
         request: proto::CreateDeliveryRequest,

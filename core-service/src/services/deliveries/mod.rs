@@ -30,7 +30,7 @@ impl proto::deliveries_server::Deliveries for Services {
         let caller = self
             .caller_for_store(caller, &request.store, Scope::Dispatch)
             .await?;
-        let created = Box::pin(self.create(&caller, request)).await?;
+        let created = Box::pin(self.create_or_replay(&caller, request)).await?;
         caller.audit("CreateDelivery", &created.get_ref().name, &created);
         Ok(created)
     }
@@ -104,6 +104,6 @@ impl proto::deliveries_server::Deliveries for Services {
         request: Request<proto::CancelDeliveryRequest>,
     ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::of(request)?;
-        Ok(self.cancel(&caller, request).await?)
+        Ok(self.cancel_or_replay(&caller, request).await?)
     }
 }
