@@ -4,11 +4,13 @@ use std::{collections::HashMap, time::Duration};
 
 use domain::{
     api_client::Scope,
+    courier::ListKey,
     price_list::RuleOutcome,
     violation::{Violation, Violations},
 };
 use process::logs::error_chain;
 use proto::{ERROR_DOMAIN, iri::Collection};
+use storage::courier_lists::Change;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
@@ -53,6 +55,9 @@ pub enum Error {
     /// The reason, a machine-readable code in `UPPER_SNAKE`, and the message.
     #[error("{1}")]
     Conflict(&'static str, String),
+    /// Lists of couriers are not as a request says.
+    #[error("list the lists again, these are not as the request says: {}", names(.0))]
+    ListsChanged(Vec<ChangedList>),
     /// The differences between a draft and the delivery its price was calculated for.
     #[error("the price was calculated for another delivery")]
     PriceMismatch(Violations),
@@ -102,6 +107,40 @@ pub enum Error {
     #[error("{0}")]
     Bug(String),
 }
+
+/// A list of a courier that is not as a request says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedList {
+    pub list: ListKey,
+    /// Its last change; `None` if there was none.
+    pub change: Option<Change>,
+}
+
+impl ChangedList {
+    fn name(&self) -> String {
+        let courier = Collection::Couriers.name(self.list.courier_id);
+        format!("{courier} on {}", self.list.day)
+    }
+
+    /// Who changed it and when, for dispatch.
+    fn description(&self) -> String {
+        self.change.as_ref().map_or_else(
+            || "was never changed".to_owned(),
+            |change| {
+                let client = Collection::ApiClients.name(change.by);
+                format!("changed by {client} at {}", change.at)
+            },
+        )
+    }
+}
+
+fn names(lists: &[ChangedList]) -> String {
+    let names = lists.iter().map(ChangedList::name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The reason of a change of couriers' lists which are not as its caller knows them.
+pub(crate) const LISTS_CHANGED: &str = "LISTS_CHANGED";
 
 impl Error {
     pub(crate) fn invalid(
@@ -186,6 +225,7 @@ impl From<Error> for Status {
             }
             Error::SlotFull => (Code::FailedPrecondition, "TIME_SLOT_REFUSED"),
             Error::Conflict(reason, _) => (Code::FailedPrecondition, *reason),
+            Error::ListsChanged(_) => (Code::FailedPrecondition, LISTS_CHANGED),
             Error::IdempotencyKeyReused => (Code::FailedPrecondition, "IDEMPOTENCY_KEY_REUSED"),
             Error::IdempotencyKeyInUse => (Code::Aborted, "IDEMPOTENCY_KEY_IN_USE"),
             Error::PriceNotCalculated { .. } => (Code::FailedPrecondition, "PRICE_NOT_CALCULATED"),
@@ -288,6 +328,13 @@ fn details(error: Error, code: Code, reason: &str) -> ErrorDetails {
         Error::ExternalReferenceTaken { existing, .. } => {
             let metadata = HashMap::from([("existing".to_owned(), existing)]);
             details.set_error_info(reason, ERROR_DOMAIN, metadata);
+        }
+        Error::ListsChanged(lists) => {
+            for changed in lists {
+                let description = changed.description();
+                let list = changed.name();
+                details.add_precondition_failure_violation("LIST", list, description);
+            }
         }
         Error::PriceNotCalculated { rules } => {
             for (rule, why) in rules {

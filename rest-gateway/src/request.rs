@@ -221,22 +221,30 @@ impl Request {
             Expects::Resource(class) => (Shape::Class(class), true),
             Expects::Optional(class) => (Shape::Class(class), false),
             Expects::EmptyObject => (Shape::Value, false),
-            Expects::Nothing | Expects::Form => return self.violations.check(),
+            Expects::Nothing | Expects::Form => {
+                self.read_idempotency_key(&[]);
+                return self.violations.check();
+            }
         };
         let is_read = is_required || !matches!(&self.body, Ok(body) if body.is_empty());
         if is_read {
             media_type::require_json(self.headers())?;
         }
         let body = mem::replace(&mut self.body, Ok(Bytes::new()))?;
-        if self.operation.accepts_idempotency_key() {
-            self.idempotency = idempotency::read(&self.parts, &body, &mut self.violations);
-        }
+        self.read_idempotency_key(&body);
         if is_read {
             self.json = self.violations.parse(&body, shape);
         }
         match expects {
             Expects::EmptyObject => self.violations.check(),
             _ => Ok(()),
+        }
+    }
+
+    /// Reads the `Idempotency-Key`, if the operation takes one.
+    fn read_idempotency_key(&mut self, body: &[u8]) {
+        if self.operation.accepts_idempotency_key() {
+            self.idempotency = idempotency::read(&self.parts, body, &mut self.violations);
         }
     }
 }

@@ -69,6 +69,7 @@ calls! {
     CouriersClient::list_couriers(ListCouriersRequest) -> ListCouriersResponse;
     DeliveriesClient::get_delivery(GetDeliveryRequest) -> Delivery;
     DeliveriesClient::list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
+    DeliveriesClient::search_deliveries(SearchDeliveriesRequest) -> SearchDeliveriesResponse;
     IncidentsClient::list_incidents(ListIncidentsRequest) -> ListIncidentsResponse;
     MasterKeysClient::reencrypt_secrets(ReencryptSecretsRequest) -> ReencryptSecretsResponse;
     PersonalDataClient::erase_deliveries(EraseDeliveriesRequest) -> EraseDeliveriesResponse;
@@ -97,6 +98,7 @@ writes! {
     CouriersClient::assign_tasks(AssignTasksRequest) -> AssignTasksResponse;
     CouriersClient::create_courier(CreateCourierRequest) -> Courier;
     CouriersClient::update_courier(UpdateCourierRequest) -> Courier;
+    DeliveriesClient::cancel_delivery(CancelDeliveryRequest) -> Delivery;
     IncidentsClient::close_incident(CloseIncidentRequest) -> Incident;
     PriceListsClient::apply_price_list(ApplyPriceListRequest) -> PriceList;
     SigningKeysClient::revoke_signing_keys(RevokeSigningKeysRequest) -> RevokeSigningKeysResponse;

@@ -33,8 +33,15 @@ pub(crate) enum Command {
         #[arg(long, default_value = "")]
         telephone: String,
     },
-    /// List all couriers, oldest first
-    List,
+    /// List couriers, oldest first
+    List {
+        /// Only disabled couriers
+        #[arg(long)]
+        disabled: bool,
+        /// Only couriers that are not disabled
+        #[arg(long, conflicts_with = "disabled")]
+        enabled: bool,
+    },
     /// Show a courier
     Show(Courier),
     /// Change the given settings of a courier
@@ -71,7 +78,7 @@ impl Command {
     /// The scope that it needs.
     const fn scope(&self) -> &'static str {
         match self {
-            Self::List | Self::Show(_) | Self::Lists { .. } => "dispatch:read",
+            Self::List { .. } | Self::Show(_) | Self::Lists { .. } => "dispatch:read",
             _ => "dispatch",
         }
     }
@@ -95,8 +102,12 @@ impl CoreCommand<Command> {
                 };
                 core.write(message).await?
             }
-            Command::List => {
-                let listed = core.call(ListCouriersRequest {}).await?;
+            Command::List { disabled, enabled } => {
+                let request = ListCouriersRequest {
+                    disabled: (disabled || enabled).then_some(disabled),
+                    ..ListCouriersRequest::default()
+                };
+                let listed = core.call(request).await?;
                 let couriers = listed.couriers.into_iter().map(view).collect();
                 return output::one(json, View::default().list("couriers", couriers));
             }
@@ -128,7 +139,7 @@ impl CoreCommand<Command> {
             Command::Lists { day } => {
                 let day = day.unwrap_or_default();
                 let lists = core.call(ListCourierListsRequest { day }).await?.lists;
-                let couriers = core.call(ListCouriersRequest {}).await?.couriers;
+                let couriers = core.call(ListCouriersRequest::default()).await?.couriers;
                 let names: BTreeMap<_, _> = couriers
                     .into_iter()
                     .map(|courier| (courier.name, courier.display_name))

@@ -1,9 +1,10 @@
-//! `delivery deliveries`: shows the deliveries of all stores.
+//! `delivery deliveries`: shows and cancels the deliveries of all stores.
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Subcommand;
 use proto::{
-    GetDeliveryRequest, ListDeliveriesRequest,
+    CancelDeliveryRequest, GetDeliveryRequest, ListDeliveriesRequest, SearchDeliveriesRequest,
+    delivery::State,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
     task::Status,
@@ -15,16 +16,41 @@ use crate::cli::{
     output::{self, View},
 };
 
+/// As in searches.
+const MIN_PREFIX_DIGITS: usize = 8;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the deliveries of a day, by the end of the dropoff's window
-    List(Filter),
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        /// Print CSV: a header, and a line for each delivery
+        #[arg(long)]
+        csv: bool,
+    },
     /// Show a delivery with its tasks
     Show {
-        /// IRI (/api/deliveries/<id>), ID or external reference of the delivery
+        /// IRI (/api/deliveries/<id>), ID, its first 8 characters or more, or external reference of the delivery
         #[arg(value_name = "DELIVERY")]
         delivery: String,
     },
+    /// Cancel deliveries of which no task is done; has no effect on a cancelled delivery
+    Cancel {
+        /// IRIs, IDs, their first 8 characters or more, or external references of deliveries
+        #[arg(value_name = "DELIVERY", required = true)]
+        deliveries: Vec<String>,
+    },
+}
+
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::List { .. } | Self::Show { .. } => "dispatch:read",
+            Self::Cancel { .. } => "dispatch",
+        }
+    }
 }
 
 /// Which deliveries are listed.
@@ -43,6 +69,12 @@ pub(crate) struct Filter {
     /// Only open deliveries whose dropoff's window has ended
     #[arg(long)]
     late: bool,
+    /// Only deliveries in this state
+    #[arg(long, value_name = "STATE", ignore_case = true)]
+    #[arg(value_parser = [
+        "CREATED", "ASSIGNED", "STARTED", "PICKED", "IN_TRANSIT", "DROPPED", "FAILED", "COMPLETED", "CANCELLED",
+    ])]
+    state: Option<String>,
     /// Only deliveries with this external reference
     #[arg(long, value_name = "REFERENCE")]
     reference: Option<String>,
@@ -51,6 +83,8 @@ pub(crate) struct Filter {
 impl Filter {
     fn request(self) -> ListDeliveriesRequest {
         let is_open = self.open || self.late;
+        let state =
+            |name: String| State::from_str_name(&format!("STATE_{}", name.to_ascii_uppercase()));
         let day = match (self.day, &self.reference) {
             (Some(day), _) => day,
             (None, Some(_)) => String::new(),
@@ -62,6 +96,7 @@ impl Filter {
             dropoff_until: self.late.then(|| "now".to_owned()),
             status: is_open.then(|| Status::Todo.into()),
             cancelled: is_open.then_some(false),
+            state: self.state.and_then(state).map(Into::into),
             store: self.store.unwrap_or_default(),
             day,
             ..ListDeliveriesRequest::default()
@@ -71,19 +106,46 @@ impl Filter {
 
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("dispatch:read").await?;
+        let core = self.access.connect(self.command.scope()).await?;
         let json = self.access.json;
 
         match self.command {
-            Command::List(filter) => {
+            Command::List { filter, csv } => {
+                ensure!(!(csv && json), "choose either --csv or --json");
                 let mut deliveries = list(&core, filter.request()).await?;
                 deliveries.sort_by_key(ends_at);
-                let views = deliveries.into_iter().map(row).collect();
+                let views: Vec<_> = deliveries.into_iter().map(row).collect();
+                if csv {
+                    return output::csv(&row(proto::Delivery::default()), &views);
+                }
                 output::one(json, View::default().list("deliveries", views))
             }
             Command::Show { delivery } => output::one(json, view(find(&core, &delivery).await?)),
+            Command::Cancel { deliveries } => cancel(&core, json, &deliveries).await,
         }
     }
+}
+
+/// Cancels deliveries, and prints those that are cancelled.
+async fn cancel(core: &Core, json: bool, deliveries: &[String]) -> anyhow::Result<()> {
+    let mut names = Vec::new();
+    for delivery in deliveries {
+        names.push(find(core, delivery).await?.name);
+    }
+    let (mut cancelled, mut refused) = (Vec::new(), Vec::new());
+    for name in names {
+        let request = CancelDeliveryRequest {
+            name: name.clone(),
+            ..CancelDeliveryRequest::default()
+        };
+        match core.write(request).await {
+            Ok(delivery) => cancelled.push(row(delivery)),
+            Err(error) => refused.push(format!("{}: {error}", iri::of(&name))),
+        }
+    }
+    output::one(json, View::default().list("deliveries", cancelled))?;
+    ensure!(refused.is_empty(), "{}", refused.join("\n"));
+    Ok(())
 }
 
 /// The deliveries of all pages of a list.
@@ -102,7 +164,7 @@ async fn list(
     }
 }
 
-/// A delivery by its id, or else by its reference, which several stores may use.
+/// A delivery by its id, or else by its reference, which several stores may use, or the beginning of its id.
 async fn find(core: &Core, text: &str) -> anyhow::Result<proto::Delivery> {
     if let Ok(name) = id::parser(Collection::Deliveries)(text) {
         return core.call(GetDeliveryRequest { name }).await;
@@ -112,10 +174,18 @@ async fn find(core: &Core, text: &str) -> anyhow::Result<proto::Delivery> {
         ..ListDeliveriesRequest::default()
     };
     let mut found = list(core, request).await?;
+    let mut matched = format!("the external reference {text:?}");
+    if is_prefix(text) {
+        // Searched as an id only, not in addresses.
+        let text = Collection::Deliveries.name(text);
+        let request = SearchDeliveriesRequest { text };
+        found.extend(core.call(request).await?.deliveries);
+        matched += " or an ID that begins with it";
+    }
     let Some(delivery) = found.pop() else {
         bail!("no delivery has the external reference {text:?}, which is no ID either");
     };
-    if !found.is_empty() {
+    if found.iter().any(|other| other.name != delivery.name) {
         found.push(delivery);
         let line = |delivery: &proto::Delivery| {
             let store = &delivery.store_display_name;
@@ -123,11 +193,18 @@ async fn find(core: &Core, text: &str) -> anyhow::Result<proto::Delivery> {
         };
         let lines: Vec<_> = found.iter().map(line).collect();
         bail!(
-            "several deliveries have the external reference {text:?}, show one by its IRI:\n{}",
+            "several deliveries have {matched}, show one by its IRI:\n{}",
             lines.join("\n")
         );
     }
     Ok(delivery)
+}
+
+/// Whether a text may be the beginning of an id that is long enough.
+fn is_prefix(text: &str) -> bool {
+    let digits = text.chars().filter(char::is_ascii_hexdigit).count();
+    let hyphens = text.chars().filter(|character| *character == '-').count();
+    digits >= MIN_PREFIX_DIGITS && digits + hyphens == text.chars().count()
 }
 
 fn ends_at(delivery: &proto::Delivery) -> Option<(i64, i32)> {

@@ -132,6 +132,28 @@ pub(crate) fn many(json: bool, views: impl IntoIterator<Item = View>) -> anyhow:
     }
 }
 
+/// Prints results as CSV (RFC 4180), with the fields of their JSON. The header is of another one, as there may be none.
+pub(crate) fn csv(header: &View, views: &[View]) -> anyhow::Result<()> {
+    let names = header.json.iter().map(|(name, _)| (*name).to_owned());
+    let mut lines = csv_line(names);
+    for view in views {
+        lines += &csv_line(view.json.iter().map(|(_, value)| text_of(value)));
+    }
+    write(&lines)
+}
+
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    let field = |field: String| {
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    };
+    let fields: Vec<_> = fields.map(field).collect();
+    fields.join(",") + "\r\n"
+}
+
 /// Prints text, [`printable`] and with a final line break.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     write(&printable(text))
@@ -219,6 +241,18 @@ mod tests {
         let text = table(&[row(["id", "name"]), row(["1", "Épicerie"]), row(["23", ""])]);
 
         assert_eq!(text, "id  name\n1   Épicerie\n23\n");
+    }
+
+    #[test]
+    fn a_field_of_csv_is_quoted_if_it_must_be() {
+        let fields = ["plain", "a, b", "say \"hi\"", "two\nlines", ""].map(str::to_owned);
+
+        let line = csv_line(fields.into_iter());
+
+        assert_eq!(
+            line,
+            "plain,\"a, b\",\"say \"\"hi\"\"\",\"two\nlines\",\r\n"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use proto::{
     assign_tasks_request::Move,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
+    list_tasks_request::Order,
     task::State,
 };
 
@@ -116,6 +117,12 @@ pub(crate) struct Filter {
     /// Also tasks of days before that are neither done nor cancelled
     #[arg(long)]
     overdue: bool,
+    /// Only tasks of which an incident is open
+    #[arg(long)]
+    incidents: bool,
+    /// By courier and place in the list, and then those in no list
+    #[arg(long)]
+    by_list: bool,
 }
 
 impl Filter {
@@ -136,6 +143,12 @@ impl Filter {
             courier: self.courier.unwrap_or_default(),
             unassigned: self.unassigned,
             store: self.store.unwrap_or_default(),
+            has_incidents: self.incidents,
+            order: if self.by_list {
+                Order::List.into()
+            } else {
+                Order::Unspecified.into()
+            },
         }
     }
 }

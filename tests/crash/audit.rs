@@ -140,18 +140,25 @@ async fn the_audit_log_has_changes_of_couriers_and_of_their_lists() {
     run(&["couriers", "lists"]);
     run(&["tasks", "unassign", task]);
     run(&["couriers", "disable", courier]);
+    let delivery = delivery["@id"].as_str().unwrap();
+    run(&["deliveries", "show", delivery]);
+    run(&["deliveries", "cancel", delivery]);
+    run(&["deliveries", "cancel", delivery]);
 
-    platform.server.wait_for_line("UpdateCourier").await;
+    platform.server.wait_for_line("unchanged=true").await;
     let audited = audited(&platform);
     let changes = audited
         .iter()
         .map(|line| line.split_once(' ').unwrap().1.to_owned());
     let task = task.trim_start_matches("/api/");
+    let delivery = delivery.trim_start_matches("/api/");
     let expected = [
         format!("rpc=\"CreateCourier\" resource=\"couriers/{courier}\""),
         format!("rpc=\"AssignTasks\" resource=\"couriers/{courier} {task}\""),
         format!("rpc=\"AssignTasks\" resource=\"{task}\""),
         format!("rpc=\"UpdateCourier\" resource=\"couriers/{courier}\""),
+        format!("rpc=\"CancelDelivery\" resource=\"{delivery}\""),
+        format!("rpc=\"CancelDelivery\" resource=\"{delivery}\" unchanged=true"),
     ];
     assert_eq!(changes.collect::<Vec<_>>(), expected);
 }

@@ -61,6 +61,7 @@ async fn call(core_url: String, token: String) -> tonic::Code {
             ..DeliveryDraft::default()
         }),
         violations: Vec::new(),
+        store: String::new(),
     };
     let mut frame = BytesMut::new();
     // gRPC message prefix: uncompressed, length.

@@ -82,6 +82,14 @@ impl Caller {
         }
     }
 
+    /// The same client on behalf of a store, which is not its own.
+    pub(crate) fn for_store(&self, store: Store) -> Self {
+        Self {
+            scopes: self.scopes.clone(),
+            ..Self::of_store(self.id, store)
+        }
+    }
+
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Error> {
         if self.has(scope) {
             Ok(())

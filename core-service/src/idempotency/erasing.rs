@@ -61,8 +61,13 @@ impl Idempotency {
 /// type of a stored response is not stored, but only the delivery has its name.
 fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     let mut delivery = proto::Delivery::decode(plain).ok()?;
+    replace_tasks_of(&mut delivery, erased).then(|| delivery.encode_to_vec())
+}
+
+/// Whether it is the delivery.
+fn replace_tasks_of(delivery: &mut proto::Delivery, erased: &proto::Delivery) -> bool {
     if delivery.name != erased.name {
-        return None;
+        return false;
     }
     // They quote texts, and name members, that the client chose.
     delivery.warnings.clear();
@@ -74,12 +79,15 @@ fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
             replace(task, erased);
         }
     }
-    Some(delivery.encode_to_vec())
+    true
 }
 
-/// Like [`replace_tasks`], of the response to a command on one of the tasks.
+/// Like [`replace_tasks`], of the response to a command on the delivery or on one of its tasks.
 fn replace_task(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     let mut response = CommandResponse::decode(plain).ok()?;
+    if let Some(delivery) = &mut response.delivery {
+        return replace_tasks_of(delivery, erased).then(|| response.encode_to_vec());
+    }
     let task = response.task.as_mut()?;
     let tasks = [&erased.pickup, &erased.dropoff];
     let mut tasks = tasks.into_iter().flatten();
@@ -186,6 +194,15 @@ mod tests {
 
         let expected = task("tasks/2", "", "OTHER");
         assert_eq!(replaced, Some(stored(expected)));
+        let cancelled = |text: &str| {
+            let delivery = delivery("deliveries/1", text, proto::task::Status::Todo);
+            CommandResponse::of_delivery(delivery).encode_to_vec()
+        };
+        let erased_delivery = delivery("deliveries/1", "", proto::task::Status::Todo);
+        let replaced = replace_task(&cancelled("Zoé"), &erased_delivery);
+        assert_eq!(replaced, Some(cancelled("")));
+        assert_eq!(replace_tasks(&cancelled("Zoé"), &erased_delivery), None);
+        assert_eq!(replace_task(&cancelled("Zoé"), &erased), None);
         for other in [stored(task("tasks/1", "Zoé", "")), erased.encode_to_vec()] {
             assert_eq!(replace_task(&other, &erased), None);
         }

@@ -18,6 +18,9 @@ const MAX_TEXTS: usize = 1 << 20;
 /// Version, direction, microseconds since 1970, id.
 const TOKEN_BYTES: usize = 1 + 1 + 8 + 16;
 const VERSION: u8 = 1;
+/// Of a token of another list.
+pub(crate) const NOT_OF_LIST: &str = "is not a token of this list";
+
 const OLDER: u8 = 0;
 const NEWER: u8 = 1;
 
@@ -45,6 +48,18 @@ pub(crate) fn read_token(token: &str, violations: &mut Violations) -> Start {
         );
         Start::Newest
     })
+}
+
+/// The position after which a page of a list that is read in one direction begins; `None` for the first page.
+pub(crate) fn read_next(token: &str, violations: &mut Violations) -> Option<Cursor> {
+    match read_token(token, violations) {
+        Start::Newest => None,
+        Start::NewerThan(cursor) => Some(cursor),
+        Start::OlderThan(_) => {
+            violations.add("page_token", "INVALID_CURSOR", NOT_OF_LIST);
+            None
+        }
+    }
 }
 
 /// Shortens a page to those rows, in the direction of reading, whose texts are at most [`MAX_TEXTS`]

@@ -72,8 +72,7 @@ pub(crate) fn delivery_with_store(read: Delivery, store: &Store) -> proto::Deliv
 }
 
 /// A delivery before its creation: without names, creation and update times.
-pub(crate) fn preview(planned: Delivery, store: &Store) -> proto::Delivery {
-    let mut preview = delivery(planned, store);
+pub(crate) fn preview(mut preview: proto::Delivery) -> proto::Delivery {
     preview.name.clear();
     preview.create_time = None;
     for task in [&mut preview.pickup, &mut preview.dropoff]

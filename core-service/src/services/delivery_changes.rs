@@ -18,7 +18,7 @@ use storage::{Session, notifications::DeliveryChange, slot_bookings};
 
 use super::Services;
 use crate::{
-    error::Error,
+    error::{Error, LISTS_CHANGED},
     notifications::{PendingDispatch, Streams},
 };
 
@@ -27,9 +27,6 @@ pub(super) const TASK_STATE: &str = "TASK_STATE";
 
 /// That of a change of a task that has left the courier's list.
 pub(super) const NOT_ASSIGNED: &str = "NOT_ASSIGNED";
-
-/// That of a change of couriers' lists which are not as its caller knows them.
-pub(super) const LISTS_CHANGED: &str = "LISTS_CHANGED";
 
 /// Changes deliveries within a transaction.
 #[derive(Clone)]

@@ -19,7 +19,10 @@ impl proto::retail_prices_server::RetailPrices for Services {
         &self,
         request: Request<proto::CalculateRetailPriceRequest>,
     ) -> Reply<proto::RetailPrice> {
-        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
+        let (caller, request) = Caller::of(request)?;
+        let caller = self
+            .caller_for_store(caller, &request.store, Scope::DispatchRead)
+            .await?;
         let store = caller.store()?;
 
         let (draft, found) = (request.delivery, request.violations);

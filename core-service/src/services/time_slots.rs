@@ -33,7 +33,10 @@ impl proto::time_slots_server::TimeSlots for Services {
         &self,
         request: Request<proto::ListTimeSlotChoicesRequest>,
     ) -> Reply<proto::ListTimeSlotChoicesResponse> {
-        let (caller, request) = Caller::with_scope(request, Scope::Deliveries)?;
+        let (caller, request) = Caller::of(request)?;
+        let caller = self
+            .caller_for_store(caller, &request.store, Scope::DispatchRead)
+            .await?;
         let store = caller.store()?;
 
         let id = match &*request.name {

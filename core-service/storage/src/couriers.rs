@@ -2,7 +2,10 @@
 
 use domain::{courier::Courier, id::CourierId};
 
-use super::entity::courier::{ActiveModel, Column, Entity, Model};
+use super::{
+    entity::courier::{ActiveModel, Column, Entity, Model},
+    pages::{self, Start},
+};
 use crate::prelude::*;
 
 pub async fn find(
@@ -20,9 +23,28 @@ pub async fn find_and_lock(
     rows::first(transaction, Entity::find_by_id(id.0).lock_exclusive()).await
 }
 
-/// All couriers, oldest first.
-pub async fn list(connection: &impl ConnectionTrait) -> Result<Vec<Courier>, Error> {
-    rows::all(connection, Entity::find().order_by_asc(Column::Id)).await
+/// The disabled couriers, the others, or all, oldest first: those after one of them, at most as many as a page has, and
+/// whether more follow.
+pub async fn list(
+    connection: &impl ConnectionTrait,
+    is_disabled: Option<bool>,
+    after: Option<CourierId>,
+    size: Option<u32>,
+) -> Result<(Vec<Courier>, bool), Error> {
+    let query = Entity::find()
+        .apply_if(is_disabled, |query, is_disabled| {
+            query.filter(if is_disabled {
+                Column::DisabledAt.is_not_null()
+            } else {
+                Column::DisabledAt.is_null()
+            })
+        })
+        .apply_if(after, |query, after| query.filter(Column::Id.gt(after.0)))
+        .order_by_asc(Column::Id)
+        .limit(size.map(pages::limit));
+    let couriers = rows::all(connection, query).await?;
+    let size = size.unwrap_or(u32::MAX);
+    Ok(pages::cut(couriers, Start::Newest, size))
 }
 
 pub async fn insert(connection: &impl ConnectionTrait, courier: &Courier) -> Result<(), Error> {

@@ -319,7 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "SELECT 1";
+            let drop = "DROP INDEX tasks_with_incidents";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

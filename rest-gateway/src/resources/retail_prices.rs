@@ -37,6 +37,7 @@ pub(crate) async fn calculate(mut request: Request) -> HandlerResult {
     let message = CalculateRetailPriceRequest {
         delivery: Some(draft::take(&mut request)),
         violations: request.violations.to_proto(),
+        store: String::new(),
     };
     let quote = request
         .call(message, rpc!(RetailPricesClient.calculate_retail_price))

@@ -84,6 +84,7 @@ async fn list(request: Request, iri: String, name: String) -> HandlerResult {
     let message = ListTimeSlotChoicesRequest {
         name,
         accept_language: AcceptLanguage::of(request.headers()).joined(),
+        store: String::new(),
     };
     let listed = request
         .call(message, rpc!(TimeSlotsClient.list_time_slot_choices))

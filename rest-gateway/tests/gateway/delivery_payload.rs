@@ -113,6 +113,7 @@ async fn every_member_of_the_payload_reaches_core() {
         }),
         violations: vec![],
         idempotency: None,
+        store: String::new(),
     };
     assert_eq!(request, expected);
 }
@@ -148,6 +149,7 @@ async fn null_is_the_same_as_absent() {
             }),
             violations: vec![],
             idempotency: None,
+            store: String::new(),
         }
     );
 }
@@ -339,6 +341,7 @@ async fn pickup_and_dropoff_are_objects() {
                 violation("dropoff", "must be an object, not a number"),
             ],
             idempotency: None,
+            store: String::new(),
         }
     );
 }

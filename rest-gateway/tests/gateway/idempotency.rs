@@ -2,10 +2,10 @@
 
 use http::Method;
 use proto::{
-    ConfirmWebhookSecretRequest, CreateDeliveryRequest, CreateWebhookRequest,
-    DisableWebhookRequest, EnableWebhookRequest, Idempotency, RecoverWebhookRequest,
-    RecoverWebhookResponse, ResendWebhookNotificationRequest, RotateWebhookSecretRequest,
-    Violation, Webhook, WebhookNotification, webhook_notification,
+    CancelDeliveryRequest, ConfirmWebhookSecretRequest, CreateDeliveryRequest,
+    CreateWebhookRequest, DisableWebhookRequest, EnableWebhookRequest, Idempotency,
+    RecoverWebhookRequest, RecoverWebhookResponse, ResendWebhookNotificationRequest,
+    RotateWebhookSecretRequest, Violation, Webhook, WebhookNotification, webhook_notification,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -272,6 +272,29 @@ async fn webhook_changes_accept_an_idempotency_key() {
     );
     let resend = format!("/api/notifications/{ID}/resend");
     assert_idempotent!(resend, "{}", notification, ResendWebhookNotificationRequest);
+}
+
+#[tokio::test]
+async fn a_cancellation_accepts_an_idempotency_key() {
+    let platform = Platform::start().await;
+    let path = format!("/api/deliveries/{ID}");
+    platform.core.will_replay(delivery());
+
+    let request = platform.client.request(Method::DELETE, &path);
+    let request = request.header("idempotency-key", "k");
+    let reply = platform.client.send(request, "").await;
+
+    assert_eq!((reply.status.as_u16(), reply.text()), (204, ""));
+    assert_eq!(reply.header("idempotent-replayed"), Some("true"));
+    let expected = CancelDeliveryRequest {
+        name: format!("deliveries/{ID}"),
+        idempotency: Some(Idempotency {
+            key: "k".to_owned(),
+            request_hash: Sha256::digest(format!("DELETE\n{path}\n")).to_vec(),
+        }),
+        ..CancelDeliveryRequest::default()
+    };
+    assert_eq!(platform.core.received::<CancelDeliveryRequest>(), expected);
 }
 
 #[tokio::test]

@@ -85,6 +85,7 @@ async fn a_price_includes_tax_unless_the_query_excludes_it() {
             CalculateRetailPriceRequest {
                 delivery: draft(),
                 violations: vec![],
+                store: String::new(),
             }
         );
     }
@@ -128,6 +129,7 @@ async fn another_value_of_tax_is_reported_with_the_other_violations() {
                     description,
                     reason: "UNKNOWN_VALUE".to_owned(),
                 }],
+                store: String::new(),
             }
         );
     }

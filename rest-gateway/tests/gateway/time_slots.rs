@@ -48,6 +48,7 @@ async fn choices_are_utc_intervals_with_labels_in_the_requested_language() {
         ListTimeSlotChoicesRequest {
             name: String::new(),
             accept_language: "fr, en;q=0.5".to_owned(),
+            store: String::new(),
         }
     );
 }

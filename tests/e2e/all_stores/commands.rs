@@ -66,6 +66,61 @@ on_both_databases! {
         assert_eq!(stderr(&wrong), "day: must be a day such as 2026-12-01\n");
     }
 
+    async fn deliveries_are_cancelled_by_their_ids_their_beginnings_and_their_references(platform: &Platform) {
+        let [first, second] = Shop::both(platform).await;
+        let by_iri = first.deliver("2020-04-02 20:00").await;
+        let mut referenced = draft("2020-04-02 21:00");
+        referenced["externalReference"] = json!("A-1");
+        let by_reference = second.create(referenced).await;
+        let begun = first.deliver("2020-04-02 22:00").await;
+        let id = |name: &str| name.split_once('/').unwrap().1.to_owned();
+        // Nearly the whole id: those that are created within a minute have the same beginning.
+        let by_prefix = id(&begun)[..35].to_ascii_uppercase();
+
+        let mut ambiguous = draft("2020-04-03 20:00");
+        let prefix = id(&by_iri)[..30].to_owned();
+        ambiguous["externalReference"] = json!(prefix);
+        let ambiguous = second.create(ambiguous).await;
+        let refused = platform.run_delivery_output(&["deliveries", "cancel", &prefix]).await;
+        let expected = format!(
+            "several deliveries have the external reference {prefix:?} or an ID that begins with it, show one by its IRI:\n\
+             {} (Another shop)\n{} (Demo shop)\n",
+            iri::of(&ambiguous),
+            iri::of(&by_iri),
+        );
+        assert_eq!(stderr(&refused), expected);
+        let shown = platform.run_delivery_json(&["deliveries", "show", &by_prefix]).await;
+        assert_eq!(shown["id"], id(&begun));
+        let pickup = shown["tasks"][0]["iri"].as_str().unwrap();
+        platform.run_delivery(&["tasks", "complete", pickup]).await;
+        let by_iri_itself = iri::of(&by_iri);
+        let cancel = ["deliveries", "cancel", &by_iri_itself, "A-1", &by_prefix, "--json"];
+        let output = platform.run_delivery_output(&cancel).await;
+
+        assert_eq!(output.status.code(), Some(1));
+        let refused = stderr(&output);
+        assert!(refused.starts_with(&format!("{}: the pickup is DONE since", iri::of(&begun))), "{refused}");
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = printed["deliveries"].as_array().unwrap().iter();
+        let rows: Vec<_> = rows.map(|row| (row["iri"].clone(), row["state"].clone())).collect();
+        let cancelled = |name: &str| (json!(iri::of(name)), json!("CANCELLED"));
+        assert_eq!(rows, [cancelled(&by_iri), cancelled(&by_reference)]);
+        let unknown = platform.run_delivery_output(&["deliveries", "cancel", "0badc0de"]).await;
+        assert_eq!(stderr(&unknown), "no delivery has the external reference \"0badc0de\", which is no ID either\n");
+
+        let csv = platform.run_delivery(&["deliveries", "list", "--state=cancelled", "--csv"]).await;
+        let line = |name: &str, time: &str, store: &str, reference: &str, store_id: &str| {
+            let (id, iri) = (id(name), iri::of(name));
+            format!("{id},{iri},CANCELLED,2020-04-02T{time}:00:00+02:00,{store},{reference},,48 Rue de Rivoli,{store_id}\r\n")
+        };
+        let expected = [
+            "id,iri,state,before,store,external_reference,courier,address,store_id\r\n".to_owned(),
+            line(&by_iri, "20", "Demo shop", "", &id(&first.store)),
+            line(&by_reference, "21", "Another shop", "A-1", &id(&second.store)),
+        ];
+        assert_eq!(csv, expected.concat());
+    }
+
     async fn a_list_has_all_pages(platform: &Platform) {
         let [shop, _] = Shop::both(platform).await;
         for _ in 0..101 {

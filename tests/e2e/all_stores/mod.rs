@@ -2,14 +2,18 @@
 
 mod commands;
 mod listing;
+mod ordering;
 mod searching;
 mod tasks;
 
 use proto::{
-    Delivery, GetDeliveryRequest, GetTaskRequest, ListDeliveriesRequest, ListDeliveriesResponse,
-    ListTasksRequest, ListTasksResponse, SearchDeliveriesRequest, SearchDeliveriesResponse, Task,
-    WatchTasksRequest, WatchTasksResponse, deliveries_client::DeliveriesClient, iri,
-    tasks_client::TasksClient,
+    AssertDeliveryRequest, CalculateRetailPriceRequest, Delivery, GetDeliveryRequest,
+    GetTaskRequest, ListDeliveriesRequest, ListDeliveriesResponse, ListTaskEventsRequest,
+    ListTaskEventsResponse, ListTasksRequest, ListTasksResponse, ListTimeSlotChoicesRequest,
+    ListTimeSlotChoicesResponse, RetailPrice, SearchDeliveriesRequest, SearchDeliveriesResponse,
+    Task, WatchTasksRequest, WatchTasksResponse, deliveries_client::DeliveriesClient, iri,
+    retail_prices_client::RetailPricesClient, tasks_client::TasksClient,
+    time_slots_client::TimeSlotsClient,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status, Streaming, transport::Channel};
@@ -23,6 +27,8 @@ type TaskChanges = Streaming<WatchTasksResponse>;
 struct Reader {
     deliveries: DeliveriesClient<Channel>,
     tasks: TasksClient<Channel>,
+    prices: RetailPricesClient<Channel>,
+    time_slots: TimeSlotsClient<Channel>,
     token: String,
 }
 
@@ -38,20 +44,28 @@ macro_rules! calls {
 }
 
 calls! {
+    deliveries.assert_delivery(AssertDeliveryRequest) -> Delivery;
     deliveries.get_delivery(GetDeliveryRequest) -> Delivery;
     deliveries.list_deliveries(ListDeliveriesRequest) -> ListDeliveriesResponse;
     deliveries.search_deliveries(SearchDeliveriesRequest) -> SearchDeliveriesResponse;
     tasks.get_task(GetTaskRequest) -> Task;
     tasks.list_tasks(ListTasksRequest) -> ListTasksResponse;
+    tasks.list_task_events(ListTaskEventsRequest) -> ListTaskEventsResponse;
     tasks.watch_tasks(WatchTasksRequest) -> TaskChanges;
+    prices.calculate_retail_price(CalculateRetailPriceRequest) -> RetailPrice;
+    time_slots.list_time_slot_choices(ListTimeSlotChoicesRequest) -> ListTimeSlotChoicesResponse;
 }
 
 impl Reader {
     /// With the scope `dispatch:read` only.
     async fn of_all_stores(platform: &Platform) -> Self {
+        Self::with(platform, "dispatch:read").await
+    }
+
+    async fn with(platform: &Platform, scope: &str) -> Self {
         let operator = platform.operator().await;
-        let credentials = operator.create_client("", &["dispatch:read"]).await;
-        let scopes = ["dispatch:read"];
+        let scopes = [scope];
+        let credentials = operator.create_client("", &scopes).await;
         let (channel, token) = grpc::connect(&platform.core_url, &credentials, &scopes).await;
         Self::new(channel, token)
     }
@@ -64,7 +78,9 @@ impl Reader {
     fn new(channel: Channel, token: String) -> Self {
         Self {
             deliveries: DeliveriesClient::new(channel.clone()),
-            tasks: TasksClient::new(channel),
+            tasks: TasksClient::new(channel.clone()),
+            prices: RetailPricesClient::new(channel.clone()),
+            time_slots: TimeSlotsClient::new(channel),
             token,
         }
     }

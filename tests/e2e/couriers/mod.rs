@@ -1,6 +1,7 @@
 //! Couriers and their lists over gRPC: who has which task, on which day, in which order.
 
 mod assigning;
+mod by_list;
 mod commands;
 mod conflicts;
 mod correcting;

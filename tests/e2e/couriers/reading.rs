@@ -40,7 +40,7 @@ on_both_databases! {
         assert_eq!(reader.task(&order.pickup).await, desk.task(&order.pickup).await);
         assert_eq!(reader.lists(TODAY).await, desk.lists(TODAY).await);
         let courier = reader.get_courier(GetCourierRequest { name: ada.clone() }).await.unwrap();
-        let couriers = reader.list_couriers(ListCouriersRequest {}).await.unwrap().couriers;
+        let couriers = reader.list_couriers(ListCouriersRequest::default()).await.unwrap().couriers;
         assert_eq!((&*courier.name, couriers), (&*ada, vec![courier.clone()]));
 
         let completion = CompleteTaskRequest { name: order.dropoff.clone(), ..Default::default() };

@@ -1,7 +1,9 @@
 //! What `SetCourierLists` refuses: then no list changes.
 
+use jiff::SignedDuration;
 use proto::{CourierList, ListCourierListsRequest, ListTasksRequest, SetCourierListsRequest};
 use tonic::Status;
+use tonic_types::StatusExt as _;
 
 use super::{
     Desk, Order, TODAY, TOMORROW, assert_refused, assert_unknown, assert_violations, assignment,
@@ -60,6 +62,34 @@ on_both_databases! {
         desk.set(TODAY, swapped.to_vec()).await.unwrap();
         assert_eq!(desk.tasks_of(TODAY, &ada).await, tasks(&[&second]));
         assert_eq!(desk.tasks_of(TODAY, &ben).await, tasks(&[&first]));
+    }
+
+    async fn a_refusal_says_who_changed_the_lists_last(platform: &Platform) {
+        let (client, desk) = (platform.client().await, Desk::authorized(platform).await);
+        let other = Desk::authorized(platform).await;
+        let (ada, ben) = (desk.courier("Ada").await, desk.courier("Ben").await);
+        let [first, second]: [Order; 2] = orders(&client).await;
+        desk.assign(&[&first.pickup], "", &ada).await;
+        let known = desk.list(TODAY, &ada).await;
+        platform.advance(SignedDuration::from_mins(1));
+        other.assign(&[&second.pickup], "", &ada).await;
+        platform.advance(SignedDuration::from_mins(1));
+        let never = CourierList { courier: ben.clone(), etag: known.etag.clone(), ..Default::default() };
+
+        let refused = desk.set(TODAY, vec![with_tasks(&known, &[]), never]).await.unwrap_err();
+
+        assert_changed(&refused, &[&ada, &ben], &[]);
+        let violations = refused.get_details_precondition_failure().unwrap().violations;
+        let violations = violations.into_iter().map(|found| [found.r#type, found.subject, found.description]);
+        let violation = |courier: &str, what: String| {
+            ["LIST".to_owned(), format!("{courier} on {TODAY}"), what]
+        };
+        let expected = [
+            violation(&ada, format!("changed by {} at 2020-04-02T09:01:00Z", other.api_client)),
+            violation(&ben, "was never changed".to_owned()),
+        ];
+        assert_eq!(violations.collect::<Vec<_>>(), expected);
+        assert_eq!(desk.list(TODAY, &ada).await.changed_by, other.api_client);
     }
 
     /// "A task in a list not named is `lists_changed` with that list."

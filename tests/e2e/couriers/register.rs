@@ -25,7 +25,10 @@ async fn get(desk: &Desk, name: &str) -> Result<Courier, Status> {
 }
 
 async fn list(desk: &Desk) -> Vec<Courier> {
-    let listed = desk.list_couriers(ListCouriersRequest {}).await.unwrap();
+    let listed = desk
+        .list_couriers(ListCouriersRequest::default())
+        .await
+        .unwrap();
     listed.couriers
 }
 
@@ -140,6 +143,50 @@ on_both_databases! {
             assert_violations(&refused, fields);
         }
         assert_eq!(list(&desk).await, [ada]);
+    }
+
+    async fn couriers_are_listed_in_pages_and_by_whether_they_are_disabled(platform: &Platform) {
+        let desk = Desk::authorized(platform).await;
+        let mut couriers = Vec::new();
+        for name in ["Ada", "Ben", "Cem", "Dan"] {
+            couriers.push(create(&desk, name, "").await.unwrap());
+        }
+        for index in [1, 3] {
+            couriers[index] = desk.disable(&couriers[index].name, true).await;
+        }
+        let [ada, ben, cem, dan]: [Courier; 4] = couriers.try_into().unwrap();
+        let all = [&ada, &ben, &cem, &dan];
+
+        for (disabled, expected) in [(None, &all[..]), (Some(true), &[&ben, &dan]), (Some(false), &[&ada, &cem])] {
+            for page_size in [None, Some(1), Some(2), Some(3), Some(100)] {
+                let mut request = ListCouriersRequest { page_size, disabled, ..Default::default() };
+                let mut listed = Vec::new();
+                loop {
+                    let page = desk.list_couriers(request.clone()).await.unwrap();
+                    assert!(page.couriers.len() <= page_size.unwrap_or(4) as usize, "{request:?}");
+                    listed.extend(page.couriers);
+                    if page.next_page_token.is_empty() {
+                        break;
+                    }
+                    request.page_token = page.next_page_token;
+                }
+                assert_eq!(listed.iter().collect::<Vec<_>>(), expected, "{disabled:?} {page_size:?}");
+            }
+        }
+        for (request, field) in [
+            (ListCouriersRequest { page_size: Some(0), ..Default::default() }, "page_size"),
+            (ListCouriersRequest { page_size: Some(101), ..Default::default() }, "page_size"),
+            (ListCouriersRequest { page_token: "x".to_owned(), ..Default::default() }, "page_token"),
+        ] {
+            assert_violations(&desk.list_couriers(request).await.unwrap_err(), &[field]);
+        }
+        let names = async |flag: &str| {
+            let printed = platform.run_delivery_json(&["couriers", "list", flag]).await;
+            let couriers = printed["couriers"].as_array().unwrap().clone();
+            couriers.iter().map(|courier| courier["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("--disabled").await, ["Ben", "Dan"]);
+        assert_eq!(names("--enabled").await, ["Ada", "Cem"]);
     }
 
     async fn a_courier_that_does_not_exist_is_not_found(platform: &Platform) {

@@ -66,7 +66,7 @@ on_both_databases! {
         assert!(is_replayed(&repeated));
         assert_eq!(repeated.into_inner(), renamed);
         assert_refused(&create(&desk, "Zoe", 2).await.unwrap_err(), "IDEMPOTENCY_KEY_REUSED");
-        let listed = desk.list_couriers(ListCouriersRequest {}).await.unwrap();
+        let listed = desk.list_couriers(ListCouriersRequest::default()).await.unwrap();
         assert_eq!(listed.couriers, [eve]);
     }
 

@@ -337,6 +337,7 @@ on_both_databases! {
         let request = CancelDeliveryRequest {
             name: name(&by_dispatch),
             report: report("11:03:00", None),
+            ..Default::default()
         };
         cancel(platform, &dispatch.token, request).await;
 

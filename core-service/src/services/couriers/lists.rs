@@ -23,12 +23,12 @@ use tonic::Response;
 use super::requests::{read_lists, read_moves};
 use crate::{
     auth::caller::Caller,
-    error::Error,
+    error::{ChangedList, Error},
     idempotency::begin_or_replay,
     messages,
     services::{
         Services,
-        delivery_changes::{DeliveryWriter, LISTS_CHANGED, WrittenEvents},
+        delivery_changes::{DeliveryWriter, WrittenEvents},
     },
 };
 
@@ -88,12 +88,29 @@ impl Services {
                 let lists = lists.collect();
                 Ok((proto::SetCourierListsResponse { lists }, written.events))
             });
-        let (response, events) = write.await?;
+        let (response, events) = match write.await {
+            Err(Error::ListsChanged(lists)) => return Err(self.with_changes(lists).await?),
+            written => written?,
+        };
         events
             .into_iter()
             .flatten()
             .for_each(|events| self.dispatch(events));
         Ok(response)
+    }
+
+    /// The refusal with who changed the lists last. To be called after the transaction, which has made those that were not
+    /// there.
+    async fn with_changes(&self, mut lists: Vec<ChangedList>) -> Result<Error, Error> {
+        let mut changes = BTreeMap::new();
+        let days = lists.iter().map(|changed| changed.list.day);
+        for day in days.collect::<BTreeSet<_>>() {
+            changes.extend(storage::courier_lists::of_day(self.storage.reader(), day).await?);
+        }
+        for changed in &mut lists {
+            changed.change = changes.remove(&changed.list);
+        }
+        Ok(Error::ListsChanged(lists))
     }
 
     pub(super) async fn move_tasks(
@@ -304,11 +321,9 @@ fn courier_disabled(id: CourierId) -> Error {
 }
 
 fn lists_changed(changed: &BTreeSet<ListKey>) -> Error {
-    let couriers = changed.iter().map(|list| {
-        let courier = Collection::Couriers.name(list.courier_id);
-        format!("{courier} on {}", list.day)
+    let lists = changed.iter().map(|list| ChangedList {
+        list: *list,
+        change: None,
     });
-    let lists = couriers.collect::<Vec<_>>().join(", ");
-    let message = format!("list the lists again, these are not as the request says: {lists}");
-    Error::Conflict(LISTS_CHANGED, message)
+    Error::ListsChanged(lists.collect())
 }

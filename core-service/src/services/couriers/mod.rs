@@ -9,6 +9,7 @@ use domain::{
     api_client::Scope, courier::Courier, id::CourierId, telephone, violation::Violations,
 };
 use proto::iri::Collection;
+use storage::pages::{Cursor, Start};
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -16,7 +17,7 @@ use crate::{
     auth::caller::Caller,
     error::Error,
     idempotency::begin_or_replay,
-    messages::{self, timestamp},
+    messages::{self, pages, timestamp},
     planning::validation,
 };
 
@@ -46,12 +47,8 @@ impl proto::couriers_server::Couriers for Services {
         &self,
         request: Request<proto::ListCouriersRequest>,
     ) -> Reply<proto::ListCouriersResponse> {
-        Caller::with_scope(request, Scope::DispatchRead)?;
-        let couriers = storage::couriers::list(self.storage.reader()).await;
-        let couriers = couriers.map_err(Error::from)?;
-        Ok(Response::new(proto::ListCouriersResponse {
-            couriers: couriers.iter().map(message).collect(),
-        }))
+        let (_, request) = Caller::with_scope(request, Scope::DispatchRead)?;
+        Ok(Response::new(self.read_couriers(&request).await?))
     }
 
     async fn update_courier(
@@ -99,6 +96,31 @@ impl proto::couriers_server::Couriers for Services {
 }
 
 impl Services {
+    async fn read_couriers(
+        &self,
+        request: &proto::ListCouriersRequest,
+    ) -> Result<proto::ListCouriersResponse, Error> {
+        let mut violations = Violations::new();
+        let size = request.page_size;
+        let size = size.map(|size| pages::read_size(Some(size), &mut violations));
+        let after = pages::read_next(&request.page_token, &mut violations);
+        Error::check(violations)?;
+        let reader = self.storage.reader();
+        let after = after.map(|after| CourierId(after.id));
+        let page = storage::couriers::list(reader, request.disabled, after, size);
+        let (couriers, has_more) = page.await?;
+        let cursor = |last: &Courier| Cursor {
+            created_at: last.created_at,
+            id: last.id.0,
+        };
+        let last = couriers.last().filter(|_| has_more).map(cursor);
+        let next_page_token = last.map(|last| pages::encode(Start::NewerThan(last)));
+        Ok(proto::ListCouriersResponse {
+            couriers: couriers.iter().map(message).collect(),
+            next_page_token: next_page_token.unwrap_or_default(),
+        })
+    }
+
     pub(super) async fn find_courier(&self, name: &str) -> Result<Courier, Error> {
         let find = |id| storage::couriers::find(self.storage.reader(), CourierId(id));
         messages::find_resource(Collection::Couriers, name, find).await

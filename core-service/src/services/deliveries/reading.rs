@@ -23,8 +23,7 @@ impl Services {
         caller: &Caller,
         name: &str,
     ) -> Result<proto::Delivery, Error> {
-        let is_dispatch = caller.has(Scope::DispatchRead);
-        let store = if is_dispatch {
+        let store = if caller.has(Scope::DispatchRead) {
             let find = |id| self.find_store_of(DeliveryId(id));
             messages::find_resource(Collection::Deliveries, name, find).await?
         } else {
@@ -34,11 +33,7 @@ impl Services {
         let reader = self.storage.reader();
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
         let delivery = messages::find_resource(Collection::Deliveries, name, find).await?;
-        Ok(if is_dispatch {
-            messages::delivery_with_store(delivery, &store)
-        } else {
-            messages::delivery(delivery, &store)
-        })
+        Ok(message(caller, delivery, &store))
     }
 
     pub(super) async fn read_page(
@@ -129,6 +124,15 @@ impl Services {
             Some(store_id) => storage::stores::find(reader, store_id).await?,
             None => None,
         })
+    }
+}
+
+/// A delivery as a caller sees it: a shop neither its couriers nor its store.
+pub(super) fn message(caller: &Caller, delivery: Delivery, store: &Store) -> proto::Delivery {
+    if caller.has(Scope::DispatchRead) {
+        messages::delivery_with_store(delivery, store)
+    } else {
+        messages::delivery(delivery, store)
     }
 }
 

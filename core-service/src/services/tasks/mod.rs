@@ -3,6 +3,7 @@
 mod batch;
 mod history;
 mod late;
+mod listing;
 mod requests;
 mod update;
 mod watch;
@@ -28,9 +29,8 @@ use futures_util::Stream;
 use proto::iri::Collection;
 use storage::{
     courier_lists::{self, Selection},
-    pages::Start,
     task_changes,
-    task_lists::{self, CourierFilter, Filter, ListedTask},
+    task_lists::Filter,
 };
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
@@ -38,7 +38,7 @@ use tonic::{Request, Response, Status};
 pub(crate) use self::watch::TaskLog;
 use self::{
     late::ReportedTask,
-    requests::{read_filter, read_position, read_reschedule},
+    requests::{read_filter, read_reschedule},
     worker::reads_any_store,
 };
 use super::{
@@ -50,8 +50,8 @@ use crate::{
     auth::caller::{Caller, Effect},
     error::Error,
     idempotency::{CommandResponse, RequestKey},
-    messages::{self, pages},
-    planning::{definitions::CachePolicy, validation},
+    messages,
+    planning::definitions::CachePolicy,
 };
 
 /// A request to change a task.
@@ -101,39 +101,7 @@ impl proto::tasks_server::Tasks for Services {
         request: Request<proto::ListTasksRequest>,
     ) -> Reply<proto::ListTasksResponse> {
         let (caller, request) = Caller::of(request)?;
-        if !reads_any_store(&caller) {
-            caller.require(Scope::TasksAll)?;
-        }
-        let mut violations = Violations::new();
-        let size = pages::read_size(request.page_size, &mut violations);
-        let after = read_position(&request.page_token, &mut violations);
-        let filter = self.read_task_filter(&request, &mut violations);
-        Error::check(violations)?;
-        let mut filter = filter?;
-        if let Some(id) = caller.courier() {
-            filter.courier = CourierFilter::One(id);
-        }
-
-        // Read before the tasks: a watch from here misses no change of them.
-        let position = if after.is_none() {
-            self.change_position().await?
-        } else {
-            0
-        };
-        let page = task_lists::read(self.storage.reader(), &filter, after, size);
-        let (mut page, has_more) = page.await.map_err(Error::from)?;
-        let text_bytes = |listed: &ListedTask| {
-            listed.task.address.text_bytes() + validation::text_bytes(&listed.task.details)
-        };
-        let has_more = pages::shorten(&mut page, Start::Newest, text_bytes) || has_more;
-        let last = page.last().filter(|_| has_more).map(ListedTask::cursor);
-        let next_page_token = last.map(|last| pages::encode(Start::NewerThan(last)));
-        Ok(Response::new(proto::ListTasksResponse {
-            tasks: page.into_iter().map(messages::listed_task).collect(),
-            next_page_token: next_page_token.unwrap_or_default(),
-            position,
-            day: filter.list_day.to_string(),
-        }))
+        Ok(Response::new(self.list_page(&caller, &request).await?))
     }
 
     async fn watch_tasks(
@@ -336,7 +304,7 @@ impl Services {
         if let Some(events) = events {
             self.dispatch(events);
         }
-        let reply = CommandResponse::into_reply(response, TASK_STATE)?;
+        let reply = CommandResponse::into_task(response, TASK_STATE)?;
         caller.audit_effect(rpc, &name, effect);
         Ok(reply)
     }

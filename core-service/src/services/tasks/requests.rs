@@ -10,32 +10,9 @@ use domain::{
 };
 use jiff::{Unit, Zoned, civil::Date};
 use proto::{iri::Collection, task::State};
-use storage::{
-    pages::{Cursor, Start},
-    task_lists::{CourierFilter, Filter},
-};
+use storage::task_lists::{CourierFilter, Filter};
 
-use crate::{
-    error::Error,
-    messages::{self, pages},
-    planning::validation,
-};
-
-/// The position after which a page begins; `None` for the first page.
-pub(super) fn read_position(token: &str, violations: &mut Violations) -> Option<Cursor> {
-    match pages::read_token(token, violations) {
-        Start::Newest => None,
-        Start::NewerThan(cursor) => Some(cursor),
-        Start::OlderThan(_) => {
-            violations.add(
-                "page_token",
-                "INVALID_CURSOR",
-                "is not a token of this list",
-            );
-            None
-        }
-    }
-}
+use crate::{error::Error, messages, planning::validation};
 
 pub(super) fn read_filter(
     request: &proto::ListTasksRequest,
@@ -92,6 +69,7 @@ pub(super) fn read_filter(
         list_day,
         courier,
         store_id,
+        has_incidents: request.has_incidents,
     })
 }
 

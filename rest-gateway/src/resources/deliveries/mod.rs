@@ -88,6 +88,7 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         delivery: Some(draft::take(&mut request)),
         violations: request.violations.to_proto(),
         idempotency: request.idempotency.clone(),
+        store: String::new(),
     };
     let response = request
         .write(message, rpc!(DeliveriesClient.create_delivery))
@@ -107,6 +108,7 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
     let message = AssertDeliveryRequest {
         delivery: Some(draft::take(&mut request)),
         violations: request.violations.to_proto(),
+        store: String::new(),
     };
     let preview = request
         .call(message, rpc!(DeliveriesClient.assert_delivery))
@@ -210,13 +212,12 @@ pub(crate) async fn cancel(request: Request) -> HandlerResult {
     let name = Collection::Deliveries.name(&request.parameter);
     let message = CancelDeliveryRequest {
         name,
+        idempotency: request.idempotency.clone(),
         ..CancelDeliveryRequest::default()
     };
-    request
-        .call(message, rpc!(DeliveriesClient.cancel_delivery))
-        .await?;
-
-    Ok(json_ld::no_content())
+    // Without a key, too, it can be repeated.
+    let cancel = request.send(message, true, rpc!(DeliveriesClient.cancel_delivery));
+    idempotency::respond(cancel.await?, |_| Ok(json_ld::no_content()))
 }
 
 impl Delivery {
