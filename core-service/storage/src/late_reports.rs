@@ -43,10 +43,10 @@ pub async fn placements(
     let after = after.order_by_asc(Column::CreatedAt);
     let before = before.one(connection).await?;
     let after = after.all(connection).await?;
-    before.into_iter().chain(after).map(placement).collect()
+    before.iter().chain(&after).map(placement).collect()
 }
 
-fn placement(row: Model) -> Result<Placement, Error> {
+fn placement(row: &Model) -> Result<Placement, Error> {
     Ok(Placement {
         at: row.created_at.try_into()?,
         // No list of a reschedule: it has its courier, if any, but no day.

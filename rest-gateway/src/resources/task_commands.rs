@@ -156,6 +156,7 @@ pub(super) fn read_report(
     let report = Report {
         occurred_time: body.instant("occurredAt", violations),
         sent_time: body.instant("sentAt", violations),
+        ..Report::default()
     };
     Some(report).filter(|report| *report != Report::default())
 }

@@ -128,10 +128,9 @@ impl Services {
 
     /// The only enabled courier with a display name.
     async fn find_named_courier(&self, display_name: &str) -> Result<Courier, Error> {
-        let couriers = storage::couriers::list(self.storage.reader()).await?;
-        let is_named = |courier: &Courier| {
-            courier.disabled_at.is_none() && courier.display_name == display_name
-        };
+        let enabled = storage::couriers::list(self.storage.reader(), Some(false), None, None);
+        let (couriers, _) = enabled.await?;
+        let is_named = |courier: &Courier| courier.display_name == display_name;
         let mut named = couriers.into_iter().filter(is_named);
         let description = match (named.next(), named.next()) {
             (Some(courier), None) => return Ok(courier),

@@ -74,7 +74,11 @@ impl Services {
         let report = request.report.unwrap_or_default();
         if !report.on_behalf_of.is_empty() {
             let reason = "is not for deliveries: dispatch cancels them as itself";
-            return Err(Error::invalid("report.on_behalf_of", "NOT_PERMITTED", reason));
+            return Err(Error::invalid(
+                "report.on_behalf_of",
+                "NOT_PERMITTED",
+                reason,
+            ));
         }
         let report = TaskReport {
             by,

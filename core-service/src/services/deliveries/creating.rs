@@ -49,8 +49,7 @@ impl Services {
         let (store, idempotency) = (&request.store, request.idempotency);
         let request_key = begin_or_replay!(self, caller, "CreateDelivery", store, idempotency);
         let (draft, found) = (request.delivery, request.violations);
-        self.plan_and_create(caller, draft, found, request_key)
-            .await
+        Box::pin(self.plan_and_create(caller, draft, found, request_key)).await
     }
 
     /// Plans a draft and creates the delivery, again with the current definitions if those of the

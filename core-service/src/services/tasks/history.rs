@@ -14,7 +14,7 @@ use proto::{
 };
 use storage::pages::{Cursor, Start};
 
-use super::{CommandRequest, requests::read_position, worker::reads_any_store};
+use super::{CommandRequest, worker::reads_any_store};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -174,4 +174,17 @@ fn message(event: TaskEvent, is_dispatch: bool) -> proto::TaskEvent {
 
 fn code(reason: Option<&FailureReason>) -> String {
     reason.map_or("", FailureReason::as_str).to_owned()
+}
+
+/// The position after which a page begins; `None` for the first page.
+fn read_position(token: &str, violations: &mut Violations) -> Option<Cursor> {
+    match pages::read_token(token, violations) {
+        Start::Newest => None,
+        Start::NewerThan(cursor) => Some(cursor),
+        Start::OlderThan(_) => {
+            let reason = "is not a token of this list";
+            violations.add("page_token", "INVALID_CURSOR", reason);
+            None
+        }
+    }
 }

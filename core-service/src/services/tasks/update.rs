@@ -39,7 +39,7 @@ impl Services {
             .map(|key| key.of_store(store.id));
         if let Some(replayed) = self.idempotency.replay(key).await? {
             caller.audit_effect(rpc, &name, Effect::Replayed);
-            return CommandResponse::into_reply(replayed, TASK_STATE);
+            return CommandResponse::into_task(replayed, TASK_STATE);
         }
         let mut violations = messages::read_violations(request.violations);
         let paths = request.update_mask.unwrap_or_default().paths;
@@ -83,7 +83,7 @@ impl Services {
             self.dispatch(events);
         }
         caller.audit_effect(rpc, &name, effect);
-        CommandResponse::into_reply(response, TASK_STATE)
+        CommandResponse::into_task(response, TASK_STATE)
     }
 }
 
