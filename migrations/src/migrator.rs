@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 17] = files![
+pub(crate) const FILES: [(&str, &str); 18] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -31,6 +31,7 @@ pub(crate) const FILES: [(&str, &str); 17] = files![
     "0015_add_delivery_state_index"
     "0016_add_delivery_day_index"
     "0017_add_erasing_to_delivery_day_index"
+    "0021_add_tracking"
 ];
 
 /// What `SQLite` calls something else, or does not know.

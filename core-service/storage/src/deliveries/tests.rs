@@ -7,6 +7,7 @@ use domain::{
     event::EventName,
     lifecycle::{Command, Reschedule},
     task::{Actor, TaskKind, TimeWindow},
+    tracking::TrackingLink,
     webhook::Webhook,
     webhook_secrets::Secrets,
 };
@@ -17,7 +18,7 @@ use super::*;
 use crate::{
     Storage, fixture,
     notifications::{self, DeliveryChange},
-    webhooks,
+    personal_data, webhooks,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -236,5 +237,44 @@ async fn changes_are_made_together_with_a_query_of_another_table() {
         assert_eq!(found.await.unwrap().len(), 1);
         let saved = find(storage.reader(), key.0, key.1).await.unwrap();
         assert_eq!(saved, Some(delivery));
+    }
+}
+
+#[tokio::test]
+async fn the_link_of_a_tracking_page_is_revoked_once_and_lost_when_its_delivery_is_erased() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let (store_id, link) = (StoreId::new(), TrackingLink::new([7; 16]));
+        let delivery = Delivery {
+            tracking: Some(link),
+            ..fixture::delivery(store_id, NOW)
+        };
+        let id = delivery.id;
+        let new = fixture::new_delivery(delivery);
+        assert!(storage.insert_delivery(new).await.unwrap());
+        let stored = async || {
+            let found = find(storage.reader(), store_id, id).await.unwrap();
+            found.unwrap().tracking
+        };
+        let revoke = async |at: Timestamp| {
+            let revoke = storage.write(move |transaction| async move {
+                revoke_tracking(&transaction, store_id, id, at).await
+            });
+            revoke.await.unwrap()
+        };
+        assert_eq!(stored().await, Some(link));
+
+        let later = NOW + SignedDuration::from_secs(1);
+        assert!(revoke(NOW).await);
+        assert!(!revoke(later).await);
+
+        let revoked_at = Some(NOW);
+        assert_eq!(stored().await, Some(TrackingLink { revoked_at, ..link }));
+        let erase = storage.write(move |transaction| async move {
+            personal_data::erase(&transaction, store_id, id, later).await
+        });
+        erase.await.unwrap();
+        assert_eq!(stored().await, None);
+        assert!(!revoke(later).await);
     }
 }
