@@ -66,6 +66,7 @@ fn replace_tasks(plain: &[u8], erased: &proto::Delivery) -> Option<Vec<u8>> {
     }
     // They quote texts, and name members, that the client chose.
     delivery.warnings.clear();
+    delivery.tracking_url.clear();
     for (task, erased) in [
         (&mut delivery.pickup, &erased.pickup),
         (&mut delivery.dropoff, &erased.dropoff),
@@ -159,6 +160,7 @@ mod tests {
             name: name.to_owned(),
             pickup: Some(task.clone()),
             dropoff: Some(task),
+            tracking_url: text.to_owned(),
             warnings: Vec::from_iter((!text.is_empty()).then(|| proto::Warning {
                 field: format!("pickup.metadata.{text}"),
                 ..proto::Warning::default()

@@ -11,7 +11,9 @@ use domain::{
     store::Store,
     task::Actor,
     task_event::{Remarks, TaskReport},
+    tracking::TrackingLink,
 };
+use process::random;
 use prost::Message as _;
 use proto::iri::Collection;
 use storage::{
@@ -163,11 +165,11 @@ impl proto::deliveries_server::Deliveries for Services {
             None => Effect::Unchanged,
         };
         caller.audit_effect("CancelDelivery", &name, effect);
-        let delivery = cancelled.delivery;
+        let (delivery, public_url) = (cancelled.delivery, &self.config.public_url);
         Ok(Response::new(if is_dispatch {
-            messages::delivery_with_store(delivery, &store)
+            messages::delivery_with_store(delivery, &store, public_url)
         } else {
-            messages::delivery(delivery, &store)
+            messages::delivery(delivery, &store, public_url)
         }))
     }
 }
@@ -233,17 +235,18 @@ impl Services {
         request_key: RequestKey,
     ) -> Result<Response<proto::Delivery>, Error> {
         let PlannedDelivery {
-            delivery,
+            mut delivery,
             quote_id,
             capacity,
             versions,
             ..
         } = planned;
+        delivery.tracking = Some(TrackingLink::new(random::bytes()));
         let booking = delivery.booking.zip(capacity);
         let reference = delivery.external_reference.clone();
         let reply = proto::Delivery {
             warnings: messages::warnings(&planned.warnings),
-            ..messages::delivery(delivery.clone(), store)
+            ..messages::delivery(delivery.clone(), store, &self.config.public_url)
         };
         let quotas = DeliveryQuotas::new(self.config.deliveries);
         // With a key, the response is stored too.

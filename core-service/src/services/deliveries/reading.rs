@@ -35,9 +35,9 @@ impl Services {
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
         let delivery = messages::find_resource(Collection::Deliveries, name, find).await?;
         Ok(if is_dispatch {
-            messages::delivery_with_store(delivery, &store)
+            messages::delivery_with_store(delivery, &store, &self.config.public_url)
         } else {
-            messages::delivery(delivery, &store)
+            messages::delivery(delivery, &store, &self.config.public_url)
         })
     }
 
@@ -95,7 +95,7 @@ impl Services {
         let deliveries = match store {
             Some(store) if !is_dispatch => {
                 let page = page.into_iter();
-                page.map(|delivery| messages::delivery(delivery, &store))
+                page.map(|delivery| messages::delivery(delivery, &store, &self.config.public_url))
                     .collect()
             }
             _ => self.with_stores(page).await?,
@@ -118,12 +118,16 @@ impl Services {
             let store = stores.get(&delivery.store_id).ok_or_else(|| {
                 storage::Error::inconsistent("deliveries", "a delivery has no store")
             })?;
-            Ok(messages::delivery_with_store(delivery, store))
+            let public_url = &self.config.public_url;
+            Ok(messages::delivery_with_store(delivery, store, public_url))
         });
         shown.collect()
     }
 
-    pub(super) async fn find_store_of(&self, id: DeliveryId) -> Result<Option<Store>, Error> {
+    pub(in crate::services) async fn find_store_of(
+        &self,
+        id: DeliveryId,
+    ) -> Result<Option<Store>, Error> {
         let reader = self.storage.reader();
         Ok(match storage::deliveries::find_store(reader, id).await? {
             Some(store_id) => storage::stores::find(reader, store_id).await?,
