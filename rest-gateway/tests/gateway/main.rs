@@ -30,4 +30,5 @@ mod server;
 mod tasks;
 mod time_slots;
 mod tokens;
+mod tracking;
 mod webhooks;
