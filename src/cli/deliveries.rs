@@ -1,9 +1,9 @@
-//! `delivery deliveries`: shows the deliveries of all stores.
+//! `delivery deliveries`: shows the deliveries of all stores, and revokes the links of tracking pages.
 
 use anyhow::bail;
 use clap::Subcommand;
 use proto::{
-    GetDeliveryRequest, ListDeliveriesRequest,
+    GetDeliveryRequest, ListDeliveriesRequest, RevokeTrackingRequest,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
     task::Status,
@@ -25,6 +25,22 @@ pub(crate) enum Command {
         #[arg(value_name = "DELIVERY")]
         delivery: String,
     },
+    /// Revoke the link of a delivery's tracking page for good; has no effect on a revoked one
+    RevokeLink {
+        /// IRI or ID of the delivery
+        #[arg(value_name = "DELIVERY", value_parser = id::parser(Collection::Deliveries))]
+        delivery: String,
+    },
+}
+
+impl Command {
+    /// The scope that it needs.
+    const fn scope(&self) -> &'static str {
+        match self {
+            Self::List(_) | Self::Show { .. } => "dispatch:read",
+            Self::RevokeLink { .. } => "dispatch",
+        }
+    }
 }
 
 /// Which deliveries are listed.
@@ -71,7 +87,7 @@ impl Filter {
 
 impl CoreCommand<Command> {
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let core = self.access.connect("dispatch:read").await?;
+        let core = self.access.connect(self.command.scope()).await?;
         let json = self.access.json;
 
         match self.command {
@@ -82,6 +98,10 @@ impl CoreCommand<Command> {
                 output::one(json, View::default().list("deliveries", views))
             }
             Command::Show { delivery } => output::one(json, view(find(&core, &delivery).await?)),
+            Command::RevokeLink { delivery: name } => {
+                let revoked = core.call(RevokeTrackingRequest { name }).await?;
+                output::one(json, view(revoked))
+            }
         }
     }
 }
@@ -179,6 +199,7 @@ fn view(delivery: proto::Delivery) -> View {
         )
         .field("created_at", instant(delivery.create_time))
         .field("cancelled_at", instant(delivery.cancel_time))
+        .field("tracking_url", output::non_empty(delivery.tracking_url))
 }
 
 fn task(task: proto::Task) -> View {
