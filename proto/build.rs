@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), with_details.encode_to_vec())?;
     // `src/redacted.rs` implements `Debug` for these, without their secrets.
     let with_secrets = [
+        "GetTrackingRequest",
         "IssueTokenRequest",
         "AccessToken",
         "ApiClient",

@@ -269,12 +269,15 @@ fn core_rate_limits(settings: &Settings) -> core_service::RateLimitConfig {
         client,
         token_client,
         token_address,
+        tracking_address,
         ..
     } = rate_limits(settings);
     core_service::RateLimitConfig {
         client,
         token_client,
         token_peer: token_address,
+        tracking_link: client,
+        tracking_peer: tracking_address,
         ..core_service::RateLimitConfig::off()
     }
 }

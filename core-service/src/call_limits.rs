@@ -24,7 +24,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::{
     auth::{
-        call_paths::{is_of_platform, is_public},
+        call_paths::{is_anonymous, is_of_platform},
         rate_limits::RateLimits,
     },
     error::{Error, Unauthenticated},
@@ -38,10 +38,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// This call has no timeout, because the addresses of a country take minutes. Each of its messages
 /// has one.
 const IMPORT_ADDRESSES: &str = "/delivery.v1.Addresses/ImportAddresses";
-
-/// Counted by the rate limit of token requests. Public keys, which are anonymous too, are not: a gateway
-/// reads them for all of its clients.
-const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
 
 const TEST_WEBHOOK: &str = "/delivery.v1.Webhooks/TestWebhook";
 
@@ -138,11 +134,10 @@ impl CallLimits {
             IMPORT_ADDRESSES => Duration::MAX,
             _ => CALL_TIMEOUT,
         };
-        let is_anonymous = is_public(path);
-        if is_counted && let Err(error) = self.rate_limits.check_peer(peer, path == ISSUE_TOKEN) {
+        if is_counted && let Err(error) = self.rate_limits.check_peer(peer, path) {
             return Ok(Status::from(error).into_http());
         }
-        let _permit = if is_anonymous {
+        let _permit = if is_anonymous(path) {
             request = match receive(&self.incomplete_calls, peer, request).await {
                 Ok(request) => request,
                 Err(status) => return Ok(status.into_http()),

@@ -25,6 +25,16 @@ const STANDARD_METHODS: [&str; 3] = [
     "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 ];
 
+/// The rate limits of calls.
+const LIMITS: [&str; 6] = [
+    "client",
+    "peer",
+    "token-client",
+    "token-peer",
+    "tracking-link",
+    "tracking-peer",
+];
+
 /// Metrics since the process started. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
@@ -53,7 +63,7 @@ impl CallMetrics {
         Self {
             durations: durations(),
             methods: contract_methods().chain(STANDARD_METHODS).collect(),
-            rate_limited: Counters::new("limit", &["client", "peer", "token-client", "token-peer"]),
+            rate_limited: Counters::new("limit", &LIMITS),
             shed: Counters::new(
                 "reason",
                 &["calls", "token_requests", "peer", "connections", "memory"],

@@ -12,7 +12,8 @@ use proto::{
     personal_data_server::PersonalDataServer, price_lists_server::PriceListsServer,
     retail_prices_server::RetailPricesServer, signing_keys_server::SigningKeysServer,
     stores_server::StoresServer, tasks_server::TasksServer, time_slots_server::TimeSlotsServer,
-    tokens_server::TokensServer, webhooks_server::WebhooksServer, zones_server::ZonesServer,
+    tokens_server::TokensServer, tracking_server::TrackingServer, webhooks_server::WebhooksServer,
+    zones_server::ZonesServer,
 };
 use tokio::{
     sync::{Semaphore, watch},
@@ -176,7 +177,7 @@ pub(crate) fn wire(
         TokensServer AddressesServer CouriersServer StoresServer ApiClientsServer SigningKeysServer
         MasterKeysServer DeliveriesServer TasksServer RetailPricesServer PriceListsServer
         TimeSlotsServer WebhooksServer ZonesServer EventsServer PersonalDataServer
-        NotificationsServer IncidentsServer
+        NotificationsServer IncidentsServer TrackingServer
     );
     (authentication, release_leases)
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use crate::{AccessToken, ApiClient, IssueTokenRequest, Notification, Webhook};
+use crate::{AccessToken, ApiClient, GetTrackingRequest, IssueTokenRequest, Notification, Webhook};
 
 macro_rules! redacted {
-    ($($message:ident { $($field:ident),+ })+) => {$(
+    ($($message:ident { $($field:ident),* })+) => {$(
         impl fmt::Debug for $message {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($message))
-                    $(.field(stringify!($field), &self.$field))+
+                    $(.field(stringify!($field), &self.$field))*
                     .finish_non_exhaustive()
             }
         }
@@ -17,6 +17,7 @@ macro_rules! redacted {
 }
 
 redacted! {
+    GetTrackingRequest {}
     IssueTokenRequest { api_key, scopes }
     AccessToken { expires_in, scopes }
     ApiClient { name, store, display_name, api_key, scopes, task_status, create_time, disable_time }
@@ -31,7 +32,8 @@ mod tests {
     #[test]
     fn no_secret_of_a_message_is_shown() {
         let secret = || "secret".to_owned();
-        let messages: [&dyn fmt::Debug; 5] = [
+        let messages: [&dyn fmt::Debug; 6] = [
+            &GetTrackingRequest { token: secret() },
             &IssueTokenRequest {
                 api_secret: secret(),
                 ..Default::default()

@@ -200,6 +200,12 @@ pub struct RateLimitConfig {
     #[arg(default_value = "60/1m", hide_short_help = true)]
     pub token_client: RateLimit,
 
+    /// Requests for tracking pages per client address. Example: `300/1m`
+    #[arg(long = "rate-limit-tracking-address")]
+    #[arg(env = "DELIVERY_RATE_LIMIT_TRACKING_ADDRESS", value_name = "LIMIT")]
+    #[arg(default_value = "1200/1m", hide_short_help = true)]
+    pub tracking_address: RateLimit,
+
     /// Networks of the proxies (CIDR) whose `X-Forwarded-For` header is trusted; may be repeated or
     /// separated by commas. Default: none. Example: `10.0.0.0/8`
     #[arg(long = "trusted-proxies", env = "DELIVERY_TRUSTED_PROXIES")]
@@ -220,6 +226,7 @@ impl RateLimitConfig {
             client: RateLimit::Off,
             token_address: RateLimit::Off,
             token_client: RateLimit::Off,
+            tracking_address: RateLimit::Off,
             trusted_proxies: Vec::new(),
         }
     }

@@ -70,6 +70,7 @@ impl From<Status> for Error {
             (Code::FailedPrecondition, "idempotency_key_reused") => {
                 error(&codes::IDEMPOTENCY_KEY_REUSED)
             }
+            (Code::FailedPrecondition, "tracking_ended") => error(&codes::TRACKING_ENDED),
             (Code::FailedPrecondition | Code::AlreadyExists, _) => {
                 error(&codes::CONFLICT).with(match metadata(&details, "existing") {
                     "" => Details::None,

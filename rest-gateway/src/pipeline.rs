@@ -131,7 +131,7 @@ impl Pipeline {
         let (body, _memory) = body::read(&parts.headers, body, client, &self.limits).await;
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.
-        let _permit = if is_read && operation.returns.is_fixed() {
+        let _permit = if operation.is_exempt_from_limit() {
             None
         } else {
             let permit = self.queue.enter().await;

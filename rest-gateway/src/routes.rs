@@ -18,7 +18,7 @@ use crate::{
     resources::{
         deliveries, docs_page, error_pages, events, failure_reasons, health, incidents, me,
         retail_prices, self_description, stores, task_assignment, task_commands, task_events,
-        task_incidents, tasks, time_slots, tokens,
+        task_incidents, tasks, time_slots, tokens, tracking,
         webhooks::{self, notifications},
     },
 };
@@ -79,6 +79,8 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "getApiApp" => |request| me::get_by_id(request).boxed(),
     "getStore" => |request| stores::get(request).boxed(),
     "getSettings" => |request| ready(self_description::get_settings(&request)).boxed(),
+    "getTrackingPage" => |request| tracking::get(request).boxed(),
+    "getTrackingPageFile" => |request| ready(tracking::get_file(&request)).boxed(),
     "getEntrypoint" => |_| ready(self_description::get_entrypoint()).boxed(),
     "getContext" => |request| ready(self_description::get_context(&request)).boxed(),
     "getHydraDocumentation" => |request| ready(Ok(self_description::get_hydra(&request))).boxed(),

@@ -10,7 +10,8 @@ use proto::{
     incidents_client::IncidentsClient, master_keys_client::MasterKeysClient,
     personal_data_client::PersonalDataClient, price_lists_client::PriceListsClient,
     signing_keys_client::SigningKeysClient, stores_client::StoresClient, tasks_client::TasksClient,
-    time_slots_client::TimeSlotsClient, webhooks_client::WebhooksClient, zones_client::ZonesClient,
+    time_slots_client::TimeSlotsClient, tracking_client::TrackingClient,
+    webhooks_client::WebhooksClient, zones_client::ZonesClient,
 };
 use sha2::{Digest, Sha256};
 use tonic::{Code, Response, Status};
@@ -84,6 +85,7 @@ calls! {
     TasksClient::list_tasks(ListTasksRequest) -> ListTasksResponse;
     TimeSlotsClient::check_time_slot(CheckTimeSlotRequest) -> CheckTimeSlotResponse;
     TimeSlotsClient::get_default_time_slot(GetDefaultTimeSlotRequest) -> TimeSlot;
+    TrackingClient::revoke_tracking(RevokeTrackingRequest) -> Delivery;
     WebhooksClient::list_webhook_notifications(ListWebhookNotificationsRequest) -> ListWebhookNotificationsResponse;
     WebhooksClient::list_webhooks(ListWebhooksRequest) -> ListWebhooksResponse;
     WebhooksClient::test_webhook(TestWebhookRequest) -> WebhookTest;

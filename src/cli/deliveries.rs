@@ -1,10 +1,10 @@
-//! `delivery deliveries`: shows and cancels the deliveries of all stores.
+//! `delivery deliveries`: shows and cancels the deliveries of all stores, and revokes the links of tracking pages.
 
 use anyhow::{bail, ensure};
 use clap::Subcommand;
 use proto::{
-    CancelDeliveryRequest, GetDeliveryRequest, ListDeliveriesRequest, SearchDeliveriesRequest,
-    delivery::State,
+    CancelDeliveryRequest, GetDeliveryRequest, ListDeliveriesRequest, RevokeTrackingRequest,
+    SearchDeliveriesRequest, delivery::State,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
     task::Status,
@@ -41,6 +41,12 @@ pub(crate) enum Command {
         #[arg(value_name = "DELIVERY", required = true)]
         deliveries: Vec<String>,
     },
+    /// Revoke the link of a delivery's tracking page for good; has no effect on a revoked one
+    RevokeLink {
+        /// IRI or ID of the delivery
+        #[arg(value_name = "DELIVERY", value_parser = id::parser(Collection::Deliveries))]
+        delivery: String,
+    },
 }
 
 impl Command {
@@ -48,7 +54,7 @@ impl Command {
     const fn scope(&self) -> &'static str {
         match self {
             Self::List { .. } | Self::Show { .. } => "dispatch:read",
-            Self::Cancel { .. } => "dispatch",
+            Self::Cancel { .. } | Self::RevokeLink { .. } => "dispatch",
         }
     }
 }
@@ -122,6 +128,10 @@ impl CoreCommand<Command> {
             }
             Command::Show { delivery } => output::one(json, view(find(&core, &delivery).await?)),
             Command::Cancel { deliveries } => cancel(&core, json, &deliveries).await,
+            Command::RevokeLink { delivery: name } => {
+                let revoked = core.call(RevokeTrackingRequest { name }).await?;
+                output::one(json, view(revoked))
+            }
         }
     }
 }
@@ -256,6 +266,7 @@ fn view(delivery: proto::Delivery) -> View {
         )
         .field("created_at", instant(delivery.create_time))
         .field("cancelled_at", instant(delivery.cancel_time))
+        .field("tracking_url", output::non_empty(delivery.tracking_url))
 }
 
 fn task(task: proto::Task) -> View {

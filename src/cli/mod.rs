@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Zones(CoreCommand<zones::Command>),
     /// Manage couriers, and show their lists of a day
     Couriers(CoreCommand<couriers::Command>),
-    /// Show and cancel the deliveries of all stores
+    /// Show and cancel the deliveries of all stores, and revoke the links of their tracking pages
     Deliveries(CoreCommand<deliveries::Command>),
     /// Show, assign and change tasks
     Tasks(CoreCommand<tasks::Command>),

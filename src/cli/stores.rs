@@ -48,7 +48,10 @@ pub(crate) enum Command {
 #[group(
     required = true,
     multiple = true,
-    args = ["name", "address", "lat_lng", "timezone", "currency", "country", "service_area", "unpriced"]
+    args = [
+        "name", "address", "lat_lng", "timezone", "currency", "country", "service_area", "unpriced",
+        "tracking", "telephone"
+    ]
 )]
 pub(crate) struct Changes {
     /// Name of the store
@@ -78,6 +81,18 @@ pub(crate) struct RegionFlags {
     /// Whether a delivery for which the price list gives no price is created, with a warning
     #[arg(long, value_name = "CHOICE", value_parser = ["accept", "refuse"])]
     unpriced: Option<String>,
+    /// Whether recipients can follow deliveries on tracking pages
+    #[arg(long, value_name = "CHOICE", value_parser = ["on", "off"])]
+    tracking: Option<String>,
+    /// Telephone number of the store, which tracking pages show; "" removes it
+    #[arg(long, value_name = "NUMBER")]
+    telephone: Option<String>,
+}
+
+impl RegionFlags {
+    fn has_tracking(&self) -> Option<bool> {
+        self.tracking.as_ref().map(|choice| choice == "on")
+    }
 }
 
 impl Command {
@@ -104,6 +119,8 @@ impl CoreCommand<Command> {
                 let message = CreateStoreRequest {
                     display_name: name,
                     default_address: address.draft(),
+                    has_tracking: region.has_tracking(),
+                    telephone: region.telephone,
                     refuses_unpriced: region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: region.timezone,
                     currency_code: region.currency,
@@ -123,6 +140,8 @@ impl CoreCommand<Command> {
                     name: id,
                     display_name: changes.name,
                     default_address: changes.address.draft(),
+                    has_tracking: changes.region.has_tracking(),
+                    telephone: changes.region.telephone,
                     refuses_unpriced: changes.region.unpriced.map(|choice| choice == "refuse"),
                     time_zone: changes.region.timezone,
                     currency_code: changes.region.currency,
@@ -163,6 +182,8 @@ fn view(store: proto::Store) -> View {
             area.as_ref().map(area_text).unwrap_or_default(),
         )
         .field("unpriced", unpriced)
+        .field("tracking", if store.has_tracking { "on" } else { "off" })
+        .field("telephone", output::non_empty(store.telephone))
         .field("created_at", instant(store.create_time, &store.time_zone))
 }
 

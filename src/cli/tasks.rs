@@ -97,6 +97,7 @@ pub(crate) enum Command {
 
 /// Which tasks are listed.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Filter {
     /// The day, such as 2026-12-01, in the platform's time zone [default: today]
     #[arg(long, value_name = "DAY")]

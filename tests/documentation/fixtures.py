@@ -55,6 +55,8 @@ class Fixtures:
         quotes = [shop.call("POST", "/api/retail_prices/calculate", DRAFT) for _ in range(10)]
         choices = shop.call("GET", "/api/time_slots/choices")["choices"]
         self.choices = [choice["value"] for choice in choices]
+        urls = [delivery["trackingUrl"] for delivery in deliveries]
+        self.tracking_tokens = [url.rsplit("/", 1)[1] for url in urls]
         # By collection.
         self.iris = {
             "deliveries": [delivery["@id"] for delivery in deliveries],
@@ -75,7 +77,9 @@ class Fixtures:
     def dictionaries(self):
         """Values for generated requests, by the dictionary's name in schemathesis.toml."""
         ids = {name: [iri.rsplit("/", 1)[1] for iri in iris] for name, iris in self.iris.items()}
-        return {**ids, "quote_iris": self.iris["quotes"], "choices": self.choices}
+        return {
+            **ids, "quote_iris": self.iris["quotes"], "choices": self.choices,
+            "tracking_tokens": self.tracking_tokens}
 
     def _wait_for(self, collection):
         """The IRIs in a collection that is filled in the background."""

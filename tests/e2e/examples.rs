@@ -13,6 +13,9 @@ use crate::harness::{ApiClient, Database, Documentation, Platform, Response, sho
 /// The task in the examples of requests.
 const SAMPLE_TASK: &str = "/api/tasks/01932e5c-9f4a-7000-8000-000000000001";
 
+/// That of the examples.
+const TRACKING_URL: &str = "https://delivery.example/t/dHJhY2tpbmdfdHJhY2tpbmdfdHJhY2tpbmdfdHJhY2s";
+
 const FILE: &str = "rest-gateway/src/api_description/openapi/examples.json";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -187,6 +190,9 @@ impl KnownIds {
                 {
                     self.0.insert(collection.to_owned(), member.to_owned());
                 }
+                if let ["http:", "", _, "t", token] = parts[..] {
+                    self.0.insert("t".to_owned(), token.to_owned());
+                }
             }
             Value::Array(elements) => elements.iter().for_each(|element| self.learn(element)),
             Value::Object(members) => members.values().for_each(|member| self.learn(member)),
@@ -204,6 +210,8 @@ impl KnownIds {
             "/api/contexts/" => "Delivery",
             "/api/docs/" => "page.css",
             "/errors/" => "not_found",
+            "/t/files/" => "page.css",
+            "/t/" => self.0.get("t")?,
             before => self.0.get(before.split('/').nth(2)?)?,
         };
         Some(format!("{before}{member}{after}"))
@@ -228,6 +236,7 @@ fn replace(value: &mut Value, name: &str, ids: &mut BTreeMap<String, String>) {
                 "secret" => "c2VjcmV0IHRoYXQgeW91IGtlZXAgdG8geW91cnNlbGY=",
                 "kid" => "<KEY_ID>",
                 "x" => "<PUBLIC_KEY>",
+                "trackingUrl" => TRACKING_URL,
                 _ if text.starts_with("/api/retail_prices/") => {
                     "/api/retail_prices/cXVvdGU_cXVvdGU_cXVvdGU_cXVvdGU_cXVvdGU_cXVvdGU_cXVvdGU_cXVvdGU_"
                 }

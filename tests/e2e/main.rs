@@ -45,6 +45,7 @@ mod statements;
 mod tasks;
 mod time_slots;
 mod tokens;
+mod tracking;
 mod violation_examples;
 mod webhooks;
 mod zones;

@@ -69,6 +69,8 @@ GET /api/me                                   -          200  private, no-cache
 GET /api/api_apps/{id}                        -          200  private, no-cache
 GET /api/stores/{id}                          -          200  private, no-cache
 GET /api/settings                             -          200  no-cache
+GET /t/{trackingToken}                        -          200  private, no-cache
+GET /t/files/{asset}                          -          200  no-cache
 GET /api                                      -          200  no-cache
 GET /api/contexts/{name}                      -          200  no-cache
 GET /api/docs.jsonld                          -          200  no-cache
@@ -102,6 +104,7 @@ GET /nonsense                   -                               -              4
 HEAD /nonsense                  -                               -              404  private, no-store
 OPTIONS /nonsense               -                               -              404  private, no-store
 GET /errors/nonsense            accept: text/html               -              404  private, no-store
+GET /t/nonsense                 accept: text/html               -              404  private, no-store
 GET /api/deliveries             accept: text/html               -              406  private, no-store
 DELETE <completed>              -                               -              409  private, no-store
 GET /api/deliveries             if-match: \"a\"                 -              412  private, no-store

@@ -130,6 +130,8 @@ const RPCS: &[(&str, Requirement)] = &[
     ("TimeSlots/ListTimeSlotChoices", Scope(&["deliveries"])),
     ("Tokens/IssueToken", Nothing),
     ("Tokens/ListPublicKeys", Nothing),
+    ("Tracking/GetTracking", Nothing),
+    ("Tracking/RevokeTracking", Scope(&["dispatch", "admin"])),
     ("Webhooks/ConfirmWebhookSecret", Token),
     ("Webhooks/CreateWebhook", Token),
     ("Webhooks/DeleteWebhook", Token),

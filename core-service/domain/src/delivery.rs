@@ -10,6 +10,7 @@ use crate::{
     money::Price,
     named_enum::named_enum,
     task::{Task, TaskKind, TimeWindow},
+    tracking::TrackingLink,
 };
 
 /// The route from the pickup to the dropoff.
@@ -72,6 +73,8 @@ pub struct Delivery {
     pub external_reference: Option<String>,
     /// Whether its personal data was erased.
     pub is_erased: bool,
+    /// The link of its tracking page; none once it is erased.
+    pub tracking: Option<TrackingLink>,
 }
 
 impl Delivery {

@@ -36,6 +36,7 @@ pub mod task_correction;
 pub mod task_event;
 pub mod telephone;
 pub mod time_slot;
+pub mod tracking;
 pub mod violation;
 pub mod visible;
 pub mod webhook;

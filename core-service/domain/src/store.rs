@@ -18,6 +18,10 @@ pub struct Store {
     pub service_area: Option<ServiceArea>,
     /// Whether a delivery must have a price.
     pub refuses_unpriced: bool,
+    /// Whether its deliveries have tracking pages.
+    pub has_tracking: bool,
+    /// E.164; shown on these pages.
+    pub telephone: Option<String>,
     pub created_at: Timestamp,
 }
 
@@ -100,6 +104,8 @@ mod tests {
             default_address: None,
             service_area: None,
             refuses_unpriced: false,
+            has_tracking: true,
+            telephone: None,
             created_at: Timestamp::UNIX_EPOCH,
         };
 

@@ -5,17 +5,25 @@ const PLATFORM: &str = "/delivery.v1.";
 
 const TOKENS: &str = "/delivery.v1.Tokens/";
 
+/// Counted by the rate limit of token requests. Public keys, which are anonymous too, are not: a gateway
+/// reads them for all of its clients.
+pub(crate) const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
+
+/// What whoever has the link of a delivery may call.
+pub(crate) const GET_TRACKING: &str = "/delivery.v1.Tracking/GetTracking";
+
 pub(crate) fn is_of_platform(path: &str) -> bool {
     path.starts_with(PLATFORM)
 }
 
 /// Whether a call needs no caller.
 pub(crate) fn is_public(path: &str) -> bool {
-    !is_of_platform(path) || is_of_tokens(path)
+    !is_of_platform(path) || is_anonymous(path)
 }
 
-pub(crate) fn is_of_tokens(path: &str) -> bool {
-    path.starts_with(TOKENS)
+/// Whether a call of the platform needs no caller.
+pub(crate) fn is_anonymous(path: &str) -> bool {
+    path.starts_with(TOKENS) || path == GET_TRACKING
 }
 
 /// Calls that are limited together.
@@ -43,11 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_calls_of_the_platform_but_token_requests_need_a_caller() {
+    fn all_calls_of_the_platform_but_token_requests_and_tracking_pages_need_a_caller() {
         for (path, of_platform, public) in [
             ("/delivery.v1.Tasks/GetTask", true, false),
             ("/delivery.v1.Tokens/IssueToken", true, true),
             ("/delivery.v1.TokensOfOthers/GetToken", true, false),
+            (GET_TRACKING, true, true),
+            ("/delivery.v1.Tracking/RevokeTracking", true, false),
+            ("/delivery.v1.Tracking/GetTrackings", true, false),
             ("/grpc.health.v1.Health/Check", false, true),
         ] {
             let read = (is_of_platform(path), is_public(path));

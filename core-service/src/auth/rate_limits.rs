@@ -6,13 +6,16 @@ use std::{
 };
 
 use clap::Args;
-use domain::id::ApiClientId;
+use domain::{id::ApiClientId, tracking::TrackingToken};
 use egress::Network;
 use http::HeaderMap;
 use process::metrics::Counters;
 use rate_limits::{Limiter, RateLimit, Status, credentials_key, peer_key};
 
-use crate::{auth::call_paths::is_of_tokens, error::Error};
+use crate::{
+    auth::call_paths::{GET_TRACKING, ISSUE_TOKEN, is_anonymous},
+    error::Error,
+};
 
 /// The rate limits of a core. They are above those of a gateway, which is one peer for all of its
 /// clients.
@@ -59,7 +62,27 @@ pub struct RateLimitConfig {
     )]
     pub token_peer: RateLimit,
 
-    /// Gateways whose `x-forwarded-for` is trusted for calls of `Tokens`: networks (CIDR). May be
+    /// Calls for tracking pages per link. Example: `1200/1m`.
+    #[arg(
+        long = "rate-limit-tracking-link",
+        env = "DELIVERY_CORE_RATE_LIMIT_TRACKING_LINK",
+        value_name = "LIMIT",
+        default_value = "12000/1m",
+        hide_short_help = true
+    )]
+    pub tracking_link: RateLimit,
+
+    /// Calls for tracking pages per peer. Example: `600/1m`.
+    #[arg(
+        long = "rate-limit-tracking-peer",
+        env = "DELIVERY_CORE_RATE_LIMIT_TRACKING_PEER",
+        value_name = "LIMIT",
+        default_value = "6000/1m",
+        hide_short_help = true
+    )]
+    pub tracking_peer: RateLimit,
+
+    /// Gateways whose `x-forwarded-for` is trusted for calls without a token: networks (CIDR). May be
     /// repeated or separated by commas. Example: `10.1.0.0/16`.
     #[arg(
         long = "trusted-gateways",
@@ -79,6 +102,8 @@ impl RateLimitConfig {
             peer: RateLimit::Off,
             token_client: RateLimit::Off,
             token_peer: RateLimit::Off,
+            tracking_link: RateLimit::Off,
+            tracking_peer: RateLimit::Off,
             trusted_gateways: Vec::new(),
         }
     }
@@ -90,6 +115,8 @@ pub(crate) struct RateLimits {
     /// Counts token requests by key and secret.
     token_clients: Limiter<[u8; 32]>,
     token_peers: Limiter<IpAddr>,
+    tracking_links: Limiter<[u8; 32]>,
+    tracking_peers: Limiter<IpAddr>,
     trusted_gateways: Vec<Network>,
     /// Counts rejected calls by the name of the limit.
     rejected: Counters,
@@ -102,13 +129,15 @@ impl RateLimits {
             peers: Limiter::new("peer", config.peer),
             token_clients: Limiter::new("token-client", config.token_client),
             token_peers: Limiter::new("token-peer", config.token_peer),
+            tracking_links: Limiter::new("tracking-link", config.tracking_link),
+            tracking_peers: Limiter::new("tracking-peer", config.tracking_peer),
             trusted_gateways: config.trusted_gateways.clone(),
             rejected,
         }
     }
 
-    /// The address by which a call is counted: its peer's, none within the process, or for a call of `Tokens`
-    /// the only one that a gateway names; of IPv6 only the network.
+    /// The address by which a call is counted: its peer's, none within the process, or for a call
+    /// without a token the only one that a gateway names; of IPv6 only the network.
     pub(crate) fn client_address(
         &self,
         peer: Option<IpAddr>,
@@ -122,7 +151,7 @@ impl RateLimits {
         });
         let mut named = headers.get_all(proto::FORWARDED_FOR).iter();
         let named = match (named.next(), named.next()) {
-            (Some(named), None) if is_trusted && is_of_tokens(path) => named.to_str().ok(),
+            (Some(named), None) if is_trusted && is_anonymous(path) => named.to_str().ok(),
             _ => None,
         };
         let named = named.and_then(|address| address.parse().ok());
@@ -130,12 +159,18 @@ impl RateLimits {
     }
 
     /// Counts a call against the quotas of its peer.
-    pub(crate) fn check_peer(&self, peer: IpAddr, is_token_request: bool) -> Result<(), Error> {
+    pub(crate) fn check_peer(&self, peer: IpAddr, path: &str) -> Result<(), Error> {
         self.enforce(self.peers.check(&peer))?;
-        if is_token_request {
-            self.enforce(self.token_peers.check(&peer))?;
+        match path {
+            ISSUE_TOKEN => self.enforce(self.token_peers.check(&peer)),
+            GET_TRACKING => self.enforce(self.tracking_peers.check(&peer)),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Counts a call against the quota of its link: that of one with a wrong secret is another.
+    pub(crate) fn check_tracking_link(&self, token: &TrackingToken) -> Result<(), Error> {
+        self.enforce(self.tracking_links.check(&token.bytes()))
     }
 
     /// Counts a call against the quota of its client.
@@ -167,8 +202,6 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-
-    const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
 
     #[test]
     fn a_call_is_counted_by_the_address_that_a_trusted_gateway_names() {

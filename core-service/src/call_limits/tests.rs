@@ -12,7 +12,13 @@ use tonic::Code;
 use tower::{ServiceBuilder, service_fn};
 
 use super::*;
-use crate::{auth::rate_limits::RateLimitConfig, service::middleware};
+use crate::{
+    auth::{
+        call_paths::{GET_TRACKING, ISSUE_TOKEN},
+        rate_limits::RateLimitConfig,
+    },
+    service::middleware,
+};
 
 async fn call<S>(service: S, path: &str) -> Option<Status>
 where
@@ -163,10 +169,11 @@ async fn a_message_that_cannot_be_received_is_rejected_with_its_reason() {
 
 #[tokio::test]
 async fn calls_and_token_requests_are_counted_per_peer() {
-    let limit = |peer: &str, token_peer: &str| {
+    let limit = |peer: &str, anonymous: &str| {
         let config = RateLimitConfig {
             peer: peer.parse().unwrap(),
-            token_peer: token_peer.parse().unwrap(),
+            token_peer: anonymous.parse().unwrap(),
+            tracking_peer: anonymous.parse().unwrap(),
             ..RateLimitConfig::off()
         };
         let rate_limits = RateLimits::new(&config, Counters::new("limit", &[]));
@@ -179,6 +186,10 @@ async fn calls_and_token_requests_are_counted_per_peer() {
         (
             limit("off", "1/1d"),
             [ISSUE_TOKEN, PUBLIC_KEYS, ISSUE_TOKEN],
+        ),
+        (
+            limit("off", "1/1d"),
+            [GET_TRACKING, ISSUE_TOKEN, GET_TRACKING],
         ),
     ] {
         let mut codes = Vec::new();

@@ -176,6 +176,8 @@ fn store(now: Timestamp, default_address: Option<Address>) -> Result<Store, Erro
         default_address,
         service_area: None,
         refuses_unpriced: false,
+        has_tracking: true,
+        telephone: None,
         created_at: now,
     })
 }

@@ -71,6 +71,7 @@ fn replace_tasks_of(delivery: &mut proto::Delivery, erased: &proto::Delivery) ->
     }
     // They quote texts, and name members, that the client chose.
     delivery.warnings.clear();
+    delivery.tracking_url.clear();
     for (task, erased) in [
         (&mut delivery.pickup, &erased.pickup),
         (&mut delivery.dropoff, &erased.dropoff),
@@ -167,6 +168,7 @@ mod tests {
             name: name.to_owned(),
             pickup: Some(task.clone()),
             dropoff: Some(task),
+            tracking_url: text.to_owned(),
             warnings: Vec::from_iter((!text.is_empty()).then(|| proto::Warning {
                 field: format!("pickup.metadata.{text}"),
                 ..proto::Warning::default()

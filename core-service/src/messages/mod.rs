@@ -204,6 +204,8 @@ pub(crate) fn store(store: &Store) -> proto::Store {
         country_code: store.country.as_str().to_owned(),
         service_area: store.service_area.as_ref().map(service_area),
         refuses_unpriced: store.refuses_unpriced,
+        has_tracking: store.has_tracking,
+        telephone: store.telephone.clone().unwrap_or_default(),
         create_time: Some(timestamp(store.created_at)),
         time_slots: Vec::new(),
         refused_warnings: Vec::new(),

@@ -8,16 +8,20 @@ use domain::{
     lifecycle::DeliveryState,
     store::Store,
     task::{Actor, Package, StateName, Task, TaskKind, TaskState},
+    tracking::TrackingToken,
 };
 use proto::iri::Collection;
 use storage::{courier_lists::Change, task_lists::ListedTask};
 
 use super::{address, distance_source, price, timestamp};
 
-pub(crate) fn delivery(delivery: Delivery, store: &Store) -> proto::Delivery {
+/// The URL is that of the REST API, below which the tracking page is.
+pub(crate) fn delivery(delivery: Delivery, store: &Store, public_url: &str) -> proto::Delivery {
     let state = delivery_state(delivery.state());
     let cancelled_at = delivery.cancelled_at();
+    let token = TrackingToken::of(&delivery).filter(|_| store.has_tracking);
     proto::Delivery {
+        tracking_url: token.map_or_else(String::new, |token| format!("{public_url}/t/{token}")),
         state: state.into(),
         name: Collection::Deliveries.name(delivery.id),
         pickup: Some(task(delivery.pickup, store)),
@@ -57,12 +61,16 @@ pub(crate) fn read_delivery_state(state: proto::delivery::State) -> Option<Deliv
 }
 
 /// A delivery with its store and its couriers, which shops do not see.
-pub(crate) fn delivery_with_store(read: Delivery, store: &Store) -> proto::Delivery {
+pub(crate) fn delivery_with_store(
+    read: Delivery,
+    store: &Store,
+    public_url: &str,
+) -> proto::Delivery {
     let places = [read.pickup.place, read.dropoff.place];
     let mut message = proto::Delivery {
         store: Collection::Stores.name(store.id),
         store_display_name: store.display_name.clone(),
-        ..delivery(read, store)
+        ..delivery(read, store, public_url)
     };
     let tasks = [&mut message.pickup, &mut message.dropoff];
     for (task, place) in tasks.into_iter().flatten().zip(places) {

@@ -202,6 +202,7 @@ impl Planner {
             created_at,
             external_reference,
             is_erased: false,
+            tracking: None,
         };
         if let Some(quote) = &quote {
             quotes::check_delivery(quote, &delivery, pickup.times.is_end_requested)?;

@@ -19,6 +19,7 @@ mod stores;
 pub(crate) mod tasks;
 mod time_slots;
 mod tokens;
+mod tracking;
 mod webhooks;
 mod zones;
 

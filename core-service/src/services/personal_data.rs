@@ -126,7 +126,7 @@ impl Services {
         delivery.pickup.erase();
         delivery.dropoff.erase();
         let created_at = delivery.created_at;
-        let erased = messages::delivery(delivery, &store);
+        let erased = messages::delivery(delivery, &store, &self.config.public_url);
         self.idempotency
             .erase_responses(store_id, &erased, created_at)
             .await

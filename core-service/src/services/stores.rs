@@ -6,6 +6,7 @@ use domain::{
     coverage::{Circle, ServiceArea},
     id::StoreId,
     store::{self, Country, Store},
+    telephone,
     time_slot::TimeSlot,
     violation::Violations,
 };
@@ -39,7 +40,13 @@ struct Changes {
     moves_address: bool,
     service_area: Option<NewServiceArea>,
     refuses_unpriced: Option<bool>,
+    has_tracking: Option<bool>,
+    telephone: Option<NewTelephone>,
 }
+
+/// `None` removes the number.
+#[derive(Clone)]
+struct NewTelephone(Option<String>);
 
 #[derive(Clone)]
 enum NewServiceArea {
@@ -64,6 +71,9 @@ impl Changes {
         });
         set(&mut store.service_area, service_area);
         set(&mut store.refuses_unpriced, self.refuses_unpriced);
+        set(&mut store.has_tracking, self.has_tracking);
+        let telephone = self.telephone.map(|NewTelephone(number)| number);
+        set(&mut store.telephone, telephone);
         if let Some(address) = self.default_address {
             store.default_address = Some(match store.default_address.take() {
                 Some(present) if self.moves_address => Address {
@@ -162,6 +172,8 @@ impl Services {
             default_address: None,
             service_area: None,
             refuses_unpriced: false,
+            has_tracking: true,
+            telephone: None,
             created_at: self.clock.now(),
         };
         let changes = proto::UpdateStoreRequest {
@@ -173,6 +185,8 @@ impl Services {
             country_code: request.country_code,
             service_area: request.service_area,
             refuses_unpriced: request.refuses_unpriced,
+            has_tracking: request.has_tracking,
+            telephone: request.telephone,
             idempotency: None,
         };
         self.changes(changes, &store).await?.apply(&mut store);
@@ -252,6 +266,13 @@ impl Services {
             let parsed = code.parse::<Country>();
             violations.check("country_code", "UNKNOWN_COUNTRY", parsed)
         });
+        let telephone = request.telephone.and_then(|number| {
+            let country = country.as_ref().unwrap_or(&store.country);
+            let country = telephone::national_country(Some(country), &self.config.platform.country);
+            let parsed = telephone::parse(&number, country.as_str());
+            let parsed = violations.check("telephone", "INVALID_TELEPHONE", parsed);
+            parsed.map(NewTelephone)
+        });
         let moves_address = request.default_address.as_ref().is_some_and(|draft| {
             let location = proto::AddressDraft {
                 lat_lng: draft.lat_lng,
@@ -298,6 +319,8 @@ impl Services {
             moves_address,
             service_area,
             refuses_unpriced: request.refuses_unpriced,
+            has_tracking: request.has_tracking,
+            telephone,
         })
     }
 

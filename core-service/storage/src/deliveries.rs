@@ -181,6 +181,20 @@ pub async fn find_by_external_reference(
     Ok(row.map(|row| DeliveryId(row.id)))
 }
 
+/// Revokes the link of a delivery's tracking page. Returns whether it had one that was valid.
+pub async fn revoke_tracking(
+    transaction: &impl ConnectionTrait,
+    store_id: StoreId,
+    id: DeliveryId,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let update = "UPDATE deliveries SET tracking_revoked_at = $3 WHERE store_id = $1 AND id = $2
+        AND tracking_secret IS NOT NULL AND tracking_revoked_at IS NULL";
+    let now = instant::Instant::from(now);
+    let values = [store_id.0.into(), id.0.into(), now.into()];
+    Ok(rows::execute(transaction, update, values).await? > 0)
+}
+
 /// A task of a store.
 pub async fn find_task(
     storage: &Storage,

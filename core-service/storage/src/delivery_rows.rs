@@ -8,6 +8,7 @@ use domain::{
     money::Price,
     store,
     task::{Actor, StateName, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    tracking::{TrackingLink, TrackingSecret},
 };
 use sea_orm::ActiveValue::Set;
 use uuid::Uuid;
@@ -49,6 +50,7 @@ pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result
         created_at: row.created_at.try_into()?,
         external_reference: row.external_reference.clone(),
         is_erased: row.erased_at.is_some(),
+        tracking: tracking(row)?,
     })
 }
 
@@ -75,6 +77,8 @@ pub(super) fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
         completed_at: Set(None),
         erased_at: Set(None),
         state: Set(None),
+        tracking_secret: Set(delivery.tracking.map(|link| link.secret.0.to_vec())),
+        tracking_revoked_at: Set(None),
     }
 }
 
@@ -277,6 +281,19 @@ fn booking(row: &delivery::Model) -> Result<Option<Booking>, Error> {
             after: after.try_into()?,
             before: before.try_into()?,
         },
+    }))
+}
+
+fn tracking(row: &delivery::Model) -> Result<Option<TrackingLink>, Error> {
+    // A program of an earlier version erases a delivery without its secret.
+    let secret = row.tracking_secret.as_deref();
+    let Some(secret) = secret.filter(|_| row.erased_at.is_none()) else {
+        return Ok(None);
+    };
+    let wrong_length = |_| Error::inconsistent("deliveries", "a tracking secret of another length");
+    Ok(Some(TrackingLink {
+        secret: TrackingSecret(secret.try_into().map_err(wrong_length)?),
+        revoked_at: instant::optional(row.tracking_revoked_at)?,
     }))
 }
 

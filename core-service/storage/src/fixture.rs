@@ -101,6 +101,8 @@ pub fn store(name: &str) -> Store {
         default_address: None,
         service_area: None,
         refuses_unpriced: false,
+        has_tracking: true,
+        telephone: None,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -178,6 +180,7 @@ pub fn delivery(store_id: StoreId, created_at: Timestamp) -> Delivery {
         created_at,
         external_reference: None,
         is_erased: false,
+        tracking: None,
     }
 }
 

@@ -319,7 +319,9 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP INDEX tasks_with_incidents";
+            let drop = "ALTER TABLE deliveries DROP COLUMN tracking_secret;
+                ALTER TABLE deliveries DROP COLUMN tracking_revoked_at;
+                ALTER TABLE stores DROP COLUMN has_tracking; ALTER TABLE stores DROP COLUMN telephone";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

@@ -100,6 +100,8 @@ fn row(store: &Store) -> ActiveModel {
         created_at: Set(store.created_at.into()),
         service_area: Set(store.service_area.clone().map(ServiceAreaJson)),
         refuses_unpriced: Set(store.refuses_unpriced),
+        has_tracking: Set(store.has_tracking),
+        telephone: Set(store.telephone.clone()),
     }
 }
 
@@ -118,6 +120,8 @@ impl TryFrom<Model> for Store {
             created_at: row.created_at.try_into()?,
             service_area: row.service_area.map(|area| area.0),
             refuses_unpriced: row.refuses_unpriced,
+            has_tracking: row.has_tracking,
+            telephone: row.telephone,
         })
     }
 }

@@ -148,6 +148,7 @@ fn returned_class(returns: &Returns) -> Option<&'static Class> {
         | Returns::JsonLd(_)
         | Returns::Document(..)
         | Returns::Text(_)
+        | Returns::Page
         | Returns::Health => None,
     }
 }

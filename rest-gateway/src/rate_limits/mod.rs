@@ -1,5 +1,6 @@
-//! Rate limits: per API client, and per address and credentials at the token endpoint. Each
-//! gateway counts separately: behind a load balancer, limits multiply by the number of gateways.
+//! Rate limits: per API client, per address and credentials at the token endpoint, and per address for
+//! tracking pages. Each gateway counts separately: behind a load balancer, limits multiply by the number of
+//! gateways.
 
 pub(crate) mod client_address;
 
@@ -18,12 +19,14 @@ use crate::{
     config::RateLimitConfig,
     error::{Details, Error},
     representation::error_codes as codes,
+    resources::tracking,
 };
 
 /// The names of the limits, in headers and metrics.
 const CLIENT: &str = "client";
 const TOKEN_ADDRESS: &str = "token-address";
 const TOKEN_CLIENT: &str = "token-client";
+const TRACKING_ADDRESS: &str = "tracking-address";
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -38,6 +41,7 @@ pub(crate) struct RateLimits {
     token_addresses: Limiter<IpAddr>,
     /// Limits token requests by the hash of their key and secret.
     token_credentials: Limiter<[u8; 32]>,
+    tracking_addresses: Limiter<IpAddr>,
     /// The clients of the tokens that core has accepted.
     pub(crate) token_clients: TokenClients,
     trusted_proxies: Vec<Network>,
@@ -59,9 +63,13 @@ impl RateLimits {
             clients: Limiter::new(CLIENT, config.client),
             token_addresses: Limiter::new(TOKEN_ADDRESS, config.token_address),
             token_credentials: Limiter::new(TOKEN_CLIENT, config.token_client),
+            tracking_addresses: Limiter::new(TRACKING_ADDRESS, config.tracking_address),
             token_clients: TokenClients::new(),
             trusted_proxies: config.trusted_proxies.clone(),
-            rejected: Counters::new("limit", &[CLIENT, TOKEN_ADDRESS, TOKEN_CLIENT]),
+            rejected: Counters::new(
+                "limit",
+                &[CLIENT, TOKEN_ADDRESS, TOKEN_CLIENT, TRACKING_ADDRESS],
+            ),
         }
     }
 
@@ -70,6 +78,9 @@ impl RateLimits {
         let path = request.uri.path();
         if path == "/oauth2/token" {
             return self.enforce(self.token_addresses.check(&address), request);
+        }
+        if path.starts_with(tracking::PAGES) {
+            return self.enforce(self.tracking_addresses.check(&address), request);
         }
         if path == "/api" || path.starts_with("/api/") {
             let authorization = request.headers.get(AUTHORIZATION);

@@ -107,6 +107,7 @@ error_codes! {
     WEBHOOK_DISABLED_BY_OPERATOR = "webhook_disabled_by_operator", CONFLICT, false;
     TOO_MANY_ATTEMPTS = "too_many_attempts", CONFLICT, false;
     EVENTS_EXPIRED = "events_expired", GONE, false;
+    TRACKING_ENDED = "tracking_ended", GONE, false;
     PRECONDITION_FAILED = "precondition_failed", PRECONDITION_FAILED, false;
     PAYLOAD_TOO_LARGE = "payload_too_large", PAYLOAD_TOO_LARGE, false;
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, false;

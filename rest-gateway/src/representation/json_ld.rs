@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::LOCATION};
 use jiff::{
-    Timestamp,
+    Timestamp, Zoned,
     fmt::temporal::DateTimePrinter,
     tz::{Offset, TimeZone},
 };
@@ -96,6 +96,10 @@ impl StoreTimeZone {
             tracing::warn!(zone, "unknown time zone of a store, using UTC");
             TimeZone::UTC
         }))
+    }
+
+    pub(crate) fn zoned(&self, instant: Option<&prost_types::Timestamp>) -> Result<Zoned, Error> {
+        Ok(timestamp(instant)?.to_zoned(self.0.clone()))
     }
 
     pub(crate) fn write(&self, instant: Option<&prost_types::Timestamp>) -> Result<String, Error> {

@@ -22,3 +22,4 @@ pub(crate) mod error_pages;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod self_description;
+pub(crate) mod tracking;

@@ -107,12 +107,14 @@ async fn a_delivery_can_be_read() {
     platform.core.will_respond(Delivery {
         price: None,
         cancel_time: instant(NOON),
+        tracking_url: "https://delivery.example/t/token".to_owned(),
         ..samples::delivery()
     });
 
     let reply = platform.client.get(&format!("/api/deliveries/{ID}")).await;
 
     let mut expected = delivery_json();
+    expected["trackingUrl"] = json!("https://delivery.example/t/token");
     expected["price"] = Value::Null;
     expected["cancelledAt"] = json!("2020-04-02T12:00:00+02:00");
     assert_eq!(reply.status, 200);

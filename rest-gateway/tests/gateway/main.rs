@@ -31,4 +31,5 @@ mod task_commands;
 mod tasks;
 mod time_slots;
 mod tokens;
+mod tracking;
 mod webhooks;

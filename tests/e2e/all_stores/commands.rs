@@ -158,6 +158,7 @@ on_both_databases! {
             "external_reference": "A-1",
             "created_at": "2020-04-02T11:00:00+02:00",
             "cancelled_at": null,
+            "tracking_url": shown["tracking_url"],
         });
         assert_eq!(shown, expected);
         for text in [&*delivery, &*iri::of(&delivery), "A-1"] {

@@ -59,6 +59,9 @@ on_both_databases! {
         for coordinate in ["latitude", "longitude"] {
             pickup["geo"][coordinate].take();
         }
+        let tracking_url = body["trackingUrl"].take();
+        let pages = format!("{}/t/", platform.base_url);
+        assert!(tracking_url.as_str().unwrap().starts_with(&pages), "{tracking_url}");
         assert_eq!(body, expected_delivery(&price));
     }
 

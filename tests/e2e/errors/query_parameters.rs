@@ -185,7 +185,7 @@ impl Resources {
         let (_, rest) = rest.split_once('}')?;
         match collection {
             "/api/contexts" => Some("/api/contexts/Task".to_owned()),
-            "/api/docs" | "/errors" => None,
+            "/api/docs" | "/errors" | "/t" | "/t/files" => None,
             _ => {
                 let name = collection.strip_prefix("/api/")?;
                 Some(format!(

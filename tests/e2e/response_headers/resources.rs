@@ -50,12 +50,16 @@ impl Resources {
             event,
             notification,
             task,
-            delivery,
+            delivery.clone(),
             price,
             me,
             store.clone(),
         ];
+        let tracking_url = delivery["trackingUrl"].as_str().unwrap();
+        let tracking_page = tracking_url[platform.base_url.len()..].to_owned();
         let static_iris = [
+            tracking_page.as_str(),
+            "/t/files/page.css",
             store["timeSlot"].as_str().unwrap(),
             "/api/contexts/Delivery",
             "/api/docs/page.css",

@@ -116,6 +116,7 @@ pub(super) const REFERENCES: &[(&str, Collection)] = &[
     ("TimeSlots/GetTimeSlot name", TimeSlots),
     ("TimeSlots/ListTimeSlotChoices name", TimeSlots),
     ("TimeSlots/ListTimeSlotChoices store", Stores),
+    ("Tracking/RevokeTracking name", Deliveries),
     ("Webhooks/ConfirmWebhookSecret name", Webhooks),
     ("Webhooks/DeleteWebhook name", Webhooks),
     ("Webhooks/DisableWebhook name", Webhooks),
@@ -190,7 +191,7 @@ const OTHER_TEXTS: &str = "
     day definition description detail display_name dropoff_from dropoff_until etag event
     external_reference failure_reason field file_name key key_id lease_token list_day notes page_token paths place_name postal_code reason
     response_body scopes states store_display_name street_address tags telephone text time_slot time_zone
-    tls_version type url value zone
+    tls_version token type url value zone
 ";
 
 /// The references that name nothing if they are empty.

@@ -64,5 +64,6 @@ pub(crate) fn delivery(now: &Zoned) -> Delivery {
         created_at: now,
         external_reference: None,
         is_erased: false,
+        tracking: None,
     }
 }

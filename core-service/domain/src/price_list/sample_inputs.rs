@@ -102,5 +102,6 @@ pub(crate) fn sample(text: Option<&str>, details: &TaskDetails) -> Delivery {
         created_at: now,
         external_reference: None,
         is_erased: false,
+        tracking: None,
     }
 }

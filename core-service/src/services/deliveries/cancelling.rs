@@ -88,6 +88,7 @@ impl Services {
             remarks: Remarks::default(),
         };
 
+        let public_url = self.config.public_url.clone();
         let writer = DeliveryWriter::new(self, store.time_zone.clone(), report);
         let write = self
             .idempotency
@@ -95,7 +96,7 @@ impl Services {
                 let cancel = |delivery: &mut Delivery, now| delivery.cancel(writer.report.by, now);
                 match writer.change(&transaction, store.id, id, cancel).await {
                     Ok(Some(changed)) => {
-                        let delivery = message(&caller, changed.delivery, &store);
+                        let delivery = message(&caller, changed.delivery, &store, &public_url);
                         Ok((CommandResponse::of_delivery(delivery), changed.events))
                     }
                     Ok(None) => Err(Error::NotFound(name)),

@@ -1,6 +1,7 @@
 //! Creates deliveries: of a store's own client, or of dispatch for the store that it names.
 
-use domain::delivery::Delivery;
+use domain::{delivery::Delivery, tracking::TrackingLink};
+use process::random;
 use prost::Message as _;
 use storage::{
     Session,
@@ -112,17 +113,18 @@ impl Services {
     ) -> Result<Response<proto::Delivery>, Error> {
         let store = caller.store()?;
         let PlannedDelivery {
-            delivery,
+            mut delivery,
             quote_id,
             capacity,
             versions,
             ..
         } = planned;
+        delivery.tracking = Some(TrackingLink::new(random::bytes()));
         let booking = delivery.booking.zip(capacity);
         let reference = delivery.external_reference.clone();
         let reply = proto::Delivery {
             warnings: messages::warnings(&planned.warnings),
-            ..message(caller, delivery.clone(), store)
+            ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
         let quotas = DeliveryQuotas::new(self.config.deliveries);
         // With a key, the response is stored too.
@@ -176,7 +178,6 @@ impl Services {
                 let created = created?;
                 if !created.metadata().contains_key(proto::IDEMPOTENT_REPLAYED) {
                     self.metrics.deliveries_created.inc();
-                    self.queue.streams.events_written.send_replace(());
                 }
                 Ok(created)
             }

@@ -70,7 +70,7 @@ impl proto::deliveries_server::Deliveries for Services {
         messages::check_external_reference(&self.storage, store.id, reference).await?;
         Ok(Response::new(proto::Delivery {
             warnings: messages::warnings(&planned.warnings),
-            ..messages::preview(reading::message(&caller, delivery, store))
+            ..messages::preview(reading::message(&caller, delivery, store, ""))
         }))
     }
 

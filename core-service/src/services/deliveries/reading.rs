@@ -33,7 +33,7 @@ impl Services {
         let reader = self.storage.reader();
         let find = |id| storage::deliveries::find(reader, store.id, DeliveryId(id));
         let delivery = messages::find_resource(Collection::Deliveries, name, find).await?;
-        Ok(message(caller, delivery, &store))
+        Ok(message(caller, delivery, &store, &self.config.public_url))
     }
 
     pub(super) async fn read_page(
@@ -90,7 +90,7 @@ impl Services {
         let deliveries = match store {
             Some(store) if !is_dispatch => {
                 let page = page.into_iter();
-                page.map(|delivery| messages::delivery(delivery, &store))
+                page.map(|delivery| messages::delivery(delivery, &store, &self.config.public_url))
                     .collect()
             }
             _ => self.with_stores(page).await?,
@@ -113,12 +113,16 @@ impl Services {
             let store = stores.get(&delivery.store_id).ok_or_else(|| {
                 storage::Error::inconsistent("deliveries", "a delivery has no store")
             })?;
-            Ok(messages::delivery_with_store(delivery, store))
+            let public_url = &self.config.public_url;
+            Ok(messages::delivery_with_store(delivery, store, public_url))
         });
         shown.collect()
     }
 
-    pub(super) async fn find_store_of(&self, id: DeliveryId) -> Result<Option<Store>, Error> {
+    pub(in crate::services) async fn find_store_of(
+        &self,
+        id: DeliveryId,
+    ) -> Result<Option<Store>, Error> {
         let reader = self.storage.reader();
         Ok(match storage::deliveries::find_store(reader, id).await? {
             Some(store_id) => storage::stores::find(reader, store_id).await?,
@@ -128,11 +132,16 @@ impl Services {
 }
 
 /// A delivery as a caller sees it: a shop neither its couriers nor its store.
-pub(super) fn message(caller: &Caller, delivery: Delivery, store: &Store) -> proto::Delivery {
+pub(super) fn message(
+    caller: &Caller,
+    delivery: Delivery,
+    store: &Store,
+    public_url: &str,
+) -> proto::Delivery {
     if caller.has(Scope::DispatchRead) {
-        messages::delivery_with_store(delivery, store)
+        messages::delivery_with_store(delivery, store, public_url)
     } else {
-        messages::delivery(delivery, store)
+        messages::delivery(delivery, store, public_url)
     }
 }
 

@@ -8,6 +8,7 @@ use domain::{
     lifecycle::{Command, Reschedule},
     task::{Actor, TaskKind, TimeWindow},
     task_correction::Correction,
+    tracking::TrackingLink,
     webhook::Webhook,
     webhook_secrets::Secrets,
 };
@@ -18,7 +19,7 @@ use super::*;
 use crate::{
     Storage, fixture,
     notifications::{self, DeliveryChange},
-    webhooks,
+    personal_data, webhooks,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -264,5 +265,44 @@ async fn a_task_is_read_as_it_was_corrected_and_the_other_one_as_before() {
 
         let stored = find(storage.reader(), before.store_id, before.id).await;
         assert_eq!(stored.unwrap(), Some(after));
+    }
+}
+
+#[tokio::test]
+async fn the_link_of_a_tracking_page_is_revoked_once_and_lost_when_its_delivery_is_erased() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let (store_id, link) = (StoreId::new(), TrackingLink::new([7; 16]));
+        let delivery = Delivery {
+            tracking: Some(link),
+            ..fixture::delivery(store_id, NOW)
+        };
+        let id = delivery.id;
+        let new = fixture::new_delivery(delivery);
+        assert!(storage.insert_delivery(new).await.unwrap());
+        let stored = async || {
+            let found = find(storage.reader(), store_id, id).await.unwrap();
+            found.unwrap().tracking
+        };
+        let revoke = async |at: Timestamp| {
+            let revoke = storage.write(move |transaction| async move {
+                revoke_tracking(&transaction, store_id, id, at).await
+            });
+            revoke.await.unwrap()
+        };
+        assert_eq!(stored().await, Some(link));
+
+        let later = NOW + SignedDuration::from_secs(1);
+        assert!(revoke(NOW).await);
+        assert!(!revoke(later).await);
+
+        let revoked_at = Some(NOW);
+        assert_eq!(stored().await, Some(TrackingLink { revoked_at, ..link }));
+        let erase = storage.write(move |transaction| async move {
+            personal_data::erase(&transaction, store_id, id, later).await
+        });
+        erase.await.unwrap();
+        assert_eq!(stored().await, None);
+        assert!(!revoke(later).await);
     }
 }

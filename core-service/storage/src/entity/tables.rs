@@ -65,6 +65,9 @@ table! {
     erased_at: Option<Instant>,
     /// Null if it is created, completed or cancelled.
     state: Option<String>,
+    /// Null if a program of an earlier version created it, and once it is erased.
+    tracking_secret: Option<Vec<u8>>,
+    tracking_revoked_at: Option<Instant>,
 }
 
 table! {
@@ -201,6 +204,8 @@ table! {
     created_at: Instant,
     service_area: Option<ServiceAreaJson>,
     refuses_unpriced: bool,
+    has_tracking: bool,
+    telephone: Option<String>,
 }
 
 table! {

@@ -51,7 +51,8 @@ pub async fn erase(
 ) -> Result<(), Error> {
     // First, to lock the delivery: a concurrent cancellation or completion, whose response has its
     // addresses, commits before this continues, or reads the erased tasks.
-    let update = "UPDATE deliveries SET erased_at = $3 WHERE store_id = $1 AND id = $2";
+    let update = "UPDATE deliveries SET erased_at = $3, tracking_secret = NULL
+        WHERE store_id = $1 AND id = $2";
     let values = [store_id.0.into(), id.0.into(), Instant::from(now).into()];
     rows::execute(transaction, update, values).await?;
     erase_tasks(transaction, store_id, id).await
@@ -65,7 +66,7 @@ pub async fn erase_past_retention(
     past: PastRetention,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let update = "UPDATE deliveries SET erased_at = $3
+    let update = "UPDATE deliveries SET erased_at = $3, tracking_secret = NULL
         WHERE store_id = $1 AND id = $2 AND dropoff_before <= $4 AND NOT EXISTS (
             SELECT 1 FROM tasks WHERE store_id = $1 AND delivery_id = $2 AND updated_at > $5
         )";

@@ -76,11 +76,11 @@ fn describe(
         responses.insert("304".to_owned(), reference);
     }
     for (status, codes) in operations::error_codes_by_status(operation) {
-        // A draining gateway answers `/readyz` itself, in plain text.
-        let response = if matches!(operation.returns, Returns::Health) && status == 503 {
-            responses::error_with_plain_text(&codes, public_url)
-        } else {
-            responses::error_reference(&codes, public_url, shared_responses)
+        let response = match (&operation.returns, status) {
+            // A draining gateway answers `/readyz` itself, in plain text.
+            (Returns::Health, 503) => responses::error_with_plain_text(&codes, public_url),
+            (Returns::Page, 404 | 410) => responses::error_with_page(&codes, public_url),
+            _ => responses::error_reference(&codes, public_url, shared_responses),
         };
         responses.insert(status.to_string(), response);
     }

@@ -35,6 +35,7 @@ pub(super) fn success(operation: &Operation, examples: &Map<String, Value>) -> V
         Returns::Nothing => vec![],
         Returns::Document(media_type, _) => vec![media_type.as_str()],
         Returns::Text(media_types) => media_types.iter().map(String::as_str).collect(),
+        Returns::Page => vec!["text/html"],
         Returns::Health => vec!["text/plain"],
         _ => vec!["application/ld+json", "application/json"],
     };
@@ -98,6 +99,7 @@ fn description(returns: &Returns) -> String {
         Returns::Preview(class) => format!("The delivery is valid. {}", class.description),
         Returns::Collection(class) => format!("A page of a list of `{}`.", class.name),
         Returns::Nothing => "The operation succeeded.".to_owned(),
+        Returns::Page => "The page.".to_owned(),
         Returns::Health => "The check succeeded.".to_owned(),
         Returns::JsonLd(_) | Returns::Document(..) | Returns::Text(_) => "The document.".to_owned(),
     }
@@ -186,6 +188,13 @@ pub(super) fn error_with_plain_text(codes: &[&'static ErrorCode], public_url: &s
     let mut described = describe_errors(codes, public_url);
     described["content"]["text/plain"] = json!({"schema": {"type": "string"}});
     described["headers"] = header_references(&["Retry-After-Optional"]);
+    described
+}
+
+/// The response with one of these codes, or with a page that says the same.
+pub(super) fn error_with_page(codes: &[&'static ErrorCode], public_url: &str) -> Value {
+    let mut described = describe_errors(codes, public_url);
+    described["content"]["text/html"] = json!({"schema": {"type": "string"}});
     described
 }
 

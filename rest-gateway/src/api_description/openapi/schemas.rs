@@ -123,7 +123,7 @@ pub(super) fn of_response(returns: &Returns) -> Option<Value> {
         Returns::Preview(class) => Some(reference(class, SchemaForm::Preview)),
         Returns::Collection(class) => Some(named(&collection_name(class))),
         Returns::JsonLd(schema) | Returns::Document(_, schema) => Some(named(schema)),
-        Returns::Text(_) | Returns::Health => Some(json!({"type": "string"})),
+        Returns::Text(_) | Returns::Page | Returns::Health => Some(json!({"type": "string"})),
         Returns::Nothing => None,
     }
 }

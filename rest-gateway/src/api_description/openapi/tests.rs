@@ -229,7 +229,11 @@ fn needs_example(operation: &Operation) -> bool {
         return false;
     }
     match &operation.returns {
-        Returns::Nothing | Returns::JsonLd(_) | Returns::Text(_) | Returns::Health => false,
+        Returns::Nothing
+        | Returns::JsonLd(_)
+        | Returns::Text(_)
+        | Returns::Page
+        | Returns::Health => false,
         Returns::Document(media_type, _) => {
             media_type.ends_with("json") && operation.path != "/api/docs.json"
         }

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 pub(super) use self::possible_errors::error_codes_by_status;
 use super::{Class, parse_json};
-use crate::representation::error_codes::{self, ErrorCode};
+use crate::{
+    representation::error_codes::{self, ErrorCode},
+    resources::tracking,
+};
 
 static OPERATIONS: LazyLock<Vec<Operation>> =
     LazyLock::new(|| parse_json(include_str!("operations.json")));
@@ -120,6 +123,8 @@ pub(crate) enum Returns {
     Document(String, String),
     /// 200, without content negotiation: a text of these media types.
     Text(Vec<String>),
+    /// 200, a page that core answers for: HTML, also of the errors 404 and 410.
+    Page,
     /// 200, plain text of a health check.
     Health,
 }
@@ -159,6 +164,7 @@ impl Returns {
             | Self::JsonLd(_)
             | Self::Document(..)
             | Self::Text(_)
+            | Self::Page
             | Self::Health => 200,
         }
     }
@@ -170,7 +176,10 @@ impl Returns {
 
     /// Whether the operation alone decides the media type: `Accept` is ignored.
     pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Self::Document(..) | Self::Text(_) | Self::Health)
+        matches!(
+            self,
+            Self::Document(..) | Self::Text(_) | Self::Page | Self::Health
+        )
     }
 }
 
@@ -198,6 +207,13 @@ impl Operation {
         self.auth == Auth::ClientCredentials
             || self.path == "/api"
             || self.path.starts_with("/api/")
+            || self.path.starts_with(tracking::PAGES)
+    }
+
+    /// Whether it is a read that always has a response: of a document, or a health check.
+    pub(crate) fn is_exempt_from_limit(&self) -> bool {
+        let is_of_core = matches!(self.returns, Returns::Page);
+        self.method == "GET" && self.returns.is_fixed() && !is_of_core
     }
 
     pub(crate) fn accepts_idempotency_key(&self) -> bool {

@@ -62,7 +62,7 @@ struct Delivery {
     /// Seconds.
     duration: u32,
     distance_source: Option<&'static str>,
-    /// Null until there is a tracking page.
+    /// The page for the recipient; null if there is none.
     tracking_url: Option<String>,
     price: Option<DeliveryPrice>,
     cancelled_at: Option<String>,
@@ -265,7 +265,7 @@ impl Delivery {
             distance: delivery.distance_meters,
             duration: delivery.duration_seconds,
             distance_source,
-            tracking_url: None,
+            tracking_url: Some(delivery.tracking_url).filter(|url| !url.is_empty()),
             price,
             cancelled_at: StoreTimeZone::named(&delivery.time_zone)
                 .write_optional(delivery.cancel_time.as_ref())?,

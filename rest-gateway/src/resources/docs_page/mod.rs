@@ -58,7 +58,7 @@ static EXAMPLES: [&[(&str, &str)]; 4] = [
 /// Name and Markdown of every guide, in reading order.
 static GUIDES: &[(&str, &str)] = texts! {
     "../../../../docs/guides/" ".md":
-    "shop" "webhooks" "internal-service" "times" "addresses" "prices" "idempotency" "errors"
+    "shop" "webhooks" "tracking" "internal-service" "times" "addresses" "prices" "idempotency" "errors"
     "requests" "coopcycle"
 };
 

@@ -17,6 +17,7 @@ use proto::{
     tasks_server::{Tasks, TasksServer},
     time_slots_server::{TimeSlots, TimeSlotsServer},
     tokens_server::{Tokens, TokensServer},
+    tracking_server::{Tracking, TrackingServer},
     webhooks_server::{Webhooks, WebhooksServer},
 };
 use rest_gateway::CoreUrl;
@@ -74,6 +75,7 @@ impl FakeCore {
             .add_service(RetailPricesServer::new(services.clone()))
             .add_service(TimeSlotsServer::new(services.clone()))
             .add_service(WebhooksServer::new(services.clone()))
+            .add_service(TrackingServer::new(services.clone()))
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
         tokio::spawn(shutdown.clone().run_until_cancelled_owned(server));
         Self {
@@ -273,6 +275,10 @@ scripted_services! {
         check_time_slot: CheckTimeSlotRequest => CheckTimeSlotResponse,
         get_default_time_slot: GetDefaultTimeSlotRequest => TimeSlot,
         get_time_slot: GetTimeSlotRequest => TimeSlot,
+    }
+    Tracking {
+        get_tracking: GetTrackingRequest => TrackedDelivery,
+        revoke_tracking: RevokeTrackingRequest => Delivery,
     }
     Webhooks {
         create_webhook: CreateWebhookRequest => Webhook,

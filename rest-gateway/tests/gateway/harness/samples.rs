@@ -141,6 +141,7 @@ pub(crate) fn delivery() -> Delivery {
         state: proto::delivery::State::Created.into(),
         store: String::new(),
         store_display_name: String::new(),
+        tracking_url: String::new(),
     }
 }
 

@@ -1,0 +1,153 @@
+//! Tracking: what whoever has the link of a delivery sees of it, without a token. Dispatch revokes links.
+
+use domain::{
+    api_client::Scope,
+    delivery::Delivery,
+    id::DeliveryId,
+    store::Store,
+    task::{Task, TaskState},
+    task_event::TaskEvent,
+    tracking::{self, Obstacle, Stage, Tracked, TrackingToken},
+};
+use jiff::Timestamp;
+use proto::{
+    iri::Collection,
+    limits::MAX_PAGE_SIZE,
+    tracked_delivery::{Obstacle as ObstacleMessage, Stage as StageMessage},
+};
+use tonic::{Request, Response};
+
+use super::{Reply, Services};
+use crate::{
+    auth::caller::{Caller, Effect},
+    error::Error,
+    messages::{self, timestamp},
+};
+
+#[tonic::async_trait]
+impl proto::tracking_server::Tracking for Services {
+    async fn get_tracking(
+        &self,
+        request: Request<proto::GetTrackingRequest>,
+    ) -> Reply<proto::TrackedDelivery> {
+        let token = request.into_inner().token;
+        Ok(Response::new(self.track(&token).await?))
+    }
+
+    async fn revoke_tracking(
+        &self,
+        request: Request<proto::RevokeTrackingRequest>,
+    ) -> Reply<proto::Delivery> {
+        let (caller, request) = Caller::with_scope(request, Scope::Dispatch)?;
+        let name = request.name;
+
+        let revoke = |id| self.revoke_link(DeliveryId(id));
+        let (revoked, effect) =
+            messages::find_resource(Collection::Deliveries, &name, revoke).await?;
+
+        caller.audit_effect("RevokeTracking", &name, effect);
+        Ok(Response::new(revoked))
+    }
+}
+
+impl Services {
+    async fn track(&self, token: &str) -> Result<proto::TrackedDelivery, Error> {
+        // The token is in no log.
+        let unknown = || Error::NotFound("this tracking link".to_owned());
+        let token = TrackingToken::parse(token).ok_or_else(unknown)?;
+        self.rate_limits.check_tracking_link(&token)?;
+        let found = storage::deliveries::find_task_of_any_store(&self.storage, token.dropoff_id);
+        let (store, task) = found.await?.ok_or_else(unknown)?;
+        let reader = self.storage.reader();
+        let delivery = storage::deliveries::find(reader, store.id, task.delivery_id).await?;
+        let delivery = delivery.filter(|delivery| token.is_of(delivery));
+        let delivery = delivery.ok_or_else(unknown)?;
+        if !store.has_tracking || tracking::is_over(&delivery, self.clock.now()) {
+            let message = "this tracking link is no longer valid".to_owned();
+            return Err(Error::Conflict("TRACKING_ENDED", message));
+        }
+        let history = self.history_of(&delivery).await?;
+        Ok(message(Tracked::of(&delivery, &history), store))
+    }
+
+    /// The history of its tasks, as far as something happened to them.
+    async fn history_of(&self, delivery: &Delivery) -> Result<Vec<TaskEvent>, Error> {
+        let has_begun =
+            |task: &&Task| !matches!(task.state, TaskState::Todo | TaskState::Cancelled);
+        let mut history = Vec::new();
+        for task in [&delivery.pickup, &delivery.dropoff]
+            .into_iter()
+            .filter(has_begun)
+        {
+            let mut next = Some(Timestamp::MIN);
+            while let Some(after) = next {
+                let (reader, store_id) = (self.storage.reader(), delivery.store_id);
+                let page =
+                    storage::task_events::list(reader, store_id, task.id, after, MAX_PAGE_SIZE);
+                let (events, last) = page.await?;
+                history.extend(events);
+                next = last;
+            }
+        }
+        Ok(history)
+    }
+
+    /// None if the delivery does not exist.
+    async fn revoke_link(
+        &self,
+        id: DeliveryId,
+    ) -> Result<Option<(proto::Delivery, Effect)>, Error> {
+        let Some(store) = self.find_store_of(id).await? else {
+            return Ok(None);
+        };
+        let (store_id, now) = (store.id, self.clock.now());
+        let revoke = self.storage.write(move |transaction| async move {
+            let revoke = storage::deliveries::revoke_tracking(&transaction, store_id, id, now);
+            let is_changed = revoke.await?;
+            let delivery = storage::deliveries::find(&transaction, store_id, id).await?;
+            Ok::<_, Error>((delivery, is_changed))
+        });
+        let (delivery, is_changed) = revoke.await?;
+        let effect = if is_changed {
+            Effect::Changed
+        } else {
+            Effect::Unchanged
+        };
+        let public_url = &self.config.public_url;
+        let shown = |delivery| messages::delivery_with_store(delivery, &store, public_url);
+        Ok(delivery.map(|delivery| (shown(delivery), effect)))
+    }
+}
+
+fn message(tracked: Tracked, store: Store) -> proto::TrackedDelivery {
+    let stage = match tracked.stage {
+        Stage::Ordered => StageMessage::Ordered,
+        Stage::Collected => StageMessage::Collected,
+        Stage::OnItsWay => StageMessage::OnItsWay,
+        Stage::Delivered => StageMessage::Delivered,
+        Stage::NotDelivered(_) => StageMessage::NotDelivered,
+        Stage::Cancelled => StageMessage::Cancelled,
+    };
+    let obstacle = match tracked.stage {
+        Stage::NotDelivered(Obstacle::NobodyThere) => ObstacleMessage::NobodyThere,
+        Stage::NotDelivered(Obstacle::Address) => ObstacleMessage::Address,
+        Stage::NotDelivered(Obstacle::Refused) => ObstacleMessage::Refused,
+        Stage::NotDelivered(Obstacle::Other) => ObstacleMessage::Other,
+        _ => ObstacleMessage::Unspecified,
+    };
+    proto::TrackedDelivery {
+        stage: stage.into(),
+        obstacle: obstacle.into(),
+        order_time: Some(timestamp(tracked.ordered_at)),
+        collect_time: tracked.collected_at.map(timestamp),
+        departure_time: tracked.on_its_way_at.map(timestamp),
+        end_time: tracked.ended_at.map(timestamp),
+        after: tracked.window.map(|window| timestamp(window.after)),
+        before: tracked.window.map(|window| timestamp(window.before)),
+        street: tracked.street.unwrap_or_default(),
+        address_locality: tracked.locality.unwrap_or_default(),
+        time_zone: store.time_zone_name().to_owned(),
+        store_display_name: store.display_name,
+        store_telephone: store.telephone.unwrap_or_default(),
+    }
+}
