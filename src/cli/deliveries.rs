@@ -4,7 +4,8 @@ use anyhow::{bail, ensure};
 use clap::Subcommand;
 use proto::{
     CancelDeliveryRequest, GetDeliveryRequest, ListDeliveriesRequest, RevokeTrackingRequest,
-    SearchDeliveriesRequest, delivery::State,
+    SearchDeliveriesRequest,
+    delivery::State,
     iri::{self, Collection},
     limits::MAX_PAGE_SIZE,
     task::Status,

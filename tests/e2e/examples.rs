@@ -208,9 +208,8 @@ impl KnownIds {
         let (_, after) = rest.split_once('}').unwrap();
         let member = match before {
             "/api/contexts/" => "Delivery",
-            "/api/docs/" => "page.css",
+            "/api/docs/" | "/t/files/" => "page.css",
             "/errors/" => "not_found",
-            "/t/files/" => "page.css",
             "/t/" => self.0.get("t")?,
             before => self.0.get(before.split('/').nth(2)?)?,
         };

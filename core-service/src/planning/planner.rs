@@ -111,6 +111,7 @@ impl Planner {
     /// Plans a delivery for the caller's store, under the terms of the quote if one is charged.
     /// Reports the violations found by the gateway too. The policy is that of the time slot, the price
     /// list and the zones.
+    #[expect(clippy::too_many_lines, reason = "the steps of a plan, in their order")]
     pub(crate) async fn plan(
         &self,
         caller: &Caller,

@@ -112,11 +112,11 @@ async fn a_window_is_read_as_instants() {
     platform.core.will_respond(task(task::Kind::Pickup));
 
     let window = json!({
-        "after": "2020-04-02T12:00:00+02:00",
-        "before": "2020-04-02T10:15:00Z",
+        "after": "2020-04-02T12:00:00.123+02:00",
+        "before": "2020-04-02T10:15:00.123Z",
         "timeSlot": null,
         "both": true,
-        "occurredAt": "2020-04-02T11:59:00+02:00",
+        "occurredAt": "2020-04-02T11:59:00.123+02:00",
     });
     let reply = put(&platform, &format!("/api/tasks/{ID}/reschedule"), &window).await;
 
@@ -131,6 +131,7 @@ async fn a_window_is_read_as_instants() {
             report: Some(proto::Report {
                 occurred_time: instant(NOON - 60),
                 sent_time: None,
+                ..proto::Report::default()
             }),
             ..RescheduleTaskRequest::default()
         }

@@ -162,7 +162,7 @@ async fn a_page_that_does_not_exist_says_so_to_people_and_programs() {
         let fail = || {
             platform
                 .core
-                .will_fail(core_status(code, reason, "the reason"))
+                .will_fail(core_status(code, reason, "the reason"));
         };
         fail();
         let page = get(&platform, "de").await;

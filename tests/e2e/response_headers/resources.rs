@@ -49,7 +49,7 @@ impl Resources {
             webhook,
             event,
             notification,
-            task,
+            task.clone(),
             delivery.clone(),
             price,
             me,

@@ -90,6 +90,7 @@ fn the_page_shows_when_something_occurred_and_the_address_until_the_end() {
         task_id: task.id,
         by: Actor::Courier,
         api_client_id: Some(ApiClientId::new()),
+        courier_id: None,
         created_at: later(9),
         occurrence: Occurrence {
             at,
@@ -144,7 +145,7 @@ fn the_page_shows_when_something_occurred_and_the_address_until_the_end() {
 
 #[test]
 fn a_page_ends_a_week_after_the_delivery_or_a_month_after_its_window() {
-    let days = |days| SignedDuration::from_hours(24 * days);
+    let days = |days: i64| SignedDuration::from_hours(24 * days);
     let open = delivery(&[(Dropoff, fail("NOT_AT_HOME"))]);
     let end = open.dropoff.window.before + days(30);
     let second = SignedDuration::from_secs(1);

@@ -44,7 +44,8 @@ fn conflict(code: Option<&str>) -> Transition {
 }
 
 async fn insert_all(storage: &Storage, store_id: StoreId, events: &[TaskEvent]) {
-    for event in events.iter().cloned() {
+    for event in events {
+        let event = event.clone();
         let write = storage
             .write(move |transaction| async move { insert(&transaction, store_id, &event).await });
         write.await.unwrap();

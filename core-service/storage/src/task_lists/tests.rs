@@ -261,11 +261,11 @@ async fn plan(statement: Option<(String, Vec<Value>)>) -> String {
     plan
 }
 
-fn after() -> Option<Position> {
-    Some(Position::End(Cursor {
+fn after() -> Position {
+    Position::End(Cursor {
         created_at: hours(30),
         id: Uuid::nil(),
-    }))
+    })
 }
 
 #[tokio::test]
@@ -276,7 +276,7 @@ async fn each_state_of_a_list_is_found_by_an_index() {
     };
     for filter in [all(), of_store] {
         for order in [Order::End, Order::List] {
-            let plan = plan(statements::by_end(&filter, order, after(), 31)).await;
+            let plan = plan(statements::by_end(&filter, order, Some(after()), 31)).await;
             let parts = StateName::ALL.len() * (LONGEST.len() + 1);
             let index = "tasks_by_end (<expr>=? AND <expr>=? AND (before,id)>(?,?)";
             assert_eq!(plan.matches(index).count(), parts, "{plan}");
@@ -292,7 +292,13 @@ async fn lists_and_incidents_are_found_by_an_index() {
         ..all()
     };
 
-    let by_end = plan(statements::by_end(&with_incidents, Order::End, after(), 31)).await;
+    let by_end = plan(statements::by_end(
+        &with_incidents,
+        Order::End,
+        Some(after()),
+        31,
+    ))
+    .await;
     let in_lists = plan(statements::in_lists(&all(), None, 31)).await;
     let incidents_in_lists = plan(statements::in_lists(&with_incidents, None, 31)).await;
 

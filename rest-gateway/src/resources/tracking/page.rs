@@ -179,14 +179,14 @@ impl Times<'_> {
             if !is_reached && !does_arrive {
                 continue;
             }
-            let state = match last {
+            let attributes = match last {
                 Some(last) if last == index => " class=\"done\" aria-current=\"step\"",
                 _ if is_reached => " class=\"done\"",
                 _ => "",
             };
             let time = time.as_ref().map(|time| self.moment(time)).transpose()?;
             let time = time.map_or_else(String::new, |time| format!(" {time}"));
-            lines.push(format!("<li{state}>{name}{time}</li>\n"));
+            lines.push(format!("<li{attributes}>{name}{time}</li>\n"));
         }
         lines.push("</ol>\n".to_owned());
         Ok(lines.concat())

@@ -139,6 +139,7 @@ on_both_databases! {
         let cancel = CancelDeliveryRequest {
             name: desk.task(&order.pickup).await.delivery,
             report: Some(on_behalf_of(&ada)),
+            ..CancelDeliveryRequest::default()
         };
         let (channel, token) = platform.connect(&["admin"]).await;
         let cancel = DeliveriesClient::new(channel).cancel_delivery(grpc::with_token(&token, cancel)).await;
