@@ -9,6 +9,7 @@ use domain::{
     event::EventName,
     id::{DeliveryId, StoreId, TimeSlotId},
     lifecycle::Refusal,
+    store::Store,
     task::{TaskKind, TimeWindow},
     task_event::TaskReport,
     time_slot::TimeSlot,
@@ -20,6 +21,7 @@ use super::Services;
 use crate::{
     error::{Error, LISTS_CHANGED},
     notifications::{PendingDispatch, Streams},
+    planning::definitions::CachePolicy,
 };
 
 /// The reason of the conflict of a command that a task's state does not permit.
@@ -42,11 +44,11 @@ pub(super) struct DeliveryWriter {
 /// The store's time slot, if its capacity is limited.
 #[derive(Clone)]
 pub(super) struct LimitedSlot {
-    pub(super) id: TimeSlotId,
-    pub(super) rules: Arc<TimeSlot>,
-    pub(super) capacity: u32,
+    id: TimeSlotId,
+    rules: Arc<TimeSlot>,
+    capacity: u32,
     /// Whether the request names its window as a time slot, which is booked even if it is not offered.
-    pub(super) is_requested: bool,
+    is_requested: bool,
 }
 
 /// A delivery after a change.
@@ -154,6 +156,24 @@ impl DeliveryWriter {
 }
 
 impl Services {
+    /// The store's time slot, if its capacity is limited.
+    pub(super) async fn find_limited_slot(
+        &self,
+        store: &Store,
+        is_requested: bool,
+    ) -> Result<Option<LimitedSlot>, Error> {
+        let current = self.definitions().time_slot(store, CachePolicy::Bypass);
+        let Some(current) = current.await? else {
+            return Ok(None);
+        };
+        Ok(current.rules.capacity.map(|capacity| LimitedSlot {
+            id: current.stored.id,
+            rules: current.rules,
+            capacity,
+            is_requested,
+        }))
+    }
+
     /// Counts events and dispatches their notifications. To be called after the commit.
     pub(super) fn dispatch(&self, events: WrittenEvents) {
         for name in events.names {

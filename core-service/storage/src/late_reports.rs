@@ -27,7 +27,7 @@ const PLACEMENTS: [TransitionName; 3] = [
     TransitionName::Rescheduled,
 ];
 
-/// The placements of a store's task after an instant, and the one before, oldest first.
+/// The placements of a store's task since an instant, and the one before, oldest first.
 pub async fn placements(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
@@ -37,9 +37,9 @@ pub async fn placements(
     let since = Instant::from(since);
     let query = of(store_id, task_id)
         .filter(Column::Transition.is_in(PLACEMENTS.map(TransitionName::as_str)));
-    let before = query.clone().filter(Column::CreatedAt.lte(since));
+    let before = query.clone().filter(Column::CreatedAt.lt(since));
     let before = before.order_by_desc(Column::CreatedAt);
-    let after = query.filter(Column::CreatedAt.gt(since));
+    let after = query.filter(Column::CreatedAt.gte(since));
     let after = after.order_by_asc(Column::CreatedAt);
     let before = before.one(connection).await?;
     let after = after.all(connection).await?;

@@ -72,6 +72,7 @@ async fn create(
 /// A delivery without the names that differ from those of another one.
 fn without_names(mut delivery: Delivery) -> Delivery {
     delivery.name.clear();
+    delivery.tracking_url.clear();
     let tasks = [&mut delivery.pickup, &mut delivery.dropoff];
     for task in tasks.into_iter().flatten() {
         task.name.clear();

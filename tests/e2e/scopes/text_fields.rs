@@ -159,7 +159,7 @@ pub(super) const EXCEPTIONS: &[(&str, Access)] = &[
         Requires(READ_DISPATCH),
     ),
     ("Tasks/CompleteTask report.on_behalf_of", DISPATCH),
-    ("Tasks/CompleteTasks report.on_behalf_of", DISPATCH),
+    ("Tasks/CompleteTasks report.on_behalf_of", Ignored),
     ("Tasks/CompleteTasks tasks", Ignored),
     ("Tasks/FailTask report.on_behalf_of", DISPATCH),
     ("Tasks/ListTasks courier", Ignored),

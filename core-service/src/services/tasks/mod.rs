@@ -43,7 +43,7 @@ use self::{
 };
 use super::{
     Reply, Services,
-    delivery_changes::{DeliveryWriter, LimitedSlot, TASK_STATE, WrittenEvents},
+    delivery_changes::{DeliveryWriter, TASK_STATE, WrittenEvents},
     stream_until_end,
 };
 use crate::{
@@ -51,7 +51,6 @@ use crate::{
     error::Error,
     idempotency::{CommandResponse, RequestKey},
     messages,
-    planning::definitions::CachePolicy,
 };
 
 /// A request to change a task.
@@ -389,22 +388,5 @@ impl Services {
             self.metrics.tasks_completed.inc(kind.as_str());
         }
         Ok((response, events))
-    }
-
-    async fn find_limited_slot(
-        &self,
-        store: &Store,
-        is_requested: bool,
-    ) -> Result<Option<LimitedSlot>, Error> {
-        let current = self.definitions().time_slot(store, CachePolicy::Bypass);
-        let Some(current) = current.await? else {
-            return Ok(None);
-        };
-        Ok(current.rules.capacity.map(|capacity| LimitedSlot {
-            id: current.stored.id,
-            rules: current.rules,
-            capacity,
-            is_requested,
-        }))
     }
 }

@@ -97,7 +97,8 @@ async fn the_placements_since_an_instant_are_read_with_the_one_before() {
             (0, &all[..]),
             (1, &all[..]),
             (2, &all[..]),
-            (3, &all[1..]),
+            (3, &all[..]),
+            (4, &all[1..]),
             (5, &all[2..]),
             (9, &all[3..]),
         ] {
