@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from fixtures import Client
 
@@ -24,7 +24,6 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 TIMEOUT = 60
 # Minutes by which the clock of the phone is wrong.
 CLOCK_ERROR = -7
-DRAFT = {"dropoff": {"address": "48 Rue de Rivoli, 75004 Paris", "before": "today 18:00"}}
 ADDRESSES = {"pickup": "24 Rue de la Paix, 75002 Paris", "dropoff": "48 Rue de Rivoli, 75004 Paris"}
 NOTES = "at the back door"
 STATES = ["TODO", "DOING", "DONE", "FAILED"]
@@ -56,7 +55,10 @@ class Platform:
     def create_delivery(self):
         """Creates a delivery of the demo shop; returns the names of pickup and dropoff."""
         shop = Client(self.ready["base_url"], self.ready["demo_client"], "deliveries tasks")
-        delivery = shop.call("POST", "/api/deliveries", DRAFT)
+        # On the platform's day, which may not be the shop's.
+        before = (datetime.now(timezone.utc) + timedelta(hours=5)).isoformat()
+        draft = {"dropoff": {"address": ADDRESSES["dropoff"], "before": before}}
+        delivery = shop.call("POST", "/api/deliveries", draft)
         return [delivery[task]["@id"].removeprefix("/api/") for task in ("pickup", "dropoff")]
 
     def complete(self, task):

@@ -105,9 +105,9 @@ pub async fn move_to_log(
     let rows = if is_postgres {
         rows::query(transaction, &MOVE, values).await?
     } else {
-        let [select, log, emit, count, delete] = &*MOVE_OVER_SQLITE;
+        let (select, changes) = &*MOVE_OVER_SQLITE;
         let rows = rows::query(transaction, select, values.clone()).await?;
-        for statement in [log, emit, count, delete] {
+        for statement in changes {
             rows::run(transaction, statement, values.clone()).await?;
         }
         rows
@@ -119,16 +119,6 @@ pub async fn move_to_log(
     for row in &rows {
         let is_creation: bool = row.try_get_by_index(0)?;
         moved.created += usize::from(is_creation);
-    }
-    for (table, count) in [
-        ("task_change_logs", moved.changes),
-        ("event_sequencers", moved.created),
-    ] {
-        if count > 0 {
-            let update = format!("UPDATE {table} SET last_position = last_position + $1");
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
-            rows::run(transaction, &update, [count.into()]).await?;
-        }
     }
     Ok(Some(moved))
 }
@@ -142,22 +132,29 @@ const DELETE: &str = "DELETE FROM task_change_queue WHERE id <= (
 /// The parameters are the last positions of changes and events, the time and the limit. The event of a new delivery has
 /// its id: there is one.
 static MOVE: LazyLock<String> = LazyLock::new(|| {
-    let [select, log, emit, count] = moves("moved");
+    let (select, changes) = moves("moved");
+    let changes = (0..).zip(changes);
+    let changes: Vec<_> = changes
+        .map(|(number, change)| format!("change_{number} AS ({change})"))
+        .collect();
     format!(
-        "WITH moved AS ({DELETE} RETURNING *), logged AS ({log}), emitted AS ({emit}), counted AS ({count}) {select}"
+        "WITH moved AS ({DELETE} RETURNING *), {} {select}",
+        changes.join(", ")
     )
 });
 
 /// The same over `SQLite`, where nothing changes between two statements of a transaction.
-static MOVE_OVER_SQLITE: LazyLock<[String; 5]> = LazyLock::new(|| {
-    let oldest = "(SELECT * FROM task_change_queue ORDER BY id LIMIT $4) AS moved";
-    let [select, log, emit, count] = moves(oldest);
-    [select, log, emit, count, DELETE.to_owned()]
+static MOVE_OVER_SQLITE: LazyLock<(String, Vec<String>)> = LazyLock::new(|| {
+    let (select, changes) =
+        moves("(SELECT * FROM task_change_queue ORDER BY id LIMIT $4) AS moved");
+    let delete = [DELETE.to_owned()];
+    (select, changes.into_iter().chain(delete).collect())
 });
 
-fn moves(moved: &str) -> [String; 4] {
-    [
-        format!("SELECT COALESCE(is_creation, false) FROM {moved}"),
+/// What reads the moved changes, and what follows from them.
+fn moves(moved: &str) -> (String, [String; 5]) {
+    let select = format!("SELECT COALESCE(is_creation, false) FROM {moved}");
+    let changes = [
         format!(
             "INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
             SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $3, store_id, delivery_id, courier_id, list_day FROM {moved}"
@@ -180,7 +177,15 @@ fn moves(moved: &str) -> [String; 4] {
             ON CONFLICT (store_id) DO UPDATE
                 SET last_number = event_counters.last_number + excluded.last_number"
         ),
-    ]
+        format!(
+            "UPDATE task_change_logs SET last_position = last_position + (SELECT COUNT(*) FROM {moved})"
+        ),
+        format!(
+            "UPDATE event_sequencers
+            SET last_position = last_position + (SELECT COUNT(*) FROM {moved} WHERE is_creation)"
+        ),
+    ];
+    (select, changes)
 }
 
 /// The changes after a position, in order.

@@ -26,9 +26,8 @@ const MIN_GOODPUT: usize = 95;
 const TIME_BEFORE: Duration = Duration::from_millis(500);
 const TIME_AFTER: Duration = Duration::from_secs(1);
 
-/// The most that an attack may add to the memory of a process. Calls begun on all streams of many connections take
-/// most, because their heads are read before a limit counts them.
-const MAX_GROWTH_MIB: u64 = 400;
+/// The most that an attack may add to the memory of a process.
+const MAX_GROWTH_MIB: u64 = 250;
 
 #[expect(clippy::disallowed_methods, reason = "tests have no flags")]
 fn attack_time() -> Duration {

@@ -25,8 +25,8 @@ const MAX_ROWS: usize = 1000;
 /// What a transaction has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notified {
-    /// How many events it has read.
-    pub events: usize,
+    /// Whether more events may follow.
+    pub has_more: bool,
     pub is_any_pending: bool,
 }
 
@@ -69,7 +69,7 @@ pub async fn notify_of_created(
     }
 
     let mut notifications = Vec::new();
-    let (mut read, mut last) = (0, position);
+    let mut last = position;
     for event in &events {
         if notifications.len() >= MAX_ROWS {
             break;
@@ -78,7 +78,7 @@ pub async fn notify_of_created(
             let subscribed = webhooks.get(&event.store_id).into_iter().flatten();
             notifications.extend(subscribed.map(|webhook_id| (event, *webhook_id)));
         }
-        (read, last) = (read + 1, event.position);
+        last = event.position;
     }
     for notifications in notifications.chunks(MAX_ROWS) {
         let mut insert = Query::insert();
@@ -108,7 +108,8 @@ pub async fn notify_of_created(
     let update = "UPDATE notified_positions SET position = $1";
     rows::run(transaction, update, [last.into()]).await?;
     Ok(Some(Notified {
-        events: read,
+        has_more: events.len() as u64 == limit
+            || events.last().is_some_and(|event| event.position > last),
         is_any_pending: !notifications.is_empty(),
     }))
 }
