@@ -44,11 +44,13 @@ class Fixtures:
     def __init__(self, ready):
         self.shop = Client(ready["base_url"], ready["demo_client"], "deliveries tasks")
         self.courier = Client(ready["base_url"], ready["operator_client"], "tasks:all")
+        self.desk = Client(ready["base_url"], ready["operator_client"], "admin")
         shop = self.shop
         webhooks = [shop.call("POST", "/api/webhooks", WEBHOOK) for _ in range(10)]
         deliveries = [shop.call("POST", "/api/deliveries", DRAFT) for _ in range(10)]
         tasks = [delivery[task]["@id"] for delivery in deliveries for task in ("pickup", "dropoff")]
-        for task in tasks[:6]:
+        # Some deliveries, and of the others the pickups.
+        for task in tasks[:6] + tasks[6::2]:
             self.courier.call("PUT", task + "/done", {})
         me = shop.call("GET", "/api/me")
         store = shop.call("GET", me["store"])
@@ -78,7 +80,7 @@ class Fixtures:
         """Values for generated requests, by the dictionary's name in schemathesis.toml."""
         ids = {name: [iri.rsplit("/", 1)[1] for iri in iris] for name, iris in self.iris.items()}
         return {
-            **ids, "quote_iris": self.iris["quotes"], "choices": self.choices,
+            **ids, "quote_iris": self.iris["quotes"], "task_iris": self.iris["tasks"], "choices": self.choices,
             "tracking_tokens": self.tracking_tokens}
 
     def _wait_for(self, collection):

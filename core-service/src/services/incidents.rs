@@ -94,7 +94,7 @@ impl Services {
     ) -> Result<Changed, Error> {
         let found = std::mem::take(&mut request.violations);
         let mut violations = messages::read_violations(found);
-        if violations.has_violation_in("task") {
+        if !violations.is_empty() {
             read_content(request, &mut violations);
             return Err(Error::Invalid(violations));
         }
