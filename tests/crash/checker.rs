@@ -213,7 +213,7 @@ async fn compare(acknowledged: &Acknowledged, shop: &Caller) -> (usize, usize) {
         readers.spawn(async move {
             let (mut lost, mut altered) = (0, 0);
             for (comment, created, states) in chunk {
-                let read = match shop.get(iri(&created)).await {
+                let mut read = match shop.get(iri(&created)).await {
                     Ok(read) => read,
                     Err(Failure::ErrorResponse { status: 404, .. }) => {
                         lost += 1;
@@ -222,6 +222,10 @@ async fn compare(acknowledged: &Acknowledged, shop: &Caller) -> (usize, usize) {
                     Err(failure) => panic!("{} cannot be read: {failure}", iri(&created)),
                 };
                 lost += usize::from(!has_states(&read, &states));
+                if created["trackingUrl"].is_null() {
+                    // A gateway of an earlier version does not show it.
+                    read["trackingUrl"] = Value::Null;
+                }
                 let is_as_sent = read["dropoff"]["comments"] == *comment;
                 altered += usize::from(!is_as_sent || content(read) != content(created));
             }

@@ -19,7 +19,7 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 /// How often the database is polled without a signal from this core: the minimum interval after a
 /// run that found events, then doubled up to the maximum. Polling finds events that other cores
 /// wrote.
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Sequencer {
