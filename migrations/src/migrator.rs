@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 20] = files![
+pub(crate) const FILES: [(&str, &str); 21] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -34,6 +34,7 @@ pub(crate) const FILES: [(&str, &str); 20] = files![
     "0018_add_states_of_open_deliveries"
     "0020_add_incident_list_index"
     "0021_add_tracking"
+    "0022_add_index_of_couriers_tasks"
 ];
 
 /// What `SQLite` calls something else, or does not know.

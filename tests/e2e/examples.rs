@@ -8,7 +8,7 @@ use hyper::Method;
 use proto::iri;
 use serde_json::{Map, Value, json};
 
-use crate::harness::{ApiClient, Database, Documentation, Platform, Response, short_draft};
+use crate::harness::{Database, Documentation, Platform, short_draft};
 
 /// The task in the examples of requests.
 const SAMPLE_TASK: &str = "/api/tasks/01932e5c-9f4a-7000-8000-000000000001";
@@ -64,8 +64,12 @@ async fn every_example_is_a_real_request_and_response() {
             };
 
             let task = ids.fill("/api/tasks/{id}").unwrap_or_default();
-            let target = (method, &*filled, &*task);
-            let response = send(&platform, client, target, operation).await;
+            let request = client.request(method.clone(), &filled);
+            let request = request.header("accept", "application/ld+json, */*;q=0.1");
+            let response = match form_of(operation) {
+                Some(form) => client.request_token(&platform.demo_client, &form).await,
+                None => client.send(request, body_of(operation, &task)).await,
+            };
 
             let (status, success) = operation["responses"]
                 .as_object()
@@ -143,29 +147,22 @@ fn in_order(documentation: &Documentation) -> Vec<(Method, &str, &Value)> {
     operations
 }
 
-async fn send(
-    platform: &Platform,
-    client: &ApiClient,
-    (method, path, task): (&Method, &str, &str),
-    operation: &Value,
-) -> Response {
+/// The form of the example of a request.
+fn form_of(operation: &Value) -> Option<Vec<(&str, &str)>> {
     let content = &operation["requestBody"]["content"];
-    let form = &content["application/x-www-form-urlencoded"]["example"];
-    if let Some(form) = form.as_object() {
-        let form: Vec<_> = form
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
-            .collect();
-        return client.request_token(&platform.demo_client, &form).await;
-    }
-    let body = match &content["application/ld+json"]["example"] {
+    let form = content["application/x-www-form-urlencoded"]["example"].as_object()?;
+    let fields = form
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str().unwrap()));
+    Some(fields.collect())
+}
+
+/// The body of the example of a request, with a task that exists.
+fn body_of(operation: &Value, task: &str) -> String {
+    match &operation["requestBody"]["content"]["application/ld+json"]["example"] {
         Value::Null => String::new(),
         example => example.to_string().replace(SAMPLE_TASK, task),
-    };
-    let request = client
-        .request(method.clone(), path)
-        .header("accept", "application/ld+json, */*;q=0.1");
-    client.send(request, body).await
+    }
 }
 
 /// Whether the response has an example: JSON, except the documents about the API.

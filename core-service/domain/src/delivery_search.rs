@@ -107,7 +107,7 @@ impl Content {
 }
 
 /// The text in lower case and without accents.
-fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     let text = visible(text);
     let chars = text.nfkd().filter(|c| !is_combining_mark(*c));
     let folded: String = chars.flat_map(char::to_lowercase).collect();

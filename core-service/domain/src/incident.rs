@@ -70,7 +70,7 @@ impl Closing {
 }
 
 impl Delivery {
-    /// Opens an incident of a task, whatever its state.
+    /// Opens an incident of a task in any state.
     pub fn report_incident(
         &mut self,
         kind: TaskKind,

@@ -1,4 +1,4 @@
-//! The tracking page of a delivery, for whoever has its link: what it shows, and for how long.
+//! The tracking page of a delivery, for the holder of its link: what it shows, and for how long.
 
 #[cfg(test)]
 mod tests;
@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::{
     address::Address,
     delivery::Delivery,
+    delivery_search::fold,
     id::TaskId,
     task::{FailureReason, Task, TaskState, TimeWindow},
     task_event::{TaskEvent, TransitionName},
@@ -112,6 +113,14 @@ pub fn is_over(delivery: &Delivery, now: Timestamp) -> bool {
     is_revoked || now.duration_since(since) >= shown
 }
 
+/// The kinds of events in the history that the page shows something of.
+pub const SHOWN: &[TransitionName] = &[
+    TransitionName::Started,
+    TransitionName::Done,
+    TransitionName::Failed,
+    TransitionName::Rescheduled,
+];
+
 /// What the page says about a delivery, and nothing else of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracked {
@@ -160,7 +169,7 @@ impl Obstacle {
 }
 
 impl Stage {
-    /// A parcel that has arrived is delivered, whatever its pickup says.
+    /// A parcel that has arrived is delivered, also if its pickup failed.
     pub fn of(delivery: &Delivery) -> Self {
         let (pickup, dropoff) = (&delivery.pickup, &delivery.dropoff);
         match (&dropoff.state, &pickup.state) {
@@ -212,7 +221,7 @@ impl Tracked {
                 Stage::Ordered | Stage::Collected | Stage::OnItsWay => None,
             },
             window: (!stage.is_end()).then_some(dropoff.window),
-            street: (!stage.is_end()).then(|| street(&dropoff.address)),
+            street: street(&dropoff.address).filter(|_| !stage.is_end()),
             locality: dropoff.address.locality.clone().filter(|_| !stage.is_end()),
         }
     }
@@ -230,9 +239,76 @@ fn last(history: &[TaskEvent], task: &Task, name: TransitionName) -> Option<Time
     found.map(|event| event.occurrence.at)
 }
 
-/// The first part of an address text: what follows may be the floor or a code.
-fn street(address: &Address) -> String {
-    let mut parts = address.street_address.split([',', '\n']).map(str::trim);
-    let street = parts.find(|part| !part.is_empty());
-    street.unwrap_or_default().to_owned()
+/// Words of what is not the street: of the building, its floors and its codes. Without accents.
+const NOT_OF_STREETS: &[&str] = &[
+    "apartment",
+    "appartement",
+    "apt",
+    "bat",
+    "batiment",
+    "building",
+    "code",
+    "digicode",
+    "door",
+    "escalier",
+    "etage",
+    "etagen",
+    "flat",
+    "floor",
+    "floors",
+    "interfono",
+    "interphone",
+    "klingel",
+    "og",
+    "piano",
+    "piso",
+    "porte",
+    "puerta",
+    "scala",
+    "stock",
+    "tur",
+    "verdieping",
+];
+
+/// A part of an address text that is a house number and a street, and nothing else: others may be a name, a floor or a
+/// code.
+fn street(address: &Address) -> Option<String> {
+    let parts = address.street_address.split([',', '\n', ';']);
+    let parts: Vec<_> = parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    let is_street = |text: &&str| is_street(text, address.postal_code.as_deref());
+    // "12, rue de la Paix"
+    let joined = parts.windows(2).map(|pair| pair.join(" "));
+    let found = parts
+        .iter()
+        .find(|part| is_street(part))
+        .map(|part| (*part).to_owned());
+    found.or_else(|| joined.into_iter().find(|text| is_street(&text.as_str())))
+}
+
+fn is_street(text: &str, postal_code: Option<&str>) -> bool {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let has_digit = |word: &&&str| word.contains(|char: char| char.is_ascii_digit());
+    let numbers: Vec<_> = words.iter().filter(has_digit).copied().collect();
+    let [number] = numbers[..] else {
+        return false;
+    };
+    let is_at_an_end = match &words[..] {
+        // "Hauptstraße 12 a"
+        [_, .., found, letter] if *found == number => letter.chars().count() == 1,
+        [first, .., last] => *first == number || *last == number,
+        _ => false,
+    };
+    let is_house_number = number.len() <= 7
+        && number.starts_with(|char: char| char.is_ascii_digit())
+        && Some(number) != postal_code;
+    let is_word = |word: &&str| {
+        let is_of_word = |char: char| char.is_alphabetic() || "'’.-".contains(char);
+        word.chars().all(is_of_word)
+            && !NOT_OF_STREETS.contains(&&*fold(word.trim_end_matches('.')))
+    };
+    let mut others = words.iter().filter(|word| **word != number);
+    is_at_an_end && is_house_number && others.all(is_word)
 }

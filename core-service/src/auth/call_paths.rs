@@ -9,7 +9,7 @@ const TOKENS: &str = "/delivery.v1.Tokens/";
 /// reads them for all of its clients.
 pub(crate) const ISSUE_TOKEN: &str = "/delivery.v1.Tokens/IssueToken";
 
-/// What whoever has the link of a delivery may call.
+/// What the holder of a delivery's link may call.
 pub(crate) const GET_TRACKING: &str = "/delivery.v1.Tracking/GetTracking";
 
 pub(crate) fn is_of_platform(path: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Tracking: what whoever has the link of a delivery sees of it, without a token. Dispatch revokes links.
+//! Tracking: what the holder of a delivery's link sees of it, without a token. Dispatch revokes links.
 
 use domain::{
     api_client::Scope,
@@ -9,10 +9,8 @@ use domain::{
     task_event::TaskEvent,
     tracking::{self, Obstacle, Stage, Tracked, TrackingToken},
 };
-use jiff::Timestamp;
 use proto::{
     iri::Collection,
-    limits::MAX_PAGE_SIZE,
     tracked_delivery::{Obstacle as ObstacleMessage, Stage as StageMessage},
 };
 use tonic::{Request, Response};
@@ -23,6 +21,9 @@ use crate::{
     error::Error,
     messages::{self, timestamp},
 };
+
+/// The page shows the last one of each kind.
+const MAX_EVENTS: u64 = 20;
 
 #[tonic::async_trait]
 impl proto::tracking_server::Tracking for Services {
@@ -55,13 +56,14 @@ impl Services {
         // The token is in no log.
         let unknown = || Error::NotFound("this tracking link".to_owned());
         let token = TrackingToken::parse(token).ok_or_else(unknown)?;
-        self.rate_limits.check_tracking_link(&token)?;
         let found = storage::deliveries::find_task_of_any_store(&self.storage, token.dropoff_id);
         let (store, task) = found.await?.ok_or_else(unknown)?;
         let reader = self.storage.reader();
         let delivery = storage::deliveries::find(reader, store.id, task.delivery_id).await?;
         let delivery = delivery.filter(|delivery| token.is_of(delivery));
         let delivery = delivery.ok_or_else(unknown)?;
+        // Once the secret is right: others must not fill the limiter.
+        self.rate_limits.check_tracking_link(&token)?;
         if !store.has_tracking || tracking::is_over(&delivery, self.clock.now()) {
             let message = "this tracking link is no longer valid".to_owned();
             return Err(Error::Conflict("TRACKING_ENDED", message));
@@ -70,7 +72,7 @@ impl Services {
         Ok(message(Tracked::of(&delivery, &history), store))
     }
 
-    /// The history of its tasks, as far as something happened to them.
+    /// What the page shows of the history of its tasks, as far as something happened to them.
     async fn history_of(&self, delivery: &Delivery) -> Result<Vec<TaskEvent>, Error> {
         let has_begun =
             |task: &&Task| !matches!(task.state, TaskState::Todo | TaskState::Cancelled);
@@ -79,15 +81,15 @@ impl Services {
             .into_iter()
             .filter(has_begun)
         {
-            let mut next = Some(Timestamp::MIN);
-            while let Some(after) = next {
-                let (reader, store_id) = (self.storage.reader(), delivery.store_id);
-                let page =
-                    storage::task_events::list(reader, store_id, task.id, after, MAX_PAGE_SIZE);
-                let (events, last) = page.await?;
-                history.extend(events);
-                next = last;
-            }
+            let (reader, store_id) = (self.storage.reader(), delivery.store_id);
+            let newest = storage::task_events::newest(
+                reader,
+                store_id,
+                task.id,
+                tracking::SHOWN,
+                MAX_EVENTS,
+            );
+            history.extend(newest.await?);
         }
         Ok(history)
     }

@@ -47,6 +47,18 @@ pub async fn list(
     Ok(pages::cut(couriers, Start::Newest, size))
 }
 
+/// Enabled couriers with a display name, two at most.
+pub async fn named(
+    connection: &impl ConnectionTrait,
+    display_name: &str,
+) -> Result<Vec<Courier>, Error> {
+    let query = Entity::find()
+        .filter(Column::DisplayName.eq(display_name))
+        .filter(Column::DisabledAt.is_null())
+        .limit(2);
+    rows::all(connection, query).await
+}
+
 pub async fn insert(connection: &impl ConnectionTrait, courier: &Courier) -> Result<(), Error> {
     rows::insert(connection, row(courier)).await
 }

@@ -92,7 +92,9 @@ pub async fn find_repeated(
         .filter(Column::StoreId.eq(store_id.0))
         .filter(Column::TaskId.eq(task_id.0))
         .filter(Column::ClosedAt.is_null())
-        .filter(Column::ApiClientId.eq(by.0));
+        .filter(Column::ApiClientId.eq(by.0))
+        .filter(Column::Description.eq(content.description.clone()))
+        .filter(Column::FailureReason.eq(reason(content)));
     let mut open = query.all(transaction).await?.into_iter().filter_map(known);
     Ok(open.find(|incident| incident.content == *content))
 }

@@ -319,9 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "ALTER TABLE deliveries DROP COLUMN tracking_secret;
-                ALTER TABLE deliveries DROP COLUMN tracking_revoked_at;
-                ALTER TABLE stores DROP COLUMN has_tracking; ALTER TABLE stores DROP COLUMN telephone";
+            let drop = "DROP INDEX tasks_of_couriers";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

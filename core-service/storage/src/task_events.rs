@@ -106,6 +106,29 @@ pub async fn list(
     Ok((events.collect::<Result<_, _>>()?, last))
 }
 
+/// The newest events of a store's task that are of some kinds, in the order of the changes.
+pub async fn newest(
+    connection: &impl ConnectionTrait,
+    store_id: StoreId,
+    task_id: TaskId,
+    kinds: &[TransitionName],
+    limit: u64,
+) -> Result<Vec<TaskEvent>, Error> {
+    let rows = Entity::find()
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::TaskId.eq(task_id.0))
+        .filter(Column::Transition.is_in(kinds.iter().map(|kind| kind.as_str())))
+        .order_by_desc(Column::CreatedAt)
+        .limit(limit)
+        .all(connection)
+        .await?;
+    let events = rows
+        .into_iter()
+        .rev()
+        .filter_map(|row| event(row).transpose());
+    events.collect()
+}
+
 /// Removes personal data from the events of tasks, also from those of later versions. The client is such data: its events
 /// say where a courier was, and when.
 pub(super) async fn erase(

@@ -148,15 +148,17 @@ pub(crate) async fn reschedule(mut request: Request) -> HandlerResult {
     show(rescheduled.await?)
 }
 
-/// When the device says that it happened, and that it sent the request.
+/// When the device says that it happened and that it sent the request, and the courier for whom dispatch reports.
 pub(super) fn read_report(
     body: &Object<'_>,
     violations: &mut ViolationCollector,
 ) -> Option<Report> {
+    violations.add_alias("report.on_behalf_of".to_owned(), "onBehalfOf");
+    let on_behalf_of = body.text("onBehalfOf", "report.on_behalf_of", violations);
     let report = Report {
         occurred_time: body.instant("occurredAt", violations),
         sent_time: body.instant("sentAt", violations),
-        ..Report::default()
+        on_behalf_of: on_behalf_of.map_or_else(String::new, |iri| iri::name(iri.trim()).to_owned()),
     };
     Some(report).filter(|report| *report != Report::default())
 }

@@ -12,6 +12,7 @@ mod incidents;
 mod late;
 mod listing;
 mod lists;
+mod order;
 mod phone;
 mod races;
 mod reading;
@@ -34,14 +35,13 @@ use proto::{
     RescheduleTaskRequest, SetCourierListsRequest, SetCourierListsResponse, StartTaskRequest, Task,
     UpdateCourierRequest, UpdateTaskRequest, WatchTasksRequest, WatchTasksResponse,
     api_clients_client::ApiClientsClient, assign_tasks_request::Move,
-    couriers_client::CouriersClient, incidents_client::IncidentsClient, iri,
-    tasks_client::TasksClient,
+    couriers_client::CouriersClient, incidents_client::IncidentsClient, tasks_client::TasksClient,
 };
-use serde_json::{Value, json};
 use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt as _;
 
-use crate::harness::{ApiClient, Platform, grpc, iri};
+use self::order::{Order, orders};
+use crate::harness::{Platform, grpc};
 
 /// The day on which every platform starts, and the next one.
 const TODAY: &str = "2020-04-02";
@@ -268,52 +268,6 @@ fn place(courier: &str, day: &str, position: u32) -> Place {
         day: day.to_owned(),
         position,
     }
-}
-
-/// A delivery, and the names of its tasks.
-struct Order {
-    delivery: Value,
-    pickup: String,
-    dropoff: String,
-}
-
-impl Order {
-    /// With the pickup at noon of a day, and the dropoff in the evening.
-    async fn on(client: &ApiClient, day: &str) -> Self {
-        let (pickup, dropoff) = (format!("{day} 12:00-14:00"), format!("{day} 18:00-19:00"));
-        Self::within(client, &pickup, &dropoff).await
-    }
-
-    /// With two time slots.
-    async fn within(client: &ApiClient, pickup: &str, dropoff: &str) -> Self {
-        let draft = json!({
-            "pickup": {
-                "address": {"streetAddress": "24 Rue de la Paix", "latLng": [48.869, 2.331]},
-                "timeSlot": pickup,
-            },
-            "dropoff": {
-                "address": {"streetAddress": "48 Rue de Rivoli", "latLng": [48.857, 2.353]},
-                "timeSlot": dropoff,
-            },
-        });
-        let delivery = client.create_delivery(draft).await;
-        let name = |task: &str| iri::name(iri(&delivery[task])).to_owned();
-        Self {
-            pickup: name("pickup"),
-            dropoff: name("dropoff"),
-            delivery,
-        }
-    }
-}
-
-/// Deliveries of the tests' day.
-async fn orders<const N: usize>(client: &ApiClient) -> [Order; N] {
-    let mut orders = Vec::new();
-    for _ in 0..N {
-        orders.push(Order::on(client, TODAY).await);
-    }
-    let orders: Result<_, Vec<_>> = orders.try_into();
-    orders.ok().unwrap()
 }
 
 /// The tasks of deliveries, pickups first.

@@ -96,7 +96,15 @@ on_both_databases! {
 
         let early = phone.start_task(start(&first.pickup)).await.unwrap_err();
         assert_unknown(&early, &first.pickup);
-        assert_eq!(phone.task(&first.pickup).await.list_day, TOMORROW);
+        let read = proto::GetTaskRequest { name: first.pickup.clone() };
+        assert_unknown(&phone.get_task(read.clone()).await.unwrap_err(), &first.pickup);
+        let refused = ListTasksRequest {
+            day: TOMORROW.to_owned(),
+            include_overdue: true,
+            ..Default::default()
+        };
+        let refused = phone.list_tasks(refused).await.unwrap_err();
+        assert_violations(&refused, &["day", "include_overdue"]);
         desk.assign(&[&second.pickup], &ada, &ben).await;
         for (days, is_worked_on) in [(1, true), (1, true), (1, false)] {
             platform.advance(SignedDuration::from_hours(24 * days));
@@ -104,6 +112,8 @@ on_both_databases! {
             let phone = Desk::with(platform, &credentials, "courier").await;
             let started = phone.start_task(start(&first.pickup)).await;
             assert_eq!(started.is_ok(), is_worked_on, "{started:?}");
+            let is_read = phone.get_task(read.clone()).await.is_ok();
+            assert_eq!(is_read, is_worked_on);
             let of_ben = phone.start_task(start(&second.pickup)).await.unwrap_err();
             assert_unknown(&of_ben, &second.pickup);
         }

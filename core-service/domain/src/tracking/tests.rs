@@ -82,6 +82,34 @@ fn the_stage_follows_what_the_recipient_sees() {
 }
 
 #[test]
+fn the_street_is_a_house_number_and_a_street_and_nothing_else() {
+    let mut address = delivery(&[]).dropoff.address;
+    address.postal_code = Some("75004".to_owned());
+    for (text, expected) in [
+        ("48 Rue de Rivoli, 75004 Paris", Some("48 Rue de Rivoli")),
+        (
+            "M. Dubois, 12 bis rue d'Alésia\nParis",
+            Some("12 bis rue d'Alésia"),
+        ),
+        ("Hauptstr. 12 a, 10117 Berlin", Some("Hauptstr. 12 a")),
+        ("12, rue de la Paix", Some("12 rue de la Paix")),
+        (
+            "Bât B code 4711, 7-9 quai Voltaire",
+            Some("7-9 quai Voltaire"),
+        ),
+        ("Digicode 4711, Paris", None),
+        ("3e étage, Tour A", None),
+        ("12 rue X 3e étage code 4711", None),
+        ("Zoé Martin, 75004 Paris", None),
+        ("Place des Vosges", None),
+        ("", None),
+    ] {
+        address.street_address = text.to_owned();
+        assert_eq!(street(&address).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
 fn the_page_shows_when_something_occurred_and_the_address_until_the_end() {
     let mut tracked = delivery(&[(Pickup, Command::Complete), (Dropoff, Command::Start)]);
     tracked.dropoff.address.street_address = " 48 Rue A, 3rd floor, Paris".to_owned();

@@ -128,10 +128,8 @@ impl Services {
 
     /// The only enabled courier with a display name.
     async fn find_named_courier(&self, display_name: &str) -> Result<Courier, Error> {
-        let enabled = storage::couriers::list(self.storage.reader(), Some(false), None, None);
-        let (couriers, _) = enabled.await?;
-        let is_named = |courier: &Courier| courier.display_name == display_name;
-        let mut named = couriers.into_iter().filter(is_named);
+        let named = storage::couriers::named(self.storage.reader(), display_name);
+        let mut named = named.await?.into_iter();
         let description = match (named.next(), named.next()) {
             (Some(courier), None) => return Ok(courier),
             (None, _) => "no courier has this name",

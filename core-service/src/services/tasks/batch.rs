@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use domain::{lifecycle::Command, worker::Worker};
 use proto::limits::{MAX_BATCH, MAX_NAME, MAX_NOTES};
 
-use super::CommandRequest;
+use super::{CommandRequest, worker::ON_BEHALF_OF};
 use crate::{
     auth::caller::Caller, error::Error, messages, planning::validation::checked_text,
     services::Services,
@@ -52,6 +52,14 @@ impl Services {
             let completed = self.change_task(caller, worker, call, |_, _| Some(Command::Complete));
             match completed.await {
                 Ok(task) => tasks.push(task.into_inner()),
+                Err(Error::Invalid(violations))
+                    if violations
+                        .iter()
+                        .all(|violation| violation.field == ON_BEHALF_OF) =>
+                {
+                    let reasons = violations.iter().map(|violation| &*violation.description);
+                    failed.insert(name, reasons.collect::<Vec<_>>().join("; "));
+                }
                 Err(
                     error @ (Error::NotFound(_)
                     | Error::InvalidName(..)

@@ -101,12 +101,14 @@ impl ReportedTask {
         Ok(Some(changed))
     }
 
-    /// Keeps what a courier reports with a command that the state of the task refuses, once for each state.
+    /// Keeps what a courier reports with a command that the state of the task refuses; without a key, once for each
+    /// state.
     pub(super) async fn record_conflict(
         &self,
         transaction: &Session,
         writer: &DeliveryWriter,
         command: &Command,
+        is_keyed: bool,
     ) -> Result<(), Error> {
         let Some(mut delivery) = self.find(transaction).await? else {
             return Ok(());
@@ -120,7 +122,7 @@ impl ReportedTask {
         };
         let is_failure = command.reason().is_some();
         let repeated = late_reports::has_conflict(transaction, store_id, &event, is_failure, since);
-        if repeated.await? {
+        if !is_keyed && repeated.await? {
             return Ok(());
         }
         late_reports::insert(transaction, store_id, &event).await?;

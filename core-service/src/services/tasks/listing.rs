@@ -2,7 +2,7 @@
 
 use domain::{api_client::Scope, id::CourierId, violation::Violations};
 use jiff::Timestamp;
-use proto::list_tasks_request;
+use proto::{iri::Collection, list_tasks_request};
 use storage::{
     pages::{Cursor, Start},
     task_lists::{self, CourierFilter, ListedTask, Order, Position},
@@ -33,11 +33,22 @@ impl Services {
         let size = pages::read_size(request.page_size, &mut violations);
         let order = read_order(request.order, &mut violations);
         let after = read_position(&request.page_token, order, &mut violations);
-        let filter = self.read_task_filter(request, &mut violations);
-        Error::check(violations)?;
-        let mut filter = filter?;
+        let mut filter = self.read_task_filter(request, &mut violations)?;
         if let Some(id) = caller.courier() {
+            let today = self.today();
+            if ![Some(today), today.yesterday().ok()].contains(&Some(filter.list_day)) {
+                violations.add("day", "OUT_OF_RANGE", "must be today or yesterday");
+            }
+            if filter.include_overdue {
+                let reason = "is not for couriers: list yesterday and today";
+                violations.add("include_overdue", "CONFLICT", reason);
+            }
             filter.courier = CourierFilter::One(id);
+        }
+        Error::check(violations)?;
+        if let Some(id) = filter.store_id {
+            let store = storage::stores::find(self.storage.reader(), id).await?;
+            store.ok_or_else(|| Error::NotFound(Collection::Stores.name(id)))?;
         }
 
         // Read before the tasks: a watch from here misses no change of them.

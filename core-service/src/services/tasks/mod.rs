@@ -320,9 +320,9 @@ impl Services {
             command,
             report,
         } = change;
-        let worker = reported.worker;
+        let (worker, is_keyed) = (reported.worker, request_key.is_some());
         let is_completion = command == Command::Complete;
-        if is_completion && task.is_done() && request_key.is_none() && worker.has(&task) {
+        if is_completion && task.is_done() && !is_keyed && worker.has(&task) {
             let unchanged = CommandResponse::of_task(messages::task_with_place(task, &store));
             return Ok((Response::new(unchanged), None));
         }
@@ -365,13 +365,19 @@ impl Services {
                             record(&transaction, &lists, &change).await?;
                         }
                         let task = changed.delivery.into_task(kind);
-                        let task = messages::task_with_place(task, &store);
+                        let task = if worker.has(&task) {
+                            messages::task_with_place(task, &store)
+                        } else {
+                            // Of a late report: another courier's by now.
+                            messages::task(task, &store)
+                        };
                         Ok((CommandResponse::of_task(task), changed.events))
                     }
                     Ok(None) => Err(Error::NotFound(name)),
                     // Stored, too: the state may permit a repetition of the command later.
                     Err(Error::Conflict(TASK_STATE, message)) => {
-                        let conflict = reported.record_conflict(&transaction, &writer, &command);
+                        let conflict =
+                            reported.record_conflict(&transaction, &writer, &command, is_keyed);
                         conflict.await?;
                         Ok((CommandResponse::refused(message), None))
                     }

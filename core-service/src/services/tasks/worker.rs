@@ -13,6 +13,9 @@ use proto::iri::Collection;
 use super::late::ReportedTask;
 use crate::{auth::caller::Caller, error::Error, messages, services::Services};
 
+/// The field of a report in which dispatch names the courier.
+pub(super) const ON_BEHALF_OF: &str = "report.on_behalf_of";
+
 impl Services {
     /// For whom a caller changes tasks. Programs of scope `tasks:all` act for dispatch, if they may act at all.
     pub(in crate::services) fn worker(
@@ -63,16 +66,16 @@ impl Services {
         task: &Task,
         violations: &mut Violations,
     ) -> Result<bool, Error> {
-        let field = "report.on_behalf_of";
+        let field = ON_BEHALF_OF;
         let has_task = reported.worker.has(task);
         match reported.worker {
             Worker::OnBehalfOf(id) => {
                 let courier = self.find_courier(&Collection::Couriers.name(id)).await?;
                 if courier.disabled_at.is_some() {
-                    violations.add(field, "COURIER_DISABLED", "must be an enabled courier");
+                    violations.add(field, "UNKNOWN_COURIER", "must be an enabled courier");
                 } else if !has_task {
                     let description = "must be the courier whose list has the task";
-                    violations.add(field, "NOT_ASSIGNED", description);
+                    violations.add(field, "UNKNOWN_COURIER", description);
                 }
                 Ok(false)
             }
@@ -87,15 +90,16 @@ impl Services {
         }
     }
 
-    /// A task that a caller may read who is no shop: any, of couriers one in their lists.
+    /// A task that a caller may read who is no shop: any, of couriers one that is their own now.
     pub(in crate::services) async fn find_task_of_caller(
         &self,
         caller: &Caller,
         name: &str,
     ) -> Result<(Store, Task), Error> {
         let (store, task) = self.find_any_task(name).await?;
-        let courier = task.place.map(|place| place.list.courier_id);
-        if caller.courier().is_some_and(|id| courier != Some(id)) {
+        let today = self.today();
+        let courier = caller.courier().map(|id| Worker::Courier { id, today });
+        if courier.is_some_and(|courier| !courier.has(&task)) {
             return Err(Error::NotFound(name.to_owned()));
         }
         Ok((store, task))

@@ -123,6 +123,28 @@ async fn the_events_of_a_task_are_read_in_pages_as_they_were_inserted() {
     }
 }
 
+#[tokio::test]
+async fn the_newest_events_of_some_kinds_are_read_in_their_order() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let (store_id, task_id) = (StoreId::new(), TaskId::new());
+        let mut events = every_event(task_id);
+        insert(&storage, store_id, &events).await;
+        insert(&storage, store_id, &every_event(TaskId::new())).await;
+        let kinds = [TransitionName::Started, TransitionName::Done];
+        events.retain(|event| kinds.contains(&event.transition.name()));
+        assert!(events.len() >= 2);
+
+        let read = async |limit| {
+            let newest = newest(storage.reader(), store_id, task_id, &kinds, limit).await;
+            newest.unwrap()
+        };
+
+        assert_eq!(read(9).await, events);
+        assert_eq!(read(1).await, events[events.len() - 1..]);
+    }
+}
+
 /// Changes a column of an event, as only a later version does.
 async fn set(storage: &Storage, event: &TaskEvent, column: &str, value: &'static str) {
     let update =

@@ -86,8 +86,12 @@ pub(super) fn by_end(
         parts.add_finished_incidents();
     } else {
         parts.add_lists();
-        for state in &filter.states {
-            parts.add_state(*state);
+        if parts.has_courier() {
+            parts.add_overdue_of_courier();
+        } else {
+            for state in &filter.states {
+                parts.add_state(*state);
+            }
         }
     }
     if parts.sql.is_empty() {
@@ -216,13 +220,24 @@ impl Parts<'_> {
         self.add(&condition, FIRST);
     }
 
-    /// Adds the tasks in a state that are in no list and touch the day, and those that are overdue.
+    /// Adds the overdue tasks of a courier.
+    fn add_overdue_of_courier(&mut self) {
+        let states = self.filter.states.iter().copied();
+        let states: Vec<_> = states.filter(|state| !is_finished(*state)).collect();
+        if !self.filter.include_overdue || states.is_empty() {
+            return;
+        }
+        let (states, overdue) = (self.values.states(&states), self.overdue());
+        let condition = format!(
+            "completed_at IS NULL AND cancelled_at IS NULL AND {STATE} IN ({states}) AND {overdue}"
+        );
+        self.add(&condition, FIRST);
+    }
+
+    /// Adds the tasks in a state that are in no list and touch the day, and those that are overdue: of all couriers.
     fn add_state(&mut self, state: StateName) {
         let is_overdue = self.filter.include_overdue && !is_finished(state);
-        let mut places = Vec::new();
-        if !self.has_courier() {
-            places.push("courier_id IS NULL".to_owned());
-        }
+        let mut places = vec!["courier_id IS NULL".to_owned()];
         if self.filter.courier == CourierFilter::Any && self.with_lists {
             // They are in another part; so that the page reads no further because of them.
             let list_day = self.values.list_day(self.filter);
@@ -234,9 +249,6 @@ impl Parts<'_> {
         } else {
             self.start_of_day()
         };
-        if places.is_empty() {
-            return;
-        }
         let places = places.join(" OR ");
         let state = self.values.add(state.as_str());
         let day_end = self.values.instant(self.filter.day.before);

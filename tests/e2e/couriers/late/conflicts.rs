@@ -1,8 +1,8 @@
 //! Reports that the state of the task refuses: they are in the history, and dispatch gets an incident.
 
-use proto::{Incident, TaskEvent, incident, task::State, task_event::Actor};
+use proto::{FailTaskRequest, Incident, TaskEvent, incident, task::State, task_event::Actor};
 
-use super::{End, Remarks, after, count, events, incidents, last_events, minute, move_away};
+use super::{End, Remarks, after, count, events, incidents, key, last_events, minute, move_away};
 use crate::{
     couriers::{Desk, Order, TODAY, assert_refused, now, orders, phone::phone},
     harness::{ApiClient, Platform, iri},
@@ -144,6 +144,35 @@ on_both_databases! {
             desk.reschedule(task, &evening, true).await.unwrap();
             assert!(!desk.task(task).await.has_incidents);
         }
+    }
+
+    /// A report with a key of its own is another one.
+    async fn each_report_with_a_key_is_kept(platform: &Platform) {
+        let (client, desk) = (platform.client().await, Desk::authorized(platform).await);
+        let ada = desk.courier("Ada").await;
+        let phone = phone(platform, &ada).await;
+        let [order]: [Order; 1] = orders(&client).await;
+        move_away(platform, &desk, &order, [&ada, ""]).await;
+        settle(&desk, &client, &order, State::Cancelled).await;
+        minute(platform);
+
+        for (reason, times) in [("NOT_AT_HOME", 2), ("DAMAGED", 1)] {
+            for _ in 0..times {
+                let failed = FailTaskRequest {
+                    name: order.pickup.clone(),
+                    reason: reason.to_owned(),
+                    idempotency: Some(key(reason)),
+                    ..FailTaskRequest::default()
+                };
+                assert_refused(&phone.fail_task(failed).await.unwrap_err(), "TASK_STATE");
+            }
+        }
+
+        let history = desk.history(&order.pickup).await;
+        let conflicts = history.iter().filter(|event| event.event == "task:conflict");
+        let reasons: Vec<_> = conflicts.map(|event| &*event.failure_reason).collect();
+        assert_eq!(reasons, ["NOT_AT_HOME", "DAMAGED"]);
+        assert_eq!(incidents(&desk, &order.pickup).await.len(), 2);
     }
 
     /// They see the answer themselves.

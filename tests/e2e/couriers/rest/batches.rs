@@ -69,6 +69,28 @@ on_both_databases! {
         assert_eq!(scene.board.task(&dropoff).await.state(), State::Doing);
     }
 
+    async fn a_task_that_left_the_list_of_the_courier_fails_alone(platform: &Platform) {
+        let scene = Scene::set(platform).await;
+        let (pickup, dropoff) = (scene.order.pickup.clone(), scene.order.dropoff.clone());
+        let single = proto::AssignTasksRequest {
+            single: true,
+            ..crate::couriers::assignment(&[&pickup], &scene.ada, "")
+        };
+        scene.board.assign_tasks(single).await.unwrap();
+
+        let batch = CompleteTasksRequest {
+            tasks: vec![pickup.clone(), dropoff.clone()],
+            report: Some(proto::Report { on_behalf_of: scene.ada.clone(), ..Default::default() }),
+            ..Default::default()
+        };
+        let batch = scene.board.complete_tasks(batch).await.unwrap();
+
+        let done: Vec<_> = batch.tasks.iter().map(|task| (&task.name, task.state())).collect();
+        assert_eq!(done, [(&dropoff, State::Done)]);
+        let reason = "must be the courier whose list has the task".to_owned();
+        assert_eq!(batch.failed, [(pickup, reason)].into());
+    }
+
     async fn a_batch_has_1_to_100_tasks_and_its_texts_are_checked_before_any(platform: &Platform) {
         let scene = Scene::set(platform).await;
         let named = |count: usize| vec![scene.order.pickup.clone(); count];

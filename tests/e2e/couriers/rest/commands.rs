@@ -58,6 +58,26 @@ on_both_databases! {
         }
     }
 
+    async fn a_desk_reports_for_a_courier_whose_list_has_the_task(platform: &Platform) {
+        let scene = Scene::set(platform).await;
+        let ben = scene.board.courier("Ben").await;
+        let task = &scene.order.pickup;
+        let before = read(&scene.desk, task).await;
+        let wrong = json!({ "onBehalfOf": ben, "occurredAt": "noon" });
+        let wrong = command(&scene.desk, task, "done", wrong).await;
+        assert_eq!((wrong.status, wrong.violation_paths()), (400, vec!["occurredAt", "onBehalfOf"]));
+        let not_a_desk = command(&scene.phone, task, "done", json!({ "onBehalfOf": scene.ada })).await;
+        assert_eq!(not_a_desk.status, 403);
+        assert_eq!(read(&scene.desk, task).await, before);
+
+        let of_ada = json!({ "onBehalfOf": format!("/api/{}", scene.ada) });
+        json_ld(&command(&scene.desk, task, "done", of_ada).await, 200);
+
+        let history = scene.board.history(task).await;
+        let done = history.last().unwrap();
+        assert_eq!((&*done.event, &done.courier), ("task:done", &scene.ada));
+    }
+
     async fn a_desk_gives_a_failed_task_a_new_window(platform: &Platform) {
         let scene = Scene::set(platform).await;
         let (pickup, dropoff) = (&scene.order.pickup, &scene.order.dropoff);

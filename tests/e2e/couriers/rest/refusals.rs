@@ -94,6 +94,7 @@ on_both_databases! {
 
         for (name, body, paths) in [
             ("start", json!({ "occurredAt": "noon", "sentAt": 5 }), &["occurredAt", "sentAt"][..]),
+            ("start", json!({ "onBehalfOf": 5 }), &["onBehalfOf"]),
             ("done", json!({ "notes": long, "contactName": [], "sentAt": "" }), &["notes", "contactName", "sentAt"]),
             ("failed", json!({ "reason": "not a code", "notes": 5 }), &["reason", "notes"]),
             ("failed", json!({}), &["reason"]),
