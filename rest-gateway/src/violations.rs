@@ -88,7 +88,8 @@ impl ViolationCollector {
         self.add(field, "WRONG_TYPE", description);
     }
 
-    /// Records the member that the client used for a field with several names.
+    /// Records the member that the client used for a field with several names; an empty one for a field whose members
+    /// are members of what it is in.
     pub(crate) fn add_alias(&mut self, field: String, member: &'static str) {
         self.names.aliases.insert(field, member);
     }
@@ -211,7 +212,9 @@ impl FieldNames {
                 return path;
             }
             if end < field.len() {
-                path.push('.');
+                if !path.is_empty() {
+                    path.push('.');
+                }
                 end += 1;
             }
         }

@@ -153,8 +153,9 @@ pub(super) fn read_report(
     body: &Object<'_>,
     violations: &mut ViolationCollector,
 ) -> Option<Report> {
-    violations.add_alias("report.on_behalf_of".to_owned(), "onBehalfOf");
-    let on_behalf_of = body.text("onBehalfOf", "report.on_behalf_of", violations);
+    // Its members are members of the body.
+    violations.add_alias("report".to_owned(), "");
+    let on_behalf_of = body.text("onBehalfOf", "on_behalf_of", violations);
     let report = Report {
         occurred_time: body.instant("occurredAt", violations),
         sent_time: body.instant("sentAt", violations),

@@ -33,7 +33,8 @@ on_both_databases! {
         }
         assert_eq!(reader.list_tasks(of("")).await.unwrap().tasks.len(), 4);
         let unknown = format!("stores/{UNKNOWN_ID}");
-        assert_eq!(reader.list_tasks(of(&unknown)).await.unwrap().tasks, []);
+        let refused = reader.list_tasks(of(&unknown)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
         let refused = reader.list_tasks(of("stores/1")).await.unwrap_err();
         assert_eq!(refused.code(), Code::InvalidArgument);
 

@@ -33,8 +33,8 @@ impl Services {
         let size = pages::read_size(request.page_size, &mut violations);
         let order = read_order(request.order, &mut violations);
         let after = read_position(&request.page_token, order, &mut violations);
-        let mut filter = self.read_task_filter(request, &mut violations)?;
-        if let Some(id) = caller.courier() {
+        let filter = self.read_task_filter(request, &mut violations);
+        if let (Some(_), Ok(filter)) = (caller.courier(), &filter) {
             let today = self.today();
             if ![Some(today), today.yesterday().ok()].contains(&Some(filter.list_day)) {
                 violations.add("day", "OUT_OF_RANGE", "must be today or yesterday");
@@ -43,9 +43,12 @@ impl Services {
                 let reason = "is not for couriers: list yesterday and today";
                 violations.add("include_overdue", "CONFLICT", reason);
             }
-            filter.courier = CourierFilter::One(id);
         }
         Error::check(violations)?;
+        let mut filter = filter?;
+        if let Some(id) = caller.courier() {
+            filter.courier = CourierFilter::One(id);
+        }
         if let Some(id) = filter.store_id {
             let store = storage::stores::find(self.storage.reader(), id).await?;
             store.ok_or_else(|| Error::NotFound(Collection::Stores.name(id)))?;

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use proto::{
-    AssignTasksRequest, Incident, ReopenTaskRequest, ReportIncidentRequest, StartTaskRequest,
+    AssignTasksRequest, Incident, ReopenTaskRequest, ReportIncidentRequest, StartTaskRequest, Task,
     TaskEvent, incident, task::State, task_event::Actor,
 };
 
@@ -41,7 +41,12 @@ on_both_databases! {
             for order in [unassigned, moved, started, rescheduled] {
                 let ended = end.report(&phone, &order.pickup, &remarks).await.unwrap();
 
-                assert_eq!(ended, desk.task(&order.pickup).await);
+                let mut task = desk.task(&order.pickup).await;
+                if task.courier != ada {
+                    // Who has it now is not for her.
+                    task = Task { courier: String::new(), list_day: String::new(), list_position: 0, ..task };
+                }
+                assert_eq!(ended, task);
                 let state = if end == End::Done { State::Done } else { State::Failed };
                 assert_eq!((ended.state(), ended.has_incidents), (state, true));
                 let reported = incidents(&desk, &order.pickup).await;
