@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 21] = files![
+pub(crate) const FILES: [(&str, &str); 23] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -35,6 +35,8 @@ pub(crate) const FILES: [(&str, &str); 21] = files![
     "0020_add_incident_list_index"
     "0021_add_tracking"
     "0022_add_index_of_couriers_tasks"
+    "0025_add_notification_state_index"
+    "0026_drop_index_of_failed_notifications"
 ];
 
 /// What `SQLite` calls something else, or does not know.

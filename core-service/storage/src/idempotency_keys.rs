@@ -177,12 +177,22 @@ pub async fn delete_expired(
     cutoff: Timestamp,
     limit: u64,
 ) -> Result<u64, Error> {
-    // The condition is repeated, because a key may have been acquired again before it is locked.
-    let delete = "DELETE FROM idempotency_keys
-        WHERE (store_id, api_client_id, key_hash) IN (
-            SELECT store_id, api_client_id, key_hash FROM idempotency_keys
-            WHERE created_at <= $1 ORDER BY created_at LIMIT $2
-        ) AND created_at <= $1";
+    let delete = match transaction.get_database_backend() {
+        // By the place of the row: with the key, PostgreSQL may read all keys for each batch. Concurrent cores skip
+        // each other's rows, and one that is locked is not acquired again meanwhile.
+        DbBackend::Postgres => {
+            "DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(
+                SELECT ctid FROM idempotency_keys WHERE created_at <= $1
+                ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
+            ))"
+        }
+        _ => {
+            "DELETE FROM idempotency_keys WHERE (store_id, api_client_id, key_hash) IN (
+                SELECT store_id, api_client_id, key_hash FROM idempotency_keys
+                WHERE created_at <= $1 ORDER BY created_at LIMIT $2
+            )"
+        }
+    };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values = [Instant::from(cutoff).into(), limit.into()];
     rows::execute(transaction, delete, values).await

@@ -319,7 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP INDEX tasks_of_couriers";
+            let drop = "CREATE INDEX notifications_failed ON notifications (id)";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();

@@ -169,6 +169,14 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
                 r#"FROM "notifications" WHERE "notifications"."finished_at" < $"#,
             ),
             (
+                &["DELETE"],
+                "DELETE FROM notifications WHERE (store_id, id) IN (VALUES ($",
+            ),
+            (
+                &["DELETE"],
+                "DELETE FROM attempts WHERE (store_id, notification_id) IN (VALUES ($",
+            ),
+            (
                 &["SELECT"],
                 r#"FROM "webhooks" WHERE "webhooks"."disabled_at" IS NOT NULL AND (SELECT MIN("#,
             ),
@@ -176,7 +184,10 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
                 &["DELETE"],
                 r#"DELETE FROM "receiver_hosts" WHERE "receiver_hosts"."failed_at" < $"#,
             ),
-            (&["SELECT"], "FROM idempotency_keys WHERE created_at <= $"),
+            (
+                &["DELETE", "SELECT"],
+                "DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY( SELECT ctid FROM idempotency_keys WHERE created_at <= $",
+            ),
         ],
     ),
     (

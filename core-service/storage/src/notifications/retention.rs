@@ -1,8 +1,9 @@
 //! Retention: removes finished (delivered, exhausted or cancelled) notifications, with their
 //! attempts.
 
+use sea_orm::Value;
+
 use crate::entity::{
-    attempt,
     instant::Instant,
     notification::{Column, Entity},
 };
@@ -29,17 +30,16 @@ pub async fn remove_finished(
     if old.is_empty() {
         return Ok(0);
     }
-    let stores = padded(old.iter().map(|(store_id, _)| *store_id));
-    let ids = padded(old.iter().map(|(_, id)| *id));
-    attempt::Entity::delete_many()
-        .filter(attempt::Column::StoreId.is_in(stores.iter().copied()))
-        .filter(attempt::Column::NotificationId.is_in(ids.iter().copied()))
-        .exec(transaction)
-        .await?;
-    let removed = Entity::delete_many()
-        .filter(Column::StoreId.is_in(stores))
-        .filter(Column::Id.is_in(ids))
-        .exec(transaction)
-        .await?;
-    Ok(removed.rows_affected)
+    let keys = padded(old);
+    let pairs = rows::placeholders(&mut (1..), keys.len(), 2);
+    let values: Vec<Value> = keys
+        .into_iter()
+        .flat_map(|(store_id, id)| [store_id.into(), id.into()])
+        .collect();
+    // In pairs: with a list of stores and one of ids, PostgreSQL may read all rows of a large store.
+    let attempts =
+        format!("DELETE FROM attempts WHERE (store_id, notification_id) IN (VALUES {pairs})");
+    rows::execute(transaction, &attempts, values.clone()).await?;
+    let finished = format!("DELETE FROM notifications WHERE (store_id, id) IN (VALUES {pairs})");
+    rows::execute(transaction, &finished, values).await
 }

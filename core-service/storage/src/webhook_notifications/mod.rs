@@ -57,7 +57,7 @@ pub struct AttemptView {
     pub recorded_at: Timestamp,
 }
 
-/// A page of a webhook's notifications, newest first, and whether more follow
+/// A page of a webhook's notifications in some states (in all, if empty), newest first, and whether more follow
 /// ([`pages::read`]).
 pub async fn read(
     connection: &impl ConnectionTrait,
@@ -66,19 +66,43 @@ pub async fn read(
     start: Start,
     size: u32,
 ) -> Result<(Vec<NotificationView>, bool), Error> {
-    let query = page_query(webhook, states, start);
-    let (rows, has_more) = pages::read(connection, query, start, size).await?;
+    let mut rows = Vec::new();
+    for query in page_queries(webhook, states, start) {
+        rows.extend(query.limit(pages::limit(size)).all(connection).await?);
+    }
+    rows.sort_by_key(|row| (row.created_at, row.id));
+    // Its state may have changed between two queries.
+    rows.dedup_by_key(|row| row.id);
+    if !matches!(start, Start::NewerThan(_)) {
+        rows.reverse();
+    }
+    let (rows, has_more) = pages::cut(rows, start, size);
     let page = rows.into_iter().map(NotificationView::try_from);
     Ok((page.collect::<Result<_, _>>()?, has_more))
 }
 
-/// The query for a webhook's notifications in some states (in all, if empty), from a start.
-pub(super) fn page_query(webhook: WebhookKey, states: &[State], start: Start) -> Select<Entity> {
-    let mut query = Entity::find().filter(of_webhook(webhook));
-    if !states.is_empty() {
-        query = query.filter(states::is_any_of(states));
+/// The queries for a webhook's notifications in some states (in all, if empty), from a start: one for each state, since
+/// only a state's own part of the index is in the order of creation.
+pub(super) fn page_queries(
+    webhook: WebhookKey,
+    states: &[State],
+    start: Start,
+) -> Vec<Select<Entity>> {
+    let all = pages::start_at(
+        Entity::find().filter(of_webhook(webhook)),
+        Column::CreatedAt,
+        Column::Id,
+        start,
+    );
+    if states.is_empty() {
+        return vec![all];
     }
-    pages::start_at(query, Column::CreatedAt, Column::Id, start)
+    let named = State::ALL
+        .into_iter()
+        .filter(|state| states.contains(state));
+    named
+        .map(|state| all.clone().filter(states::is(state)))
+        .collect()
 }
 
 /// A notification of any store: the caller must check its store.

@@ -11,7 +11,7 @@ use domain::{
     webhook::{Webhook, WebhookKey},
 };
 
-use super::states::is_any_of;
+use super::page_queries;
 use crate::prelude::*;
 use crate::{
     entity::{
@@ -20,7 +20,7 @@ use crate::{
     },
     events,
     notifications::{LEASED, PENDING, of_webhook, queue},
-    pages::{Cursor, is_newer},
+    pages::{Cursor, Start},
 };
 
 /// Makes notifications of a webhook pending and due now, and restarts their retry schedules. Skips
@@ -56,30 +56,22 @@ pub async fn failed_after(
     after: Cursor,
     limit: u64,
 ) -> Result<Vec<Cursor>, Error> {
-    let rows: Vec<(Instant, Uuid)> = Entity::find()
-        .select_only()
-        .columns([Column::CreatedAt, Column::Id])
-        .filter(of_webhook(webhook))
-        .filter(is_newer(Column::CreatedAt, Column::Id, after))
-        .filter(is_any_of(&[
-            State::Failed,
-            State::Exhausted,
-            State::Cancelled,
-        ]))
-        .filter(Column::State.ne(LEASED))
-        .order_by_asc(Column::CreatedAt)
-        .order_by_asc(Column::Id)
-        .limit(limit)
-        .into_tuple()
-        .all(connection)
-        .await?;
-    let cursor = |(created_at, id): (Instant, _)| {
-        Ok(Cursor {
-            created_at: created_at.try_into()?,
-            id,
-        })
-    };
-    rows.into_iter().map(cursor).collect()
+    let states = [State::Failed, State::Exhausted, State::Cancelled];
+    let mut cursors = BTreeMap::new();
+    for query in page_queries(webhook, &states, Start::NewerThan(after)) {
+        let query = query
+            .select_only()
+            .columns([Column::CreatedAt, Column::Id])
+            .filter(Column::State.ne(LEASED))
+            .limit(limit);
+        let rows: Vec<(Instant, Uuid)> = query.into_tuple().all(connection).await?;
+        for (created_at, id) in rows {
+            let created_at = Timestamp::try_from(created_at)?;
+            cursors.insert((created_at, id), Cursor { created_at, id });
+        }
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(cursors.into_values().take(limit).collect())
 }
 
 /// An event that a webhook missed because it was disabled.

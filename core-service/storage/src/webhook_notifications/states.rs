@@ -1,46 +1,25 @@
 //! Maps the states that API clients see to the stored ones.
 
 use domain::notification_state::State;
-use sea_orm::{
-    ColumnTrait, Condition,
-    sea_query::{Expr, ExprTrait as _},
-};
+use sea_orm::sea_query::{Expr, SimpleExpr};
 
 use crate::{
     Error,
-    entity::notification::{Column, Model},
+    entity::notification::Model,
     notifications::{CANCELLED, DELIVERED, EXHAUSTED, LEASED, PENDING},
 };
 
-/// Whether a notification's state is one of some states. If all of them are failed, exhausted or
-/// cancelled, the condition repeats that of the partial index `notifications_failed` literally, so
-/// that planners choose it.
-pub(super) fn is_any_of(states: &[State]) -> Condition {
-    let any = states
-        .iter()
-        .fold(Condition::any(), |any, state| any.add(is(*state)));
-    let is_unsuccessful =
-        |state| matches!(state, State::Failed | State::Exhausted | State::Cancelled);
-    if !states.iter().copied().all(is_unsuccessful) {
-        return Condition::all().add(any);
-    }
-    Condition::all()
-        .add(Expr::cust("state <> 'delivered'"))
-        .add(Expr::cust("(attempts > 0 OR state = 'cancelled')"))
-        .add(any)
-}
+/// The state that API clients see. The index `notifications_by_state` has this expression, and all but the delivered
+/// ones: conditions repeat both literally, so that planners choose it.
+const STATE: &str = "(CASE WHEN state NOT IN ('pending', 'leased') THEN state \
+    WHEN attempts > attempts_at_resend THEN 'failed' ELSE 'pending' END)";
 
-fn is(state: State) -> Condition {
-    let unfinished = || Condition::all().add(Column::State.is_in([PENDING, LEASED]));
-    let attempts = || Expr::col(Column::Attempts);
-    let attempts_at_resend = || Expr::col(Column::AttemptsAtResend);
-    match state {
-        State::Pending => unfinished().add(attempts().lte(attempts_at_resend())),
-        State::Failed => unfinished().add(attempts().gt(attempts_at_resend())),
-        State::Delivered => Condition::all().add(Column::State.eq(DELIVERED)),
-        State::Exhausted => Condition::all().add(Column::State.eq(EXHAUSTED)),
-        State::Cancelled => Condition::all().add(Column::State.eq(CANCELLED)),
-    }
+/// Whether a notification's state is a given one.
+pub(super) fn is(state: State) -> SimpleExpr {
+    Expr::cust(match state {
+        State::Delivered => "state = 'delivered'".to_owned(),
+        _ => format!("{STATE} = '{}' AND state <> 'delivered'", state.as_str()),
+    })
 }
 
 /// The state of a row, as API clients see it.
