@@ -3,16 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{
-    BTreeSet,
-    btree_map::{BTreeMap, Entry},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
     delivery::Delivery,
     id::{DeliveryId, StoreId, TaskId},
     store::Store,
-    task::Task,
+    task::{Task, TaskKind},
     task_event::TaskEvent,
 };
 use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::ExprTrait as _};
@@ -46,11 +43,9 @@ pub(super) async fn read(
 ) -> Result<Vec<Delivery>, Error> {
     // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
     // while the store had few deliveries, and reads all of them.
-    let with_tasks = select_both::<delivery::Entity, task::Entity>()
-        .from_subquery(query.into_query(), delivery::Entity)
-        .join(JoinType::LeftJoin, task::Entity, is_of_delivery())
-        .take();
-    assemble_all(connection, &with_tasks).await
+    let mut select = Query::select();
+    select.from_subquery(query.into_query(), delivery::Entity);
+    assemble_all(connection, with_tasks(&mut select, JoinType::LeftJoin)).await
 }
 
 /// Those of these deliveries that exist, in no particular order.
@@ -97,53 +92,53 @@ pub async fn find_and_lock(
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
     // Not the outer join of `find`, whose tasks cannot be locked.
-    let with_tasks = select_both::<delivery::Entity, task::Entity>()
+    let mut select = Query::select();
+    select
         .from(delivery::Entity)
-        .join(JoinType::InnerJoin, task::Entity, is_of_delivery())
         .and_where(of(delivery::Column::StoreId).eq(store_id.0))
         .and_where(of(delivery::Column::Id).eq(id.0))
-        .lock(LockType::Update)
-        .take();
-    Ok(assemble_all(transaction, &with_tasks).await?.pop())
+        .lock(LockType::Update);
+    let found = assemble_all(transaction, with_tasks(&mut select, JoinType::InnerJoin));
+    Ok(found.await?.pop())
 }
 
+/// Reads the deliveries of a statement made by [`with_tasks`].
 async fn assemble_all(
     connection: &impl ConnectionTrait,
-    with_tasks: &SelectStatement,
+    select: &SelectStatement,
 ) -> Result<Vec<Delivery>, Error> {
-    let columns_of_delivery = delivery::Column::iter().count();
-    let mut deliveries = BTreeMap::new();
-    for row in connection.query_all(with_tasks).await? {
-        let id: Uuid = row.try_get_by_index(delivery::Column::Id as usize)?;
-        let (_, tasks) = match deliveries.entry(id) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert((delivery::Model::at(&row, 0)?, Vec::new())),
-        };
-        // Null if the delivery has no task, for which `assemble` fails.
-        let task: Option<Uuid> =
-            row.try_get_by_index(columns_of_delivery + task::Column::Id as usize)?;
-        if task.is_some() {
-            tasks.push(task::Model::at(&row, columns_of_delivery)?);
-        }
+    let (of_delivery, of_task) = (
+        delivery::Column::iter().count(),
+        task::Column::iter().count(),
+    );
+    let rows = connection.query_all(select).await?;
+    let deliveries = rows.iter().map(|row| {
+        let delivery = delivery::Model::at(row, 0)?;
+        // Null if there is no such task.
+        let id: Option<Uuid> = row.try_get_by_index(of_delivery + task::Column::Id as usize)?;
+        let pickup = id.map(|_| task::Model::at(row, of_delivery)).transpose()?;
+        let first = of_delivery + of_task;
+        let id: Option<Uuid> = row.try_get_by_index(first + task::Column::Id as usize)?;
+        let dropoff = id.map(|_| task::Model::at(row, first)).transpose()?;
+        assemble(&delivery, pickup, dropoff)
+    });
+    deliveries.collect()
+}
+
+/// Selects all columns of deliveries, then those of their pickups and dropoffs, to be read by position: a row for each
+/// delivery, since each column of each row costs.
+fn with_tasks(select: &mut SelectStatement, join: JoinType) -> &SelectStatement {
+    select.exprs(delivery::Column::iter().map(of));
+    for kind in TaskKind::ALL.map(TaskKind::as_str) {
+        let column = |column: task::Column| Expr::col((kind, column));
+        select.exprs(task::Column::iter().map(column));
+        let is_of_delivery = column(task::Column::StoreId)
+            .eq(of(delivery::Column::StoreId))
+            .and(column(task::Column::DeliveryId).eq(of(delivery::Column::Id)))
+            .and(Expr::cust(format!("{kind}.kind = '{kind}'")));
+        select.join_as(join, task::Entity, kind, is_of_delivery);
     }
-    let deliveries = deliveries.into_values();
-    deliveries
-        .map(|(row, tasks)| assemble(&row, tasks))
-        .collect()
-}
-
-fn is_of_delivery() -> Expr {
-    of(task::Column::StoreId)
-        .eq(of(delivery::Column::StoreId))
-        .and(of(task::Column::DeliveryId).eq(of(delivery::Column::Id)))
-}
-
-/// Selects all columns of one table, then those of another, to be read by position.
-fn select_both<A: EntityTrait, B: EntityTrait>() -> SelectStatement {
-    Query::select()
-        .exprs(A::Column::iter().map(of))
-        .exprs(B::Column::iter().map(of))
-        .take()
+    select
 }
 
 /// A column with the name of its table.

@@ -7,7 +7,7 @@ use domain::{
     lifecycle::DeliveryState,
     money::Price,
     store,
-    task::{Actor, StateName, Task, TaskDetails, TaskKind, TaskState, TimeWindow},
+    task::{Actor, StateName, Task, TaskDetails, TaskState, TimeWindow},
     tracking::{TrackingLink, TrackingSecret},
 };
 use sea_orm::ActiveValue::Set;
@@ -23,22 +23,21 @@ use super::{
 };
 
 /// Builds a delivery from its row and those of its tasks.
-pub(super) fn assemble(row: &delivery::Model, tasks: Vec<task::Model>) -> Result<Delivery, Error> {
-    let (mut pickup, mut dropoff) = (None, None);
-    for task in tasks {
-        let task = Task::try_from(task)?;
-        match task.kind {
-            TaskKind::Pickup => pickup = Some(task),
-            TaskKind::Dropoff => dropoff = Some(task),
-        }
-    }
+pub(super) fn assemble(
+    row: &delivery::Model,
+    pickup: Option<task::Model>,
+    dropoff: Option<task::Model>,
+) -> Result<Delivery, Error> {
+    let (Some(pickup), Some(dropoff)) = (pickup, dropoff) else {
+        let reason = "a delivery without both tasks";
+        return Err(Error::inconsistent("deliveries", reason));
+    };
     let inconsistent = |what: String| Error::inconsistent("deliveries", what);
-    let incomplete = || Error::inconsistent("deliveries", "a delivery without both tasks");
     Ok(Delivery {
         id: DeliveryId(row.id),
         store_id: StoreId(row.store_id),
-        pickup: pickup.ok_or_else(incomplete)?,
-        dropoff: dropoff.ok_or_else(incomplete)?,
+        pickup: pickup.try_into()?,
+        dropoff: dropoff.try_into()?,
         route: Route {
             distance_meters: non_negative(row.distance_meters)?,
             duration_seconds: non_negative(row.duration_seconds)?,
