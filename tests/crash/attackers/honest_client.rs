@@ -1,6 +1,7 @@
 //! An honest client: how many of its calls succeed, and how fast.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::SocketAddr,
     sync::Arc,
@@ -35,17 +36,31 @@ pub(super) struct HonestClient {
 
 /// The calls of a period.
 pub(super) struct Figures {
-    pub(super) calls: usize,
-    pub(super) served: usize,
-    /// Why the others failed.
+    /// Of those that began in each second of it.
+    pub(super) seconds: BTreeMap<u64, Goodput>,
+    /// Why some failed.
     pub(super) failures: Vec<String>,
     median: Duration,
 }
 
+/// How many calls were made, and how many of them succeeded.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Goodput {
+    pub(super) calls: usize,
+    pub(super) served: usize,
+}
+
+impl Goodput {
+    fn percent(self) -> usize {
+        self.served * 100 / self.calls
+    }
+}
+
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = self.served * 100 / self.calls;
-        write!(f, "{percent} % {} ms", self.median.as_millis())
+        let seconds = self.seconds.values().map(|second| second.percent());
+        let worst = seconds.min().unwrap_or_default();
+        write!(f, "{worst} % {} ms", self.median.as_millis())
     }
 }
 
@@ -65,21 +80,26 @@ impl HonestClient {
                 let begun = Instant::now();
                 let served = timeout(TIMEOUT, client.call(number)).await;
                 let served = served.map_err(Error::from).flatten();
-                (begun.elapsed(), served)
+                ((begun - started).as_secs(), begun.elapsed(), served)
             });
             number += 1;
         }
+        let mut seconds = BTreeMap::<_, Goodput>::new();
         let (mut times, mut failures) = (Vec::new(), Vec::new());
-        for (time, result) in calls.join_all().await {
+        for (second, time, result) in calls.join_all().await {
+            let goodput = seconds.entry(second).or_default();
+            goodput.calls += 1;
             match result {
-                Ok(()) => times.push(time),
+                Ok(()) => {
+                    goodput.served += 1;
+                    times.push(time);
+                }
                 Err(error) => failures.push(format!("{error:#} after {time:?}")),
             }
         }
         times.sort_unstable();
         Figures {
-            calls: number,
-            served: times.len(),
+            seconds,
             failures,
             median: times.get(times.len() / 2).copied().unwrap_or(TIMEOUT),
         }

@@ -56,6 +56,10 @@ pub(super) fn all() -> Vec<Attack> {
             let first = unread(b"/api/docs.jsonld", "");
             attacker.hold(30, Reads::Nothing, first, SECOND, ping())
         }),
+        Attack::new("does not read documents over HTTP/1", |attacker| {
+            let first = b"GET /api/docs.jsonld HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
+            attacker.hold(100, Reads::Nothing, first, SECOND, Vec::new())
+        }),
         Attack::new("requests keys and tokens", |attacker| {
             attacker.send_requests(16, Vec::new(), SECOND / 88, |_, number| {
                 match number % 3 {
