@@ -38,12 +38,15 @@ const MAX_CALLS_PER_SHOP_CLIENT: usize = 128;
 /// Limit of its lists, which are counted apart: each reads a hundred times as much as another call.
 const MAX_LISTS_PER_SHOP_CLIENT: usize = 16;
 
+/// Limit of the searches of any client, which are counted apart too.
+const MAX_SEARCHES_PER_CLIENT: usize = 8;
+
 /// The middleware that authenticates calls by the [`Authenticator`], and counts them.
 #[derive(Clone)]
 pub(crate) struct Authentication {
     pub(crate) authenticator: Arc<Authenticator>,
     pub(crate) rate_limits: Arc<RateLimits>,
-    /// The calls of each client in flight, of a shop's by kind.
+    /// The calls of each client in flight, by kind.
     pub(crate) calls: Arc<Concurrency<(ApiClientId, CallKind)>>,
     /// Those of all clients, until the head of their responses.
     pub(crate) all_calls: Arc<Semaphore>,
@@ -80,11 +83,12 @@ impl Authentication {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };
-        let kind = match caller.store {
-            Some(_) => CallKind::of(request.uri().path()),
-            None => CallKind::Other,
+        let kind = match (CallKind::of(request.uri().path()), &caller.store) {
+            (CallKind::List, None) => CallKind::Other,
+            (kind, _) => kind,
         };
         let limit = match (kind, &caller.store) {
+            (CallKind::Search, _) => MAX_SEARCHES_PER_CLIENT,
             (CallKind::List, _) => MAX_LISTS_PER_SHOP_CLIENT,
             (CallKind::Other, Some(_)) => MAX_CALLS_PER_SHOP_CLIENT,
             (CallKind::Other, None) => MAX_CALLS_PER_CLIENT,
@@ -131,37 +135,71 @@ mod tests {
     use super::*;
     use crate::auth::{authenticator::tests::authenticator, rate_limits::RateLimitConfig};
 
-    #[tokio::test]
-    async fn a_call_beyond_the_limit_of_all_clients_is_rejected_until_another_has_its_response() {
-        let (_directory, authenticator, _, metadata) = authenticator().await;
+    /// Sends a call, which fails with the code that is returned. A slow one gets no response.
+    async fn call(
+        authentication: &Authentication,
+        metadata: &MetadataMap,
+        rpc: &str,
+        is_slow: bool,
+    ) -> Option<Code> {
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = format!("/delivery.v1.{rpc}").parse().unwrap();
+        *request.headers_mut() = metadata.clone().into_headers();
+        let service = service_fn(move |_: Request<Body>| async move {
+            if is_slow {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        });
+        let Ok(response) = authentication.clone().authenticate(request, service).await;
+        Some(Status::from_header_map(response.headers())?.code())
+    }
+
+    fn authentication(authenticator: Authenticator, max_calls: usize) -> Authentication {
         let rejected = || Counters::new("reason", &["calls"]);
-        let authentication = Authentication {
+        Authentication {
             authenticator: Arc::new(authenticator),
             rate_limits: Arc::new(RateLimits::new(&RateLimitConfig::off(), rejected())),
             calls: Concurrency::new(),
-            all_calls: Arc::new(Semaphore::new(1)),
+            all_calls: Arc::new(Semaphore::new(max_calls)),
             shed: rejected(),
-        };
-        let call = |is_slow: bool| {
-            let mut request = Request::new(Body::empty());
-            *request.uri_mut() = "/delivery.v1.Tasks/GetTask".parse().unwrap();
-            *request.headers_mut() = metadata.clone().into_headers();
-            let service = service_fn(move |_: Request<Body>| async move {
-                if is_slow {
-                    std::future::pending::<()>().await;
-                }
-                Ok::<_, Infallible>(Response::new(Body::empty()))
-            });
-            let response = authentication.clone().authenticate(request, service);
-            response.map(|Ok(response)| Some(Status::from_header_map(response.headers())?.code()))
-        };
-        assert_eq!(call(false).await, None);
-        let mut slow = Box::pin(call(true));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_beyond_the_limit_of_all_clients_is_rejected_until_another_has_its_response() {
+        let (_directory, authenticator, _, metadata) = authenticator().await;
+        let authentication = authentication(authenticator, 1);
+        let get = |is_slow| call(&authentication, &metadata, "Tasks/GetTask", is_slow);
+        assert_eq!(get(false).await, None);
+        let mut slow = Box::pin(get(true));
         assert_eq!(slow.as_mut().now_or_never(), None);
 
-        assert_eq!(call(false).await, Some(Code::ResourceExhausted));
+        assert_eq!(get(false).await, Some(Code::ResourceExhausted));
 
         drop(slow);
-        assert_eq!(call(false).await, None);
+        assert_eq!(get(false).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_client_has_few_searches_in_flight_besides_its_other_calls() {
+        let (_directory, authenticator, _, metadata) = authenticator().await;
+        let authentication = authentication(authenticator, 100);
+        let send = |rpc, is_slow| call(&authentication, &metadata, rpc, is_slow);
+        let search = "Deliveries/SearchDeliveries";
+        // From now on, the caller is known at once.
+        assert_eq!(send(search, false).await, None);
+        let mut slow: Vec<_> = (0..MAX_SEARCHES_PER_CLIENT)
+            .map(|_| Box::pin(send(search, true)))
+            .collect();
+        for search in &mut slow {
+            assert_eq!(search.as_mut().now_or_never(), None);
+        }
+
+        assert_eq!(send(search, false).await, Some(Code::ResourceExhausted));
+        assert_eq!(send("Deliveries/GetDelivery", false).await, None);
+
+        slow.pop();
+        assert_eq!(send(search, false).await, None);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) fn is_anonymous(path: &str) -> bool {
 pub(crate) enum CallKind {
     /// A page, which costs a hundred times as much as another call.
     List,
+    /// A search for texts, which reads thousands of deliveries.
+    Search,
     Other,
 }
 
@@ -40,6 +42,8 @@ impl CallKind {
         // The choices of a time slot are computed, not read.
         if rpc.starts_with("List") && rpc != "ListTimeSlotChoices" {
             Self::List
+        } else if rpc == "SearchDeliveries" {
+            Self::Search
         } else {
             Self::Other
         }
@@ -67,9 +71,10 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_known_by_the_names_of_their_rpcs() {
+    fn pages_and_searches_are_known_by_the_names_of_their_rpcs() {
         for (path, expected) in [
             ("/delivery.v1.Deliveries/ListDeliveries", CallKind::List),
+            ("/delivery.v1.Deliveries/SearchDeliveries", CallKind::Search),
             ("/delivery.v1.Deliveries/GetDelivery", CallKind::Other),
             (
                 "/delivery.v1.TimeSlots/ListTimeSlotChoices",
