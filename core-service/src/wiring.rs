@@ -33,7 +33,7 @@ use crate::{
     metrics::Metrics,
     notifications::{Queue, Streams, TestSends},
     planning::{definitions::Definitions, planner::Planner},
-    services::{Services, events::EventLog, feed::Feed, tasks::TaskLog},
+    services::{Services, events::EventLog, feed::Feed, tasks::TaskLog, tracking::Estimates},
     startup::Resources,
     workers::{retention::Retention, sequencer::Sequencer},
 };
@@ -161,6 +161,7 @@ pub(crate) fn wire(
         queue,
         event_feed,
         task_feed,
+        estimates: Estimates::default(),
         watches: Concurrency::new(),
         task_tracker: lifecycle.task_tracker.clone(),
         metrics: metrics.clone(),

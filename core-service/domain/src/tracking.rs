@@ -1,5 +1,6 @@
 //! The tracking page of a delivery, for the holder of its link: what it shows, and for how long.
 
+pub mod estimate;
 #[cfg(test)]
 mod tests;
 

@@ -19,7 +19,7 @@ mod stores;
 pub(crate) mod tasks;
 mod time_slots;
 mod tokens;
-mod tracking;
+pub(crate) mod tracking;
 mod webhooks;
 mod zones;
 
@@ -36,7 +36,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::TaskTracker;
 use tonic::{Response, Status};
 
-use self::{events::EventLog, feed::Feed, tasks::TaskLog};
+use self::{events::EventLog, feed::Feed, tasks::TaskLog, tracking::Estimates};
 use crate::{
     auth::{authenticator::Authenticator, caller::Caller, rate_limits::RateLimits},
     config::Config,
@@ -81,6 +81,7 @@ pub(crate) struct Services {
     pub(crate) queue: Arc<Queue>,
     pub(crate) event_feed: Arc<Feed<EventLog>>,
     pub(crate) task_feed: Arc<Feed<TaskLog>>,
+    pub(crate) estimates: Estimates,
     /// The open streams of the feeds.
     pub(crate) watches: Arc<Concurrency<ApiClientId>>,
     /// Tracks the streams and reports, so that shutdown waits for them.

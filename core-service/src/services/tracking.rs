@@ -3,16 +3,20 @@
 use domain::{
     api_client::Scope,
     delivery::Delivery,
-    id::DeliveryId,
+    id::{DeliveryId, TaskId},
     store::Store,
     task::{Task, TaskState},
     task_event::TaskEvent,
-    tracking::{self, Obstacle, Stage, Tracked, TrackingToken},
+    tracking::{self, Obstacle, Stage, Tracked, TrackingToken, estimate::Estimate},
 };
+use jiff::{SignedDuration, Timestamp};
 use proto::{
     iri::Collection,
-    tracked_delivery::{Obstacle as ObstacleMessage, Stage as StageMessage},
+    tracked_delivery::{
+        Estimate as EstimateMessage, Obstacle as ObstacleMessage, Stage as StageMessage,
+    },
 };
+use storage::courier_lists::Selection;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -24,6 +28,21 @@ use crate::{
 
 /// The page shows the last one of each kind.
 const MAX_EVENTS: u64 = 20;
+
+/// How long an estimate is shown before the courier's list is read again, for all readers of a page.
+const KEPT: SignedDuration = SignedDuration::from_secs(15);
+
+/// How many estimates are kept.
+const MAX_ESTIMATES: u64 = 10_000;
+
+/// The estimates of deliveries, by the dropoff, each with when it was made.
+pub(crate) struct Estimates(moka::sync::Cache<TaskId, (Timestamp, Option<Estimate>)>);
+
+impl Default for Estimates {
+    fn default() -> Self {
+        Self(moka::sync::Cache::new(MAX_ESTIMATES))
+    }
+}
 
 #[tonic::async_trait]
 impl proto::tracking_server::Tracking for Services {
@@ -69,7 +88,29 @@ impl Services {
             return Err(Error::Conflict("TRACKING_ENDED", message));
         }
         let history = self.history_of(&delivery).await?;
-        Ok(message(Tracked::of(&delivery, &history), store))
+        let estimate = self.estimate(&delivery).await?;
+        let tracked = message(Tracked::of(&delivery, &history), store);
+        Ok(with_estimate(tracked, estimate))
+    }
+
+    async fn estimate(&self, delivery: &Delivery) -> Result<Option<Estimate>, Error> {
+        let place = delivery.dropoff.place;
+        let place = place.filter(|_| Estimate::may_be(delivery, self.today()));
+        let Some(place) = place else {
+            return Ok(None);
+        };
+        let (id, now) = (delivery.dropoff.id, self.clock.now());
+        let kept = self.estimates.0.get(&id);
+        let is_new = |(made_at, _): &(Timestamp, _)| now.duration_since(*made_at).abs() < KEPT;
+        if let Some((_, estimate)) = kept.filter(is_new) {
+            return Ok(estimate);
+        }
+        let list = Selection::Lists([place.list].into());
+        let list = storage::courier_lists::tasks(self.storage.reader(), &list).await?;
+        let list: Vec<_> = list.into_iter().map(|(_, task)| task).collect();
+        let estimate = Estimate::of(delivery, &list, now);
+        self.estimates.0.insert(id, (now, estimate));
+        Ok(estimate)
     }
 
     /// What the page shows of the history of its tasks, as far as something happened to them.
@@ -151,5 +192,29 @@ fn message(tracked: Tracked, store: Store) -> proto::TrackedDelivery {
         time_zone: store.time_zone_name().to_owned(),
         store_display_name: store.display_name,
         store_telephone: store.telephone.unwrap_or_default(),
+        estimate: None,
+        overdue: false,
     }
+}
+
+fn with_estimate(
+    mut tracked: proto::TrackedDelivery,
+    estimate: Option<Estimate>,
+) -> proto::TrackedDelivery {
+    match estimate {
+        None => {}
+        Some(Estimate::Overdue) => tracked.overdue = true,
+        Some(Estimate::Between {
+            from,
+            until,
+            known_at,
+        }) => {
+            tracked.estimate = Some(EstimateMessage {
+                after: Some(timestamp(from)),
+                before: Some(timestamp(until)),
+                known_time: Some(timestamp(known_at)),
+            });
+        }
+    }
+    tracked
 }

@@ -1,6 +1,7 @@
 //! The tracking pages of deliveries: what each state shows, which links open one, and for how long.
 
 mod ending;
+mod estimate;
 mod limits;
 mod states;
 

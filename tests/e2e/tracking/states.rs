@@ -109,7 +109,7 @@ on_both_databases! {
             ("de", "de", "Zugesagt: 3. April, 12:45–13:00"),
             ("es", "es", "Prevista: 3 de abril, 12:45–13:00"),
             ("it", "it", "Prevista: 3 aprile, 12:45–13:00"),
-            ("nl-BE", "nl", "Verwacht: 3 april, 12:45–13:00"),
+            ("nl-BE", "nl", "Beloofd: 3 april, 12:45–13:00"),
             ("pl", "en", "Promised: 3 April, 12:45–13:00"),
         ] {
             let shown = open(platform, &page, accepted).await;

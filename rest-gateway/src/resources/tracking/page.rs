@@ -29,6 +29,10 @@ struct Texts {
     /// With `{shop}`.
     title: String,
     promised: String,
+    expected: String,
+    /// With `{time}`.
+    basis: String,
+    no_estimate: String,
     ordered: String,
     collected: String,
     on_its_way: String,
@@ -66,7 +70,7 @@ pub(super) fn of_delivery(tracked: &TrackedDelivery, language: &str) -> Result<S
         Stage::Delivered => texts.delivered.clone(),
         Stage::NotDelivered => texts.not_delivered.clone(),
         Stage::Cancelled => texts.cancelled.clone(),
-        _ => format!("{} {}", texts.promised, times.window(tracked)?),
+        _ => times.promise(tracked)?,
     };
     let hint: &str = match (stage, tracked.obstacle()) {
         (Stage::NotDelivered, Obstacle::NobodyThere) => &texts.nobody_there,
@@ -87,6 +91,7 @@ pub(super) fn of_delivery(tracked: &TrackedDelivery, language: &str) -> Result<S
     let content = [
         format!("<p class=\"shop\">{shop}{call}</p>\n<h1>{headline}</h1>\n"),
         paragraph("hint", hint),
+        times.beside_estimate(tracked)?,
         times.steps(tracked)?,
         paragraph("address", &address(tracked)),
     ];
@@ -192,9 +197,46 @@ impl Times<'_> {
         Ok(lines.concat())
     }
 
-    /// The window of the dropoff: a day and two times, or two of both.
-    fn window(&self, tracked: &TrackedDelivery) -> Result<String, Error> {
-        let (Some(after), Some(before)) = (&tracked.after, &tracked.before) else {
+    /// When the parcel comes, as well as it is known.
+    fn promise(&self, tracked: &TrackedDelivery) -> Result<String, Error> {
+        let (name, (after, before)) = match &tracked.estimate {
+            Some(estimate) => (&self.texts.expected, (&estimate.after, &estimate.before)),
+            None => (&self.texts.promised, (&tracked.after, &tracked.before)),
+        };
+        Ok(format!(
+            "{name} {}",
+            self.window(after.as_ref(), before.as_ref())?
+        ))
+    }
+
+    /// What an estimate is made from, and the window that was promised; or that there is none any more.
+    fn beside_estimate(&self, tracked: &TrackedDelivery) -> Result<String, Error> {
+        let Some(estimate) = &tracked.estimate else {
+            let text = if tracked.overdue {
+                &*self.texts.no_estimate
+            } else {
+                ""
+            };
+            return Ok(paragraph("hint", text));
+        };
+        let known = estimate.known_time.as_ref();
+        let known = known.map(|known| self.element(known, &self.time(known)?));
+        let basis = self
+            .texts
+            .basis
+            .replace("{time}", &known.transpose()?.unwrap_or_default());
+        let window = self.window(tracked.after.as_ref(), tracked.before.as_ref())?;
+        let promised = format!("{} {window}", self.texts.promised);
+        Ok(paragraph("hint", &basis) + &paragraph("hint", &promised))
+    }
+
+    /// A range of times: a day and two times, or two of both.
+    fn window(
+        &self,
+        after: Option<&Timestamp>,
+        before: Option<&Timestamp>,
+    ) -> Result<String, Error> {
+        let (Some(after), Some(before)) = (after, before) else {
             return Ok(String::new());
         };
         let end = if self.date(after)? == self.date(before)? {
@@ -297,16 +339,13 @@ mod tests {
     fn a_window_over_midnight_has_two_dates() {
         let at = |seconds| Some(Timestamp { seconds, nanos: 0 });
         let window = |after: i64, before: i64, language: &str| {
-            let tracked = TrackedDelivery {
-                after: at(after),
-                before: at(before),
-                ..TrackedDelivery::default()
-            };
             let times = Times {
                 texts: texts(language).unwrap(),
                 zone: StoreTimeZone::named("Europe/Paris"),
             };
-            times.window(&tracked).unwrap()
+            times
+                .window(at(after).as_ref(), at(before).as_ref())
+                .unwrap()
         };
         // 12:00 in Paris.
         let noon = 1_585_821_600;
