@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 23] = files![
+pub(crate) const FILES: [(&str, &str); 24] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -37,6 +37,7 @@ pub(crate) const FILES: [(&str, &str); 23] = files![
     "0022_add_index_of_couriers_tasks"
     "0025_add_notification_state_index"
     "0026_drop_index_of_failed_notifications"
+    "0027_add_incidents_to_task_changes"
 ];
 
 /// What `SQLite` calls something else, or does not know.

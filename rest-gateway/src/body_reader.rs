@@ -52,6 +52,12 @@ impl<'v> Object<'v> {
         self.members?.get(member).filter(|value| !value.is_null())
     }
 
+    /// Whether a member is given, even as null.
+    pub(crate) fn has(&self, member: &str) -> bool {
+        self.members
+            .is_some_and(|members| members.contains_key(member))
+    }
+
     /// All members that are not null.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'v String, &'v Value)> {
         self.members

@@ -228,7 +228,7 @@ impl Request {
         };
         let is_read = is_required || !matches!(&self.body, Ok(body) if body.is_empty());
         if is_read {
-            media_type::require_json(self.headers())?;
+            media_type::require_json(&self.parts.method, self.headers())?;
         }
         let body = mem::replace(&mut self.body, Ok(Bytes::new()))?;
         self.read_idempotency_key(&body);

@@ -53,6 +53,7 @@ static HANDLERS: &[(&str, Handler)] = handlers! {
     "failTask" => |request| task_commands::fail(request).boxed(),
     "rescheduleTask" => |request| task_commands::reschedule(request).boxed(),
     "reopenTask" => |request| task_commands::reopen(request).boxed(),
+    "updateTask" => |request| task_commands::update(request).boxed(),
     "assignTask" => |request| task_assignment::assign(request).boxed(),
     "unassignTask" => |request| task_assignment::unassign(request).boxed(),
     "calculateRetailPrice" => |request| retail_prices::calculate(request).boxed(),
@@ -100,7 +101,9 @@ fn instead_of_a_change(path: &str) -> &'static str {
         "/api/deliveries/{id}" => {
             "; a delivery is not changed: cancel it by DELETE, and create another"
         }
-        "/api/tasks/{id}" => "; a task is changed by PUT below it, such as /api/tasks/{id}/done",
+        "/api/tasks/{id}" => {
+            "; a task is corrected by PATCH, and changed by PUT below it, such as /api/tasks/{id}/done"
+        }
         "/api/webhooks/{id}" => "; a webhook is not changed: create another, and delete this one",
         _ => "",
     }

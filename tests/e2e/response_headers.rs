@@ -45,6 +45,7 @@ PUT /api/tasks/{id}/assign                    <courier>  200  private, no-store
 PUT /api/tasks/{id}/unassign                  {}         200  private, no-store
 PUT /api/tasks/{id}/done                      {}         200  private, no-store
 PUT /api/tasks/{id}/reopen                    {}         200  private, no-store
+PATCH /api/tasks/{id}                         <texts>    200  private, no-store
 PUT /api/tasks/done                           <batch>    200  private, no-store
 POST /api/retail_prices/calculate             <draft>    200  private, no-store
 GET /api/retail_prices/{token}                -          200  private, no-cache

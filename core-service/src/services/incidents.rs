@@ -31,7 +31,7 @@ use crate::{
 
 /// Who reads incidents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
+pub(super) enum Reader {
     Shop,
     Courier,
     Dispatch,
@@ -301,7 +301,7 @@ fn read_content(
 }
 
 /// Only dispatch sees who reported it, and what was done.
-fn message(incident: Incident, reader: Reader) -> proto::Incident {
+pub(super) fn message(incident: Incident, reader: Reader) -> proto::Incident {
     let state = match incident.closing {
         None => State::Open,
         Some(_) => State::Closed,

@@ -23,7 +23,7 @@ use super::{
         json::MetadataJson,
     },
     pages::{self, Start},
-    task_changes::{self, Watched},
+    task_changes,
     task_events::{self, ERASED_CLIENT},
 };
 use crate::prelude::*;
@@ -68,6 +68,25 @@ pub async fn find(
     id: IncidentId,
 ) -> Result<Option<Incident>, Error> {
     rows::first(connection, Entity::find().filter(Column::Id.eq(id.0))).await
+}
+
+/// Those of these incidents that exist, unless only a later version can read them.
+pub async fn find_all(
+    connection: &impl ConnectionTrait,
+    keys: impl IntoIterator<Item = (StoreId, IncidentId)>,
+) -> Result<Vec<Incident>, Error> {
+    let (stores, ids): (Vec<_>, Vec<_>) = keys
+        .into_iter()
+        .map(|(store_id, id)| (store_id.0, id.0))
+        .unzip();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = Entity::find()
+        .filter(Column::StoreId.is_in(padded(stores)))
+        .filter(Column::Id.is_in(padded(ids)));
+    let rows = query.all(connection).await?;
+    Ok(rows.into_iter().filter_map(known).collect())
 }
 
 /// As [`find`], in the transaction that has locked its delivery, as it is since.
@@ -128,7 +147,7 @@ pub async fn insert(
         closed_with: Set(None),
     };
     rows::insert(transaction, row).await?;
-    change_task(transaction, delivery, event).await
+    change_task(transaction, delivery, incident, event).await
 }
 
 /// Stores how an incident was closed, which has changed its task, with the event in the task's history.
@@ -147,22 +166,21 @@ pub async fn close(
         ..Default::default()
     };
     rows::update(transaction, row).await?;
-    change_task(transaction, delivery, event).await
+    change_task(transaction, delivery, incident, event).await
 }
 
-/// Changes the task of an event, and queues the change for watchers.
+/// Changes the task of an incident, and queues both for watchers.
 async fn change_task(
     transaction: &impl ConnectionTrait,
     delivery: &Delivery,
+    incident: &Incident,
     event: &TaskEvent,
 ) -> Result<(), Error> {
     let task = delivery.task(delivery.kind_of(event.task_id));
     rows::update(transaction, changed_columns(delivery.store_id, task)).await?;
     let history = task_events::insertion(delivery.store_id, std::slice::from_ref(event));
     history.exec_without_returning(transaction).await?;
-    let change = task_changes::insertion([Watched::Delivery(delivery.store_id, delivery.id)]);
-    change.exec_without_returning(transaction).await?;
-    Ok(())
+    rows::insert(transaction, task_changes::of_incident(incident)).await
 }
 
 /// The statement that closes the open incidents of a task that was rescheduled, at its last change.

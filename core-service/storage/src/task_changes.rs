@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use domain::{
     courier::ListKey,
     event::{EventName, LogBounds},
-    id::{DeliveryId, StoreId},
+    id::{DeliveryId, IncidentId, StoreId},
+    incident::Incident,
 };
 use sea_orm::{InsertMany, Value};
 
@@ -37,6 +38,8 @@ pub enum Watched {
 pub struct LoggedChange {
     pub position: i64,
     pub change: Watched,
+    /// The incident of a task of the delivery that was reported or closed.
+    pub incident: Option<IncidentId>,
 }
 
 /// The statement that queues changes. None may be none.
@@ -52,6 +55,14 @@ pub(super) fn creation(store_id: StoreId, id: DeliveryId) -> ActiveModel {
     }
 }
 
+/// The row that queues an incident, which was reported or closed.
+pub(super) fn of_incident(incident: &Incident) -> ActiveModel {
+    ActiveModel {
+        incident_id: Set(Some(incident.id.0)),
+        ..row(Watched::Delivery(incident.store_id, incident.delivery_id))
+    }
+}
+
 fn row(change: Watched) -> ActiveModel {
     let (delivery, list) = match change {
         Watched::Delivery(store_id, id) => (Some((store_id.0, id.0)), None),
@@ -64,6 +75,7 @@ fn row(change: Watched) -> ActiveModel {
         courier_id: Set(list.map(|list| list.courier_id.0)),
         list_day: Set(list.map(|list| list.day.to_string())),
         is_creation: Set(None),
+        incident_id: Set(None),
     }
 }
 
@@ -156,8 +168,11 @@ fn moves(moved: &str) -> (String, [String; 5]) {
     let select = format!("SELECT COALESCE(is_creation, false) FROM {moved}");
     let changes = [
         format!(
-            "INSERT INTO task_changes (position, moved_at, store_id, delivery_id, courier_id, list_day)
-            SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $3, store_id, delivery_id, courier_id, list_day FROM {moved}"
+            "INSERT INTO task_changes
+                (position, moved_at, store_id, delivery_id, courier_id, list_day, incident_id)
+            SELECT $1 + ROW_NUMBER() OVER (ORDER BY id), $3,
+                store_id, delivery_id, courier_id, list_day, incident_id
+            FROM {moved}"
         ),
         format!(
             "INSERT INTO events
@@ -245,6 +260,7 @@ impl TryFrom<task_change::Model> for LoggedChange {
         Ok(Self {
             position: row.position,
             change,
+            incident: row.incident_id.map(IncidentId),
         })
     }
 }
@@ -308,6 +324,7 @@ mod tests {
                 .map(|(position, change)| LoggedChange {
                     position,
                     change: *change,
+                    incident: None,
                 })
                 .collect();
             assert_eq!(list(storage.reader(), 0, 10).await.unwrap(), expected);

@@ -1,7 +1,7 @@
 //! Media types of requests and responses: `Content-Type` and `Accept` (RFC 9110 §12.5.1).
 
 use http::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderValue, Method,
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE},
 };
 
@@ -49,8 +49,8 @@ impl MediaType {
     }
 }
 
-/// Requires that `Content-Type` declares JSON in UTF-8.
-pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
+/// Requires that `Content-Type` declares JSON in UTF-8; for `PATCH`, also as a merge patch (RFC 7396).
+pub(crate) fn require_json(method: &Method, headers: &HeaderMap) -> Result<(), Error> {
     let mut values = headers.get_all(CONTENT_TYPE).iter();
     let value = match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().unwrap_or_default(),
@@ -64,7 +64,9 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
         .filter_map(|parameter| parameter.split_once('='))
         .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
         .map(|(_, value)| value.trim().trim_matches('"'));
-    let message = if !is_one_of(essence, &["application/ld+json", "application/json"]) {
+    let is_patch = method == Method::PATCH && is_one_of(essence, &[MERGE_PATCH]);
+    let message = if !is_patch && !is_one_of(essence, &["application/ld+json", "application/json"])
+    {
         "the body must be application/ld+json or application/json"
     } else if !charsets.all(|charset| is_one_of(charset, &["utf-8", "utf8", "us-ascii"])) {
         "the body must be in UTF-8"
@@ -75,6 +77,8 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Error> {
     };
     Err(Error::new(&codes::UNSUPPORTED_MEDIA_TYPE, message))
 }
+
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// The message for a compressed body.
 pub(crate) const COMPRESSED: &str = "the body must not be compressed";
@@ -242,7 +246,7 @@ mod tests {
                 let headers = HeaderMap::from_iter([(ACCEPT, value.clone()), (CONTENT_TYPE, value)]);
                 let _ = MediaType::of_resource(&headers);
                 let _ = MediaType::of_error(&headers);
-                let _ = require_json(&headers);
+                let _ = require_json(&Method::POST, &headers);
                 let _ = may_be_form(&headers);
             }
         }
@@ -370,7 +374,7 @@ mod tests {
             "application/ld+json;profile=\"x\";charset=utf8",
         ] {
             assert!(
-                require_json(&headers(CONTENT_TYPE, right)).is_ok(),
+                require_json(&Method::POST, &headers(CONTENT_TYPE, right)).is_ok(),
                 "{right}"
             );
         }
@@ -383,10 +387,13 @@ mod tests {
             "application/jsonp",
         ] {
             assert!(
-                require_json(&headers(CONTENT_TYPE, wrong)).is_err(),
+                require_json(&Method::POST, &headers(CONTENT_TYPE, wrong)).is_err(),
                 "{wrong}"
             );
         }
-        assert!(require_json(&HeaderMap::new()).is_err());
+        assert!(require_json(&Method::POST, &HeaderMap::new()).is_err());
+        let patch = headers(CONTENT_TYPE, MERGE_PATCH);
+        assert!(require_json(&Method::PATCH, &patch).is_ok());
+        assert!(require_json(&Method::POST, &patch).is_err());
     }
 }

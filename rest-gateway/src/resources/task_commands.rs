@@ -1,10 +1,11 @@
-//! `PUT /api/tasks/{id}/…` and `PUT /api/tasks/done`: what couriers and dispatch do with tasks.
+//! `PUT /api/tasks/{id}/…`, `PUT /api/tasks/done` and `PATCH /api/tasks/{id}`: what couriers and dispatch do with tasks.
 
 use std::collections::BTreeMap;
 
+use prost_types::FieldMask;
 use proto::{
-    CompleteTaskRequest, CompleteTasksRequest, FailTaskRequest, ReopenTaskRequest, Report,
-    RescheduleTaskRequest, StartTaskRequest,
+    Address, CompleteTaskRequest, CompleteTasksRequest, FailTaskRequest, ReopenTaskRequest, Report,
+    RescheduleTaskRequest, StartTaskRequest, UpdateTaskRequest,
     iri::{self, Collection},
     limits::MAX_BATCH,
     tasks_client::TasksClient,
@@ -148,6 +149,50 @@ pub(crate) async fn reschedule(mut request: Request) -> HandlerResult {
     show(rescheduled.await?)
 }
 
+/// `PATCH /api/tasks/{id}`
+pub(crate) async fn update(mut request: Request) -> HandlerResult {
+    let body = Object::root(&request.json);
+    let violations = &mut request.violations;
+    let fields = [
+        ("comments", "comments"),
+        ("telephone", "address.telephone"),
+        ("description", "address.description"),
+    ];
+    let given = fields.iter().filter(|(member, _)| body.has(member));
+    let paths: Vec<_> = given.map(|(_, field)| (*field).to_owned()).collect();
+    if paths.is_empty() {
+        violations.add(
+            "",
+            "REQUIRED",
+            "must have comments, telephone or description",
+        );
+    }
+    // Their members are members of the body.
+    for field in ["task", "task.address"] {
+        violations.add_alias(field.to_owned(), "");
+    }
+    let address = Address {
+        telephone: body.text("telephone", "telephone", violations),
+        description: body.text("description", "description", violations),
+        ..Address::default()
+    };
+    let task = proto::Task {
+        name: Collection::Tasks.name(&request.parameter),
+        comments: read_text(&body, "comments", violations),
+        address: Some(address),
+        ..proto::Task::default()
+    };
+    let message = UpdateTaskRequest {
+        task: Some(task),
+        update_mask: Some(FieldMask { paths }),
+        report: Some(read_times(&body, violations)),
+        violations: violations.to_proto(),
+        idempotency: request.idempotency.clone(),
+    };
+    let updated = request.send(message, true, rpc!(TasksClient.update_task));
+    show(updated.await?)
+}
+
 /// When the device says that it happened and that it sent the request, and the courier for whom dispatch reports.
 pub(super) fn read_report(
     body: &Object<'_>,
@@ -157,11 +202,18 @@ pub(super) fn read_report(
     violations.add_alias("report".to_owned(), "");
     let on_behalf_of = body.text("onBehalfOf", "on_behalf_of", violations);
     let report = Report {
-        occurred_time: body.instant("occurredAt", violations),
-        sent_time: body.instant("sentAt", violations),
         on_behalf_of: on_behalf_of.map_or_else(String::new, |iri| iri::name(iri.trim()).to_owned()),
+        ..read_times(body, violations)
     };
     Some(report).filter(|report| *report != Report::default())
+}
+
+fn read_times(body: &Object<'_>, violations: &mut ViolationCollector) -> Report {
+    Report {
+        occurred_time: body.instant("occurredAt", violations),
+        sent_time: body.instant("sentAt", violations),
+        on_behalf_of: String::new(),
+    }
 }
 
 /// Reads a member whose field has the same name; empty if it is absent.

@@ -59,7 +59,7 @@ async fn a_method_that_changes_a_resource_is_405_with_what_to_do_instead() {
         (
             "/api/tasks/1",
             "GET, HEAD, OPTIONS",
-            "a task is changed by PUT below it, such as /api/tasks/{id}/done",
+            "a task is corrected by PATCH, and changed by PUT below it, such as /api/tasks/{id}/done",
         ),
         (
             "/api/webhooks/1",

@@ -105,7 +105,7 @@ impl<'m> Checks<'m> {
             if method == "GET" && path != template {
                 self.check(&request, &[token], "", 404, UNKEPT).await;
             }
-            let unsupported = format!("PATCH {path}");
+            let unsupported = format!("BREW {path}");
             self.check(&unsupported, &[], "", 405, UNKEPT).await;
             let options = format!("OPTIONS {path}");
             self.check(&options, &[], "", 204, UNKEPT).await;

@@ -81,6 +81,7 @@ impl Resources {
             ("<desk>", desk.token().to_owned()),
             ("<incident>", incident.to_string()),
             ("<reason>", json!({ "reason": "OTHER" }).to_string()),
+            ("<texts>", json!({ "comments": "Fragile" }).to_string()),
             ("<window>", window.to_string()),
             ("<courier>", json!({ "username": courier }).to_string()),
             ("<batch>", json!({ "tasks": [iri(&task)] }).to_string()),

@@ -124,6 +124,7 @@ impl proto::tasks_server::Tasks for Services {
         let filter = self.read_task_filter(&list, &mut violations);
         Error::check(violations.within("list"))?;
         let filter = filter?;
+        let respond = watch::responder(filter, &caller);
         let subscription = self.task_feed.subscribe(request.after_position).await?;
 
         let (responses, stream) = mpsc::channel(1);
@@ -131,7 +132,6 @@ impl proto::tasks_server::Tasks for Services {
         let serving = self.task_tracker.spawn(async move {
             let _open_watch = open_watch;
             let revoked = pin!(authenticator.revoked(&claims, watch::authorize));
-            let respond = |changes: &[_], position| watch::respond(&filter, changes, position);
             feed.serve(revoked, subscription, &responses, respond).await
         });
         Ok(Response::new(Box::pin(stream_until_end(stream, serving))))

@@ -2,7 +2,6 @@
 
 use domain::{
     delivery::Delivery,
-    device_clock::DeviceTimes,
     task::Actor,
     task_correction::Correction,
     task_event::{Remarks, TaskReport},
@@ -50,7 +49,7 @@ impl Services {
             by: Actor::Dispatch,
             api_client_id: caller.id,
             courier_id: None,
-            times: DeviceTimes::default(),
+            times: messages::device_times(request.report),
             remarks: Remarks::default(),
         };
 

@@ -10,17 +10,26 @@ use domain::{
     courier::ListKey,
     courier_lists,
     event::LogBounds,
-    id::{DeliveryId, StoreId},
+    id::{DeliveryId, IncidentId, StoreId},
 };
 use proto::iri::Collection;
 use storage::{
     Storage,
     courier_lists::Selection,
-    task_changes::{self, Watched},
+    incidents,
+    task_changes::{self, LoggedChange, Watched},
     task_lists::{self, CourierFilter, Filter, ListedTask},
 };
 
-use crate::{auth::caller::Caller, error::Error, messages, services::feed::Log};
+use crate::{
+    auth::caller::Caller,
+    error::Error,
+    messages,
+    services::{
+        feed::Log,
+        incidents::{Reader, message},
+    },
+};
 
 /// Fails unless the caller may see the tasks of all stores.
 pub(super) fn authorize(caller: &Caller) -> Result<(), Error> {
@@ -36,6 +45,8 @@ pub(crate) struct TaskLog(pub(crate) Arc<Storage>);
 pub(crate) struct Change {
     position: i64,
     content: Content,
+    /// An incident that was reported or closed, with its task.
+    incident: Option<(ListedTask, proto::Incident)>,
 }
 
 enum Content {
@@ -74,6 +85,7 @@ impl Log for TaskLog {
             }
         }
         let mut tasks = self.tasks(&deliveries).await?;
+        let mut incidents = self.incidents(&logged, &tasks).await?;
         let mut lists = self.lists(lists).await?;
         let changes = logged.iter().rev().map(|logged| {
             let content = match logged.change {
@@ -87,6 +99,7 @@ impl Log for TaskLog {
             Change {
                 position: logged.position,
                 content: content.unwrap_or(Content::Repeated),
+                incident: logged.incident.and_then(|id| incidents.remove(&id)),
             }
         });
         let mut changes: Vec<_> = changes.collect();
@@ -111,6 +124,28 @@ impl TaskLog {
         Ok(tasks)
     }
 
+    async fn incidents(
+        &self,
+        logged: &[LoggedChange],
+        tasks: &BTreeMap<(StoreId, DeliveryId), Vec<ListedTask>>,
+    ) -> Result<BTreeMap<IncidentId, (ListedTask, proto::Incident)>, Error> {
+        let keys = logged.iter().filter_map(|logged| match logged.change {
+            Watched::Delivery(store_id, _) => Some((store_id, logged.incident?)),
+            Watched::List(_) => None,
+        });
+        let found = incidents::find_all(self.0.reader(), keys).await?;
+        let with_task = found.into_iter().filter_map(|incident| {
+            let of_delivery = tasks.get(&(incident.store_id, incident.delivery_id))?;
+            let mut of_delivery = of_delivery.iter();
+            let listed = of_delivery.find(|listed| listed.task.id == incident.task_id)?;
+            Some((
+                incident.id,
+                (listed.clone(), message(incident, Reader::Dispatch)),
+            ))
+        });
+        Ok(with_task.collect())
+    }
+
     async fn lists(
         &self,
         lists: BTreeSet<ListKey>,
@@ -133,8 +168,17 @@ impl TaskLog {
 }
 
 /// What a watcher of the tasks that a filter lists gets of changes. `None` if it needs none of them.
-pub(super) fn respond(
+pub(super) fn responder(
+    filter: Filter,
+    caller: &Caller,
+) -> impl Fn(&[Change], i64) -> Option<proto::WatchTasksResponse> + use<> {
+    let sees_incidents = caller.has(Scope::DispatchRead);
+    move |changes, position| respond(&filter, sees_incidents, changes, position)
+}
+
+fn respond(
     filter: &Filter,
+    sees_incidents: bool,
     changes: &[Change],
     position: i64,
 ) -> Option<proto::WatchTasksResponse> {
@@ -143,6 +187,11 @@ pub(super) fn respond(
         ..Default::default()
     };
     for change in changes {
+        let incident = change.incident.as_ref().filter(|_| sees_incidents);
+        let incident = incident.filter(|(listed, _)| filter.has(listed));
+        response
+            .incidents
+            .extend(incident.map(|(_, incident)| incident.clone()));
         match &change.content {
             Content::Tasks(tasks) => {
                 for listed in tasks {
@@ -162,9 +211,13 @@ pub(super) fn respond(
             Content::List(..) | Content::Repeated => {}
         }
     }
-    let is_empty = response.tasks.is_empty() && response.left.is_empty();
-    let is_needless = is_empty && response.lists.is_empty() && !changes.is_empty();
-    (!is_needless).then_some(response)
+    // The first message and heartbeats are without changes.
+    let is_needed = changes.is_empty()
+        || !response.tasks.is_empty()
+        || !response.left.is_empty()
+        || !response.lists.is_empty()
+        || !response.incidents.is_empty();
+    is_needed.then_some(response)
 }
 
 fn has_list(filter: &Filter, list: ListKey) -> bool {

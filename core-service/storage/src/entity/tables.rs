@@ -128,6 +128,7 @@ table! {
     courier_id: Option<Uuid>,
     list_day: Option<String>,
     is_creation: Option<bool>,
+    incident_id: Option<Uuid>,
 }
 
 table! {
@@ -138,6 +139,7 @@ table! {
     delivery_id: Option<Uuid>,
     courier_id: Option<Uuid>,
     list_day: Option<String>,
+    incident_id: Option<Uuid>,
 }
 
 table! {

@@ -16,6 +16,7 @@ use super::{
     operations::{self, Auth, Expects, Operation, Parameter, Returns, parameter},
     parse_json,
 };
+use crate::representation::media_type::MERGE_PATCH;
 
 /// The scopes of the REST API; `document.json` says what each permits.
 pub(crate) const SCOPES: [&str; 6] = [
@@ -101,7 +102,10 @@ fn describe(
     if !parameters.is_empty() {
         described["parameters"] = json!(parameters);
     }
-    if let Some(body) = request_body(operation.expects) {
+    if let Some(mut body) = request_body(operation.expects) {
+        if operation.method == "PATCH" {
+            body["content"][MERGE_PATCH] = body["content"]["application/json"].clone();
+        }
         described["requestBody"] = body;
     }
     described

@@ -145,7 +145,7 @@ fn every_link_leads_from_an_id_in_the_response_to_an_operation() {
         }
     }
 
-    assert_eq!(links.len(), 69, "{links:#?}");
+    assert_eq!(links.len(), 73, "{links:#?}");
     for link in [
         "createDelivery -> cancelDelivery",
         "createDelivery -> dropoff.completeTask",

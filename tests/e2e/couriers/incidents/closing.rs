@@ -10,7 +10,7 @@ use super::super::{
 use super::report;
 use crate::harness::{Platform, UNKNOWN_ID};
 
-fn close(incident: &str, closed_with: &str) -> CloseIncidentRequest {
+pub(super) fn close(incident: &str, closed_with: &str) -> CloseIncidentRequest {
     CloseIncidentRequest {
         name: incident.to_owned(),
         closed_with: closed_with.to_owned(),

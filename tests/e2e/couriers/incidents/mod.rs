@@ -3,6 +3,7 @@
 mod closing;
 mod listing;
 mod races;
+mod watching;
 
 use jiff::SignedDuration;
 use proto::{

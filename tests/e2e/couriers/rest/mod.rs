@@ -3,6 +3,7 @@
 mod assigning;
 mod batches;
 mod commands;
+mod correcting;
 mod incidents;
 mod refusals;
 

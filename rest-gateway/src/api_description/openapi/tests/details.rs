@@ -236,6 +236,12 @@ fn an_operation_whose_path_includes_one_with_another_method_may_be_405() {
         .map(|operation| operation.operation_id.as_str())
         .collect();
 
-    let expected = ["getDelivery", "cancelDelivery", "getTask", "getRetailPrice"];
+    let expected = [
+        "getDelivery",
+        "cancelDelivery",
+        "getTask",
+        "updateTask",
+        "getRetailPrice",
+    ];
     assert_eq!(found, expected);
 }
