@@ -3,12 +3,16 @@
 
 use std::{
     collections::HashSet,
+    ops::RangeInclusive,
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
 use domain::{notification::Failure, task::TaskKind, webhook::DisabledReason};
-use process::metrics::{Counter, Counters, Durations, Labels, Registry, Unit, durations};
+use jiff::Timestamp;
+use process::metrics::{
+    Counter, Counters, Durations, Histogram, Labels, Registry, Unit, durations,
+};
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 use tonic::Code;
@@ -46,6 +50,8 @@ pub(crate) struct Metrics {
     pub(crate) tasks_completed: Counters,
     attempts: Counters,
     webhooks_disabled: Counters,
+    /// How far parcels arrived from the middle of the range that a tracking page showed last.
+    estimate_errors: Durations<Labels<1>>,
 }
 
 /// Durations of calls, by method and code.
@@ -115,6 +121,17 @@ fn contract_methods() -> impl Iterator<Item = &'static str> {
     METHODS.iter().map(String::as_str)
 }
 
+/// In seconds, with all series from the beginning.
+fn estimate_errors() -> Durations<Labels<1>> {
+    let errors = Durations::<Labels<1>>::new_with_constructor(|| {
+        Histogram::new([60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0])
+    });
+    for arrival in ["inside", "before", "after"] {
+        drop(errors.get_or_create(&[("arrival", arrival)]));
+    }
+    errors
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
@@ -129,7 +146,24 @@ impl Metrics {
                 &[&["delivered"], &Failure::ALL.map(Failure::as_str)[..]].concat(),
             ),
             webhooks_disabled: Counters::new("reason", &["failing", "gone"]),
+            estimate_errors: estimate_errors(),
         }
+    }
+
+    /// Counts an estimate, once the parcel has arrived.
+    pub(crate) fn count_estimate(&self, range: RangeInclusive<Timestamp>, arrived_at: Timestamp) {
+        let (from, until) = range.into_inner();
+        let arrival = if arrived_at < from {
+            "before"
+        } else if arrived_at > until {
+            "after"
+        } else {
+            "inside"
+        };
+        let middle = from + until.duration_since(from) / 2;
+        let error = arrived_at.duration_since(middle).abs();
+        let errors = self.estimate_errors.get_or_create(&[("arrival", arrival)]);
+        errors.observe(error.as_secs_f64());
     }
 
     /// Counts a batch of outcomes, once it is committed.
@@ -154,6 +188,12 @@ impl Metrics {
             "Duration of gRPC calls by method and status",
             Unit::Seconds,
             self.calls.durations.clone(),
+        );
+        registry.register_with_unit(
+            "delivery_estimate_error",
+            "How far parcels arrived from the middle of the last estimate that a tracking page showed",
+            Unit::Seconds,
+            self.estimate_errors.clone(),
         );
         for (name, help, counters) in [
             (
@@ -317,5 +357,25 @@ mod tests {
             assert!(text.contains(&line), "{line}\n{text}");
         }
         assert!(!text.contains("an-id"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn an_estimate_is_counted_by_where_the_parcel_arrived_in_its_range() {
+        let metrics = Metrics::new();
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        for seconds in [999, 1000, 1500, 1600, 1601] {
+            metrics.count_estimate(at(1000)..=at(1600), at(seconds));
+        }
+
+        let text = rendered(&metrics).await;
+        for line in [
+            r#"sum{arrival="before"} 301.0"#,
+            r#"count{arrival="inside"} 3"#,
+            r#"sum{arrival="inside"} 800.0"#,
+            r#"sum{arrival="after"} 301.0"#,
+        ] {
+            let line = format!("delivery_estimate_error_seconds_{line}");
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
     }
 }

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use domain::id::StoreId;
 use jiff::{SignedDuration, Timestamp};
-use storage::ConnectionTrait;
+use storage::{
+    ConnectionTrait,
+    created_bytes::{self, CreatedInHour},
+};
 
 use crate::{config::DeliveryConfig, error::Error};
 
@@ -43,24 +46,34 @@ impl DeliveryQuotas {
         let Ok(since) = now.checked_sub(PERIOD) else {
             return Ok(());
         };
-        if let Some(quota) = self.deliveries {
-            check_count(connection, store_id, quota, since).await?;
-        }
-        if let Some(quota) = self.bytes {
-            let hours = storage::created_bytes::hours_after(connection, store_id, since).await?;
-            if let Some(hour) = last_hour_to_leave(&hours, quota.saturating_sub(signed(bytes)), now)
-            {
-                return Err(exceeded(
-                    format!("deliveries of {quota} bytes"),
-                    hour,
-                    since,
-                ));
+        let hours = created_bytes::hours_after(connection, store_id, since).await?;
+        let deliveries = self.deliveries.map(i64::from);
+        let deliveries = deliveries.map(|quota| Quota {
+            quota,
+            needed: 1,
+            count: |hour| hour.deliveries,
+            text: format!("{quota} deliveries"),
+        });
+        let bytes = self.bytes.map(|quota| Quota {
+            quota,
+            needed: signed(bytes),
+            count: |hour| hour.bytes,
+            text: format!("deliveries of {quota} bytes"),
+        });
+        for quota in [deliveries, bytes].into_iter().flatten() {
+            let counts: Vec<_> = hours
+                .iter()
+                .map(|hour| (hour.hour, (quota.count)(hour)))
+                .collect();
+            let limit = quota.quota.saturating_sub(quota.needed);
+            if let Some(hour) = last_hour_to_leave(&counts, limit, now) {
+                return Err(exceeded(quota.text, hour, since));
             }
         }
         Ok(())
     }
 
-    /// Counts the bytes of a created delivery.
+    /// Counts a created delivery.
     pub(crate) async fn count(
         self,
         transaction: &impl ConnectionTrait,
@@ -68,30 +81,24 @@ impl DeliveryQuotas {
         bytes: usize,
         now: Timestamp,
     ) -> Result<(), Error> {
-        if self.bytes.is_some() {
-            storage::created_bytes::add(transaction, store_id, signed(bytes), now).await?;
+        if !self.are_off() {
+            created_bytes::add(transaction, store_id, signed(bytes), now).await?;
         }
         Ok(())
     }
 }
 
-async fn check_count(
-    connection: &impl ConnectionTrait,
-    store_id: StoreId,
-    quota: u32,
-    since: Timestamp,
-) -> Result<(), Error> {
-    // The quota is free again once the oldest of as many deliveries is out of the period.
-    let index = quota.saturating_sub(1);
-    let oldest =
-        storage::deliveries::nth_newest_creation_time(connection, store_id, index, since).await?;
-    match oldest {
-        Some(oldest) => Err(exceeded(format!("{quota} deliveries"), oldest, since)),
-        None => Ok(()),
-    }
+/// One of the quotas.
+struct Quota {
+    quota: i64,
+    /// What the delivery to be created takes of it.
+    needed: i64,
+    count: fn(&CreatedInHour) -> i64,
+    /// For people.
+    text: String,
 }
 
-/// The beginning of the newest hour that must be out of the period, so that the bytes of the later
+/// The beginning of the newest hour that must be out of the period, so that the counts of the later
 /// hours are at most `limit`. `None` if those of all hours are. `now` if `limit` is negative,
 /// because the delivery alone exceeds the quota.
 fn last_hour_to_leave(hours: &[(Timestamp, i64)], limit: i64, now: Timestamp) -> Option<Timestamp> {

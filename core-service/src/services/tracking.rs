@@ -113,6 +113,15 @@ impl Services {
         Ok(estimate)
     }
 
+    /// Counts the estimate of a dropoff that a page showed last, once it is done.
+    pub(super) fn count_estimate(&self, dropoff: TaskId) {
+        if let Some((_, Some(Estimate::Between { from, until, .. }))) =
+            self.estimates.0.remove(&dropoff)
+        {
+            self.metrics.count_estimate(from..=until, self.clock.now());
+        }
+    }
+
     /// What the page shows of the history of its tasks, as far as something happened to them.
     async fn history_of(&self, delivery: &Delivery) -> Result<Vec<TaskEvent>, Error> {
         let has_begun =

@@ -1,4 +1,4 @@
-//! How many bytes of deliveries each store created per hour. A store has one row for each hour of
+//! How many deliveries, and of how many bytes, each store created per hour. A store has one row for each hour of
 //! the day; the same hour of the next day overwrites it.
 
 use domain::id::StoreId;
@@ -9,7 +9,15 @@ use crate::prelude::*;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Adds to a store's bytes of the current hour. Call late in a transaction: it locks the hour's
+/// What a store created in an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreatedInHour {
+    pub hour: Timestamp,
+    pub deliveries: i64,
+    pub bytes: i64,
+}
+
+/// Adds a delivery to what a store created in the current hour. Call late in a transaction: it locks the hour's
 /// row.
 pub async fn add(
     transaction: &impl ConnectionTrait,
@@ -19,12 +27,15 @@ pub async fn add(
 ) -> Result<(), Error> {
     let hours = now.as_second().div_euclid(HOUR.as_secs());
     let hour = Timestamp::from_second(hours * HOUR.as_secs()).unwrap_or(now);
-    let add = "INSERT INTO created_bytes (store_id, hour_of_day, hour, bytes)
-        VALUES ($1, $2, $3, $4)
+    let add = "INSERT INTO created_bytes (store_id, hour_of_day, hour, bytes, deliveries)
+        VALUES ($1, $2, $3, $4, 1)
         ON CONFLICT (store_id, hour_of_day) DO UPDATE SET
             hour = excluded.hour,
             bytes = excluded.bytes + CASE
                 WHEN created_bytes.hour = excluded.hour THEN created_bytes.bytes ELSE 0
+            END,
+            deliveries = 1 + CASE
+                WHEN created_bytes.hour = excluded.hour THEN created_bytes.deliveries ELSE 0
             END";
     let values = [
         store_id.0.into(),
@@ -35,20 +46,24 @@ pub async fn add(
     rows::run(transaction, add, values).await
 }
 
-/// A store's bytes in each hour that began after an instant, oldest first.
+/// What a store created in each hour that began after an instant, oldest first.
 pub async fn hours_after(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
     after: Timestamp,
-) -> Result<Vec<(Timestamp, i64)>, Error> {
-    let select = "SELECT hour, bytes FROM created_bytes
+) -> Result<Vec<CreatedInHour>, Error> {
+    let select = "SELECT hour, deliveries, bytes FROM created_bytes
         WHERE store_id = $1 AND hour > $2 ORDER BY hour";
     let parameters = [store_id.0.into(), Instant::from(after).into()];
     let rows = rows::query(connection, select, parameters).await?;
     rows.iter()
         .map(|row| {
             let hour: Instant = row.try_get_by_index(0)?;
-            Ok((hour.try_into()?, row.try_get_by_index(1)?))
+            Ok(CreatedInHour {
+                hour: hour.try_into()?,
+                deliveries: row.try_get_by_index(1)?,
+                bytes: row.try_get_by_index(2)?,
+            })
         })
         .collect()
 }

@@ -146,22 +146,6 @@ fn of(column: impl ColumnTrait) -> Expr {
     Expr::col(column.as_column_ref())
 }
 
-/// The creation time of the n-th newest, from 0, of a store's deliveries that were created after an
-/// instant.
-pub async fn nth_newest_creation_time(
-    connection: &impl ConnectionTrait,
-    store_id: StoreId,
-    n: u32,
-    after: Timestamp,
-) -> Result<Option<Timestamp>, Error> {
-    let select = "SELECT created_at FROM deliveries WHERE store_id = $1 AND created_at > $2
-        ORDER BY created_at DESC LIMIT 1 OFFSET $3";
-    let after = instant::Instant::from(after);
-    let values = [store_id.0.into(), after.into(), i64::from(n).into()];
-    let created_at: Option<instant::Instant> = rows::find_value(connection, select, values).await?;
-    created_at.map(Timestamp::try_from).transpose()
-}
-
 /// The id of the delivery with a store's external reference.
 pub async fn find_by_external_reference(
     connection: &impl ConnectionTrait,

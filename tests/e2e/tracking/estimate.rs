@@ -1,10 +1,11 @@
 //! When the parcel will probably arrive.
 
+use delivery::Settings;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{draft, open, path, text};
-use crate::harness::{Platform, iri};
+use crate::harness::{Database, Platform, iri, raw, reserve_addr};
 
 const PROMISED: &str = "Promised: 2 April, 11:00–14:00";
 
@@ -18,21 +19,50 @@ async fn times(platform: &Platform, page: &str) -> Vec<String> {
         .collect()
 }
 
+/// An order of today in the list of a courier.
+async fn order(platform: &Platform, courier: &str) -> Value {
+    let mut draft = draft();
+    draft["externalReference"] = json!(null);
+    draft["dropoff"]["before"] = json!(null);
+    draft["dropoff"]["timeSlot"] = json!("2020-04-02 11:00-14:00");
+    let order = platform.client().await.create_delivery(draft).await;
+    let assign = [
+        "tasks",
+        "assign",
+        "--courier",
+        courier,
+        iri(&order["dropoff"]),
+    ];
+    platform.run_delivery(&assign).await;
+    order
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_error_of_the_estimate_that_was_shown_last_is_measured() {
+    let addr = reserve_addr();
+    let with_metrics = |settings: &mut Settings| settings.health_listen = Some(addr);
+    let platform = Platform::start_with(Database::sqlite(), with_metrics).await;
+    let courier = platform.operator().await.create_courier("Ada").await;
+    let order = order(&platform, &courier).await;
+    for (kind, minutes) in [("pickup", 5), ("dropoff", 10)] {
+        platform.advance(SignedDuration::from_mins(minutes));
+        let complete = ["tasks", "complete", iri(&order[kind])];
+        platform.run_delivery(&complete).await;
+        open(&platform, &path(&platform, &order), "en").await;
+    }
+
+    let metrics = raw::metrics(addr).await;
+
+    // At 11:15, of 11:05 to 11:15.
+    let sum = r#"delivery_estimate_error_seconds_sum{arrival="inside"} 300.0"#;
+    assert!(metrics.lines().any(|line| line == sum), "{metrics}");
+    platform.stop().await;
+}
+
 on_both_databases! {
     async fn a_page_shows_a_range_that_follows_the_courier_and_ends(platform: &Platform) {
-        let client = platform.client().await;
-        let mut orders = Vec::new();
         let courier = platform.operator().await.create_courier("Ada").await;
-        for _ in 0..2 {
-            let mut draft = draft();
-            draft["externalReference"] = json!(null);
-            draft["dropoff"]["before"] = json!(null);
-            draft["dropoff"]["timeSlot"] = json!("2020-04-02 11:00-14:00");
-            let order = client.create_delivery(draft).await;
-            let dropoff = iri(&order["dropoff"]).to_owned();
-            platform.run_delivery(&["tasks", "assign", "--courier", &courier, &dropoff]).await;
-            orders.push(order);
-        }
+        let orders = [order(platform, &courier).await, order(platform, &courier).await];
         let (first, second) = (&orders[0], &orders[1]);
         let page = path(platform, second);
         let task = |order: &Value, kind: &str| iri(&order[kind]).to_owned();

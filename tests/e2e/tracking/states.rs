@@ -120,6 +120,20 @@ on_both_databases! {
         }
     }
 
+    async fn a_page_with_its_files_takes_at_most_15_kilobytes(platform: &Platform) {
+        let delivery = platform.client().await.create_delivery(draft()).await;
+        let page = path(platform, &delivery);
+        let client = platform.anonymous_client();
+        let mut bytes = 0;
+        for path in [&*page, "/t/files/page.css", "/t/files/page.js"] {
+            let request = client.request(Method::GET, path).header("accept-encoding", "gzip");
+            let response = client.send(request, "").await;
+            assert_eq!((response.status, response.header("content-encoding")), (200, "gzip"), "{path}");
+            bytes += response.body.len();
+        }
+        assert!(bytes <= 15_000, "{bytes}");
+    }
+
     async fn a_reader_with_the_current_page_gets_it_again_only_once_it_changes(platform: &Platform) {
         let delivery = platform.client().await.create_delivery(draft()).await;
         let page = path(platform, &delivery);

@@ -392,6 +392,7 @@ impl Services {
         }
         if is_completion && events.is_some() {
             self.metrics.tasks_completed.inc(kind.as_str());
+            self.count_estimate(task.id);
         }
         Ok((response, events))
     }
