@@ -1,5 +1,5 @@
 //! The steps of a request: rate limit, route, check `If-Match`, check for a token, read the body,
-//! concurrency limit, run the handler, add the `ETag`. `OPTIONS` is answered before them.
+//! concurrency limit, run the handler. `OPTIONS` is answered before them.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -27,7 +27,7 @@ use crate::{
     error::Error,
     observer::{Metrics, Series},
     rate_limits::ClientKey,
-    representation::{error_codes as codes, etag, media_type::MediaType},
+    representation::{error_codes as codes, media_type::MediaType, response_body},
     request::{self, Gateway, Request},
     request_head::Rejection,
     routes::{Route, RouteTable},
@@ -141,7 +141,6 @@ impl Pipeline {
             })?)
         };
 
-        let conditional_headers = is_read.then(|| parts.headers.clone());
         let is_iri = parameter.starts_with("/api/");
         let mut request = Request {
             gateway: Arc::clone(&self.gateway),
@@ -172,10 +171,7 @@ impl Pipeline {
             let value = HeaderValue::from_static("private, no-cache");
             response.headers_mut().entry(CACHE_CONTROL).or_insert(value);
         }
-        Ok(match conditional_headers {
-            Some(headers) => etag::apply(&headers, response),
-            None => response,
-        })
+        Ok(response)
     }
 
     /// The route of a request, the parameter in its path and the negotiated media type, if the
@@ -192,7 +188,7 @@ impl Pipeline {
         let is_negotiated = operation.returns.is_negotiated();
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
         let media_type = media_type.transpose()?;
-        etag::check_if_match(&request.headers)?;
+        response_body::check_if_match(&request.headers)?;
         // Rejects a malformed token, and a missing one before a body is read. Core checks the others.
         if operation.requires_token()
             && request::authorization(&request.headers)?.is_none()

@@ -1,6 +1,6 @@
 //! What surrounds the pipeline for every request, outermost first: its id and its client's address, the
-//! check of its head, its measurement and log, CORS, `HEAD`, compression, rendered errors and the headers
-//! of rate limits.
+//! check of its head, its measurement and log, CORS, `HEAD`, compression, entity tags, rendered errors and the
+//! headers of rate limits.
 //!
 //! Two limits are elsewhere. `body` limits the size of bodies, and discards a body that its request
 //! does not need. `pipeline` limits concurrency after the body is read: a slow client must not occupy
@@ -11,7 +11,7 @@ use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{
-    HeaderValue, Method, Request, Response, StatusCode, Version,
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version,
     header::{
         AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, Entry, LINK,
         X_CONTENT_TYPE_OPTIONS,
@@ -26,12 +26,7 @@ use crate::{
     observer,
     pipeline::Pipeline,
     rate_limits::{ClientKey, LimitStatuses},
-    representation::{
-        compression,
-        language::AcceptLanguage,
-        media_type::MediaType,
-        problem::{self, RequestContext},
-    },
+    representation::{problem, response_body},
     request_head,
     request_id::{self, REQUEST_ID},
 };
@@ -39,7 +34,7 @@ use crate::{
 /// No browser guesses another media type.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// For a response that says nothing else. `etag` says it of those that a client may keep.
+/// For a response that says nothing else. `response_body` says it of those that a client may keep.
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-store");
 
 /// Serves a request.
@@ -83,15 +78,20 @@ pub(crate) async fn serve(
     response
 }
 
-/// Compresses the response and removes its body, as the headers and the method of the request decide.
+/// Tags and compresses the response and removes its body, as the headers and the method of the request decide.
 async fn encode(pipeline: Arc<Pipeline>, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let is_head = request.method() == Method::HEAD;
-    let accepts_gzip = compression::accepts_gzip(request.headers());
+    let is_read = is_head || request.method() == Method::GET;
+    // The pipeline takes the request.
+    let headers = request.headers().clone();
     let allows_any_origin = cors::allows_any_origin(request.uri().path());
 
-    let mut response = render(pipeline, request).await;
+    let mut response = render(&pipeline, request, &headers).await;
 
-    compression::apply(accepts_gzip, &mut response).await;
+    if is_read {
+        response_body::tag(&headers, &mut response);
+    }
+    response_body::compress(&headers, &mut response).await;
     if is_head {
         response = without_body(response);
     }
@@ -102,20 +102,15 @@ async fn encode(pipeline: Arc<Pipeline>, request: Request<Incoming>) -> Response
 }
 
 /// Renders the pipeline's response or error. Both carry the rate limits that count the request.
-async fn render(pipeline: Arc<Pipeline>, mut request: Request<Incoming>) -> Response<Bytes> {
-    let id = request.headers().get(&REQUEST_ID);
-    let context = RequestContext {
-        media_type: MediaType::of_error(request.headers()),
-        accept_language: AcceptLanguage::of(request.headers()),
-        request_id: id
-            .and_then(|id| id.to_str().ok())
-            .unwrap_or_default()
-            .to_owned(),
-    };
+async fn render(
+    pipeline: &Pipeline,
+    mut request: Request<Incoming>,
+    request_headers: &HeaderMap,
+) -> Response<Bytes> {
     let limit_statuses = LimitStatuses::default();
     request.extensions_mut().insert(limit_statuses.clone());
     let public_url = &pipeline.gateway.public_url;
-    let mut response = render_failure(pipeline.handle(request), &context, public_url).await;
+    let mut response = render_failure(pipeline.handle(request), request_headers, public_url).await;
     limit_statuses.write(response.headers_mut());
     response
 }
@@ -124,7 +119,7 @@ async fn render(pipeline: Arc<Pipeline>, mut request: Request<Incoming>) -> Resp
 /// connection.
 async fn render_failure(
     result: impl Future<Output = Result<Response<Bytes>, Error>>,
-    context: &RequestContext,
+    request_headers: &HeaderMap,
     public_url: &str,
 ) -> Response<Bytes> {
     let caught = AssertUnwindSafe(result).catch_unwind().await;
@@ -136,7 +131,7 @@ async fn render_failure(
     });
     result.unwrap_or_else(|error| {
         problem::log(&error);
-        problem::render(&error, context, public_url)
+        problem::render(&error, request_headers, public_url)
     })
 }
 
@@ -161,13 +156,9 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_internal_error_without_its_message() {
         let panicking = async { panic!("a secret") };
-        let context = RequestContext {
-            media_type: MediaType::JsonLd,
-            accept_language: AcceptLanguage::default(),
-            request_id: "7".to_owned(),
-        };
+        let headers = HeaderMap::from_iter([(REQUEST_ID.clone(), HeaderValue::from_static("7"))]);
 
-        let response = render_failure(panicking, &context, "https://delivery.example").await;
+        let response = render_failure(panicking, &headers, "https://delivery.example").await;
 
         assert_eq!(response.status(), 500);
         let body: Value = serde_json::from_slice(response.body()).unwrap();
