@@ -1,11 +1,11 @@
 //! What handlers receive and return: a request with its route's parameter and its body, the state
 //! that all requests share, and the result.
 
-use std::{collections::HashSet, mem, sync::Arc};
+use std::{collections::HashSet, mem, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Response, Uri,
+    HeaderMap, HeaderName, HeaderValue, Response, Uri,
     header::{AUTHORIZATION, CONTENT_TYPE},
     request::Parts,
 };
@@ -29,15 +29,16 @@ use crate::{
     error::{Error, Violation},
     idempotency,
     platform::PlatformConfig,
-    rate_limits::{ClientKey, RateLimits},
+    rate_limits::RateLimits,
     representation::{
         language::{self, AcceptLanguage},
         media_type, messages,
     },
-    request_id::REQUEST_ID,
     resources::{self_description::Documents, tokens::public_keys::PublicKeys},
     violations::{MAX_VIOLATIONS, ViolationCollector},
 };
+
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The maximum length of an access token with its scheme, in bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
@@ -87,6 +88,8 @@ impl Readiness for Gateway {
 /// A request whose route is known and whose body is read.
 pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
+    /// The address by which the client is counted.
+    pub(crate) client: IpAddr,
     pub(crate) parts: Parts,
     pub(crate) operation: &'static Operation,
     /// The body, until [`Request::read_json`] or the handler of a token request takes it. Its error fails
@@ -188,10 +191,9 @@ impl Request {
             .headers()
             .get(&REQUEST_ID)
             .and_then(|id| MetadataValue::try_from(id.as_bytes()).ok());
-        let client = self.parts.extensions.get();
         CallOptions {
             authorization: None,
-            forwarded_for: client.map(|ClientKey(address)| *address),
+            forwarded_for: Some(self.client),
             request_id,
             deadline: self.deadline,
             is_idempotent: true,

@@ -134,10 +134,6 @@ impl RateLimits {
     }
 }
 
-/// The address by which the client of a request is counted, in its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientKey(pub(crate) IpAddr);
-
 /// The statuses of all limits that count a request, for the response headers `RateLimit-Policy` and
 /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers, version 09 and later). Clones share them.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ use crate::{
         media_type::MediaType,
         messages,
     },
-    request_id::REQUEST_ID,
+    request::REQUEST_ID,
 };
 
 /// The body of an error response.
