@@ -126,7 +126,11 @@ impl Pipeline {
             }
         };
         let Route { operation, handler } = route;
-        let (body, _memory) = body::read(&parts.headers, body, client, &self.limits).await;
+        let (body, _memory) = if body.is_end_stream() {
+            (Ok(Bytes::new()), None)
+        } else {
+            body::read(&parts.headers, body, client, &self.limits).await
+        };
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.
         let _permit = if operation.is_exempt_from_limit() {

@@ -40,6 +40,8 @@ use crate::{
 
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
 /// The maximum length of an access token with its scheme, in bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
 
@@ -57,6 +59,20 @@ pub(crate) fn with_content_type(
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
+}
+
+/// Converts core's response with `convert`, and marks it if core replayed it.
+pub(crate) fn respond<M>(
+    response: tonic::Response<M>,
+    convert: impl FnOnce(M) -> HandlerResult,
+) -> HandlerResult {
+    let (metadata, message, _) = response.into_parts();
+    let mut response = convert(message)?;
+    if metadata.contains_key(proto::IDEMPOTENT_REPLAYED) {
+        let replayed = HeaderValue::from_static("true");
+        response.headers_mut().insert(REPLAYED, replayed);
+    }
+    Ok(response)
 }
 
 /// State shared by all handlers.
@@ -243,9 +259,10 @@ impl Request {
         }
     }
 
-    /// Reads the `Idempotency-Key`, if the operation takes one.
+    /// Reads the `Idempotency-Key`, if there is one and the operation takes it.
     fn read_idempotency_key(&mut self, body: &[u8]) {
-        if self.operation.accepts_idempotency_key() {
+        let is_given = self.headers().contains_key(idempotency::KEY);
+        if is_given && self.operation.accepts_idempotency_key() {
             self.idempotency = idempotency::read(&self.parts, body, &mut self.violations);
         }
     }

@@ -18,13 +18,12 @@ use url::form_urlencoded;
 use crate::{
     core_pool::rpc,
     error::{Error, Violation},
-    idempotency,
     representation::{
         collection::{self, ORDER, PAGE, Pagination, read_choice, read_page_size, read_single},
         json_ld::{self, Node, StoreTimeZone},
         language,
     },
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
     resources::{
         retail_prices::{Price, TaxDisplay, distance_source},
         tasks::{Task, TaskView},
@@ -94,11 +93,11 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         .write(message, rpc!(DeliveriesClient.create_delivery))
         .await?;
 
-    idempotency::respond(response, |delivery| {
+    request::respond(response, |delivery| {
         let location = request.url_of(&delivery.name);
-        let (delivery, language) = Delivery::with_warnings(delivery, &request)?;
-        let response = json_ld::created(&location, CONTEXT, &delivery)?;
-        Ok(language::declare(response, language.as_deref()))
+        show_with_warnings(delivery, &request, |delivery| {
+            json_ld::created(&location, CONTEXT, delivery)
+        })
     })
 }
 
@@ -114,9 +113,26 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
         .call(message, rpc!(DeliveriesClient.assert_delivery))
         .await?;
 
-    let (preview, language) = Delivery::with_warnings(preview, &request)?;
-    let response = json_ld::ok(CONTEXT, &preview)?;
-    Ok(language::declare(response, language.as_deref()))
+    show_with_warnings(preview, &request, |preview| json_ld::ok(CONTEXT, preview))
+}
+
+/// Shows a delivery with the warnings about the body, its unknown members and those of core, and declares
+/// their language.
+fn show_with_warnings(
+    mut delivery: proto::Delivery,
+    request: &Request,
+    show: impl FnOnce(&Delivery) -> HandlerResult,
+) -> HandlerResult {
+    let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
+    let response = show(&Delivery {
+        warnings,
+        // Its tasks are to be done.
+        ..Delivery::of(delivery, TaskView::default())?
+    })?;
+    Ok(match language {
+        Some(language) => language::declare(response, Some(&language)),
+        None => response,
+    })
 }
 
 /// `GET /api/deliveries/{id}`
@@ -217,25 +233,10 @@ pub(crate) async fn cancel(request: Request) -> HandlerResult {
     };
     // Without a key, too, it can be repeated.
     let cancel = request.send(message, true, rpc!(DeliveriesClient.cancel_delivery));
-    idempotency::respond(cancel.await?, |_| Ok(json_ld::no_content()))
+    request::respond(cancel.await?, |_| Ok(json_ld::no_content()))
 }
 
 impl Delivery {
-    /// A delivery with the warnings about the body, its unknown members and those of core, and their
-    /// language.
-    fn with_warnings(
-        mut delivery: proto::Delivery,
-        request: &Request,
-    ) -> Result<(Self, Option<String>), Error> {
-        let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
-        let delivery = Self {
-            warnings,
-            // Its tasks are to be done.
-            ..Self::of(delivery, TaskView::default())?
-        };
-        Ok((delivery, language))
-    }
-
     fn of(delivery: proto::Delivery, view: TaskView) -> Result<Self, Error> {
         let task = |task: Option<proto::Task>| {
             let task = task.ok_or_else(|| Error::incomplete("a delivery's task"))?;
