@@ -21,7 +21,6 @@ mod core_pool;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzz;
-mod grpc_status;
 mod idempotency;
 mod representation;
 mod request;
