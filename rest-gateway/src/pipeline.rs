@@ -93,12 +93,10 @@ impl Pipeline {
         rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
         let deadline = Instant::now() + self.request_timeout;
-        timeout_at(
-            deadline,
-            self.handle_by(deadline, request, client, rejection),
-        )
-        .await
-        .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
+        let handled = self.handle_by(deadline, request, client, rejection);
+        timeout_at(deadline, handled)
+            .await
+            .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
     }
 
     async fn handle_by(
