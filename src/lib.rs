@@ -3,7 +3,6 @@
 
 mod data_dir;
 pub mod ready;
-mod service_handle;
 mod settings;
 
 use std::{
@@ -21,7 +20,11 @@ use process::{
 };
 use proto::iri::Collection;
 use rest_gateway::RestGateway;
-use tokio::{net::TcpListener, time::Instant};
+use tokio::{
+    net::TcpListener,
+    task::JoinHandle,
+    time::{Instant, timeout_at},
+};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use webhook_dispatcher::WebhookDispatcher;
@@ -32,7 +35,7 @@ pub use egress::Policy;
 pub use rest_gateway::{RateLimitConfig, TlsConfig};
 pub use settings::{DEFAULT_DATA_DIR, GrpcTlsConfig, Settings, database_of};
 
-use crate::{ready::ReadyFile, service_handle::ServiceHandle};
+use crate::ready::ReadyFile;
 
 /// Timeout of a graceful shutdown, for all services together.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -168,6 +171,48 @@ impl Platform {
             demo_client: self.demo.as_ref().and_then(|demo| demo.client.clone()),
             operator_client: self.operator_client.clone(),
         }
+    }
+}
+
+/// A handle to the gateway, the core or the dispatcher.
+struct ServiceHandle {
+    name: &'static str,
+    shutdown: CancellationToken,
+    task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl ServiceHandle {
+    /// Spawns a service. Cancels `stopped` when the service ends, even by a panic.
+    fn spawn<Service>(
+        name: &'static str,
+        stopped: &CancellationToken,
+        run: impl FnOnce(CancellationToken) -> Service,
+    ) -> Self
+    where
+        Service: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        let shutdown = CancellationToken::new();
+        let service = run(shutdown.clone());
+        let stopped = stopped.clone().drop_guard();
+        Self {
+            name,
+            shutdown,
+            task: tokio::spawn(async move {
+                let _stopped = stopped;
+                service.await
+            }),
+        }
+    }
+
+    /// Drains the service until the deadline, then aborts it.
+    async fn stop(mut self, deadline: Instant) -> anyhow::Result<()> {
+        self.shutdown.cancel();
+        let Ok(result) = timeout_at(deadline, &mut self.task).await else {
+            tracing::warn!("the {} has not drained in time", self.name);
+            self.task.abort();
+            return Ok(());
+        };
+        result?.with_context(|| format!("the {} failed", self.name))
     }
 }
 

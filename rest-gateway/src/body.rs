@@ -49,9 +49,6 @@ pub(crate) async fn read(
         discard(headers, body, client, limits);
         return (Err(too_large(limits)), None);
     }
-    if body.is_end_stream() {
-        return (Ok(Bytes::new()), None);
-    }
     let mut arriving = Arriving::new(body, limits);
     let evicted = CancellationToken::new();
     let memory = limits.memory.take(client, 0, Usage::Busy, evicted.clone());

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header::ACCEPT};
 use serde_json::Value;
 
 use crate::{
-    rate_limits::client_address::{self, X_FORWARDED_FOR},
+    rate_limits::{X_FORWARDED_FOR, last_untrusted},
     representation::{media_type::MediaType, problem::Problem},
     violations::ViolationCollector,
 };
@@ -61,8 +61,8 @@ pub fn forwarded(input: &[u8]) {
     let Some(headers) = headers(&X_FORWARDED_FOR, input) else {
         return;
     };
-    assert_eq!(client_address::resolve(client, &headers, &trusted), client);
-    let found = client_address::resolve(proxy, &headers, &trusted);
+    assert_eq!(last_untrusted(client, &headers, &trusted), client);
+    let found = last_untrusted(proxy, &headers, &trusted);
     let texts = headers.iter().map(|(_, value)| value.to_str());
     let Ok(texts) = texts.collect::<Result<Vec<_>, _>>() else {
         return;

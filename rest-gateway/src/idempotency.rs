@@ -1,13 +1,12 @@
-//! `Idempotency-Key`: sends the key and the hash of a request to core, marks replayed responses.
+//! `Idempotency-Key`: the key and the hash of a request, for core.
 
 use http::{HeaderName, HeaderValue, request::Parts, uri::PathAndQuery};
 use proto::Idempotency;
 use sha2::{Digest, Sha256};
 
-use crate::{request::HandlerResult, violations::ViolationCollector};
+use crate::violations::ViolationCollector;
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 const MAX_KEY_LENGTH: usize = 255;
 
@@ -67,21 +66,6 @@ fn hash(request: &Parts, body: &[u8]) -> Vec<u8> {
         .chain_update(body)
         .finalize()
         .to_vec()
-}
-
-/// Converts core's response with `convert`, and marks it if core replayed it.
-pub(crate) fn respond<M>(
-    response: tonic::Response<M>,
-    convert: impl FnOnce(M) -> HandlerResult,
-) -> HandlerResult {
-    let (metadata, message, _) = response.into_parts();
-    let mut response = convert(message)?;
-    if metadata.contains_key(proto::IDEMPOTENT_REPLAYED) {
-        response
-            .headers_mut()
-            .insert(REPLAYED, HeaderValue::from_static("true"));
-    }
-    Ok(response)
 }
 
 #[cfg(test)]

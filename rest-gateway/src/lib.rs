@@ -5,7 +5,6 @@
 //! `representation::problem`.
 
 mod config;
-mod cors;
 mod observer;
 mod platform;
 mod service;
@@ -13,8 +12,6 @@ mod stack;
 
 mod pipeline;
 mod rate_limits;
-mod request_head;
-mod request_id;
 mod routes;
 
 mod api_description;
@@ -24,7 +21,6 @@ mod core_pool;
 mod error;
 #[cfg(fuzzing)]
 pub mod fuzz;
-mod grpc_status;
 mod idempotency;
 mod representation;
 mod request;

@@ -12,7 +12,7 @@ use process::{
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
-use crate::{pipeline::Pipeline, request_id::REQUEST_ID};
+use crate::{pipeline::Pipeline, request::REQUEST_ID};
 
 /// The routes of health checks, which arrive every few seconds: neither traced nor logged.
 const HEALTH_CHECKS: [&str; 2] = ["/healthz", "/readyz"];

@@ -1,17 +1,13 @@
 //! The steps of a request: rate limit, route, check `If-Match`, check for a token, read the body,
-//! concurrency limit, run the handler, add the `ETag`. `OPTIONS` is answered before them.
+//! concurrency limit, run the handler. `OPTIONS` is answered before them.
 
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use admission::{Pool, Queue};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, CONTENT_TYPE, VARY},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, VARY},
     request::Parts,
 };
 use hyper::body::{Body as _, Incoming};
@@ -23,13 +19,10 @@ use crate::{
     api_description::DOCUMENTATION,
     body::{self, Limits},
     config::Config,
-    cors,
     error::Error,
     observer::{Metrics, Series},
-    rate_limits::ClientKey,
-    representation::{error_codes as codes, etag, media_type::MediaType},
+    representation::{error_codes as codes, json_ld, media_type::MediaType, response_body},
     request::{self, Gateway, Request},
-    request_head::Rejection,
     routes::{Route, RouteTable},
 };
 
@@ -92,12 +85,16 @@ impl Pipeline {
         Series::new(method, self.routes.template(path))
     }
 
+    /// Handles a request of a client, unless its head is rejected already.
     pub(crate) async fn handle(
         &self,
         request: http::Request<Incoming>,
+        client: IpAddr,
+        rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
         let deadline = Instant::now() + self.request_timeout;
-        timeout_at(deadline, self.handle_by(deadline, request))
+        let handled = self.handle_by(deadline, request, client, rejection);
+        timeout_at(deadline, handled)
             .await
             .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
     }
@@ -106,29 +103,32 @@ impl Pipeline {
         &self,
         deadline: Instant,
         request: http::Request<Incoming>,
+        client: IpAddr,
+        rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
         let (parts, body) = request.into_parts();
-        let client = parts
-            .extensions
-            .get()
-            .map_or(Ipv6Addr::UNSPECIFIED.into(), |ClientKey(key)| *key);
-        if let Some(rejection) = parts.extensions.get::<Rejection>() {
-            body::discard(&parts.headers, body, client, &self.limits);
-            return Err((*rejection).into());
+        let discard = |body| body::discard(&parts.headers, body, client, &self.limits);
+        if let Some(rejection) = rejection {
+            discard(body);
+            return Err(rejection);
         }
         if parts.method == Method::OPTIONS {
-            body::discard(&parts.headers, body, client, &self.limits);
-            return self.respond_to_options(&parts);
+            discard(body);
+            return self.respond_to_options(parts.uri.path());
         }
         let (route, parameter, media_type) = match self.accept(&parts, &body, client) {
             Ok(accepted) => accepted,
             Err(error) => {
-                body::discard(&parts.headers, body, client, &self.limits);
+                discard(body);
                 return Err(error);
             }
         };
         let Route { operation, handler } = route;
-        let (body, _memory) = body::read(&parts.headers, body, client, &self.limits).await;
+        let (body, _memory) = if body.is_end_stream() {
+            (Ok(Bytes::new()), None)
+        } else {
+            body::read(&parts.headers, body, client, &self.limits).await
+        };
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.
         let _permit = if operation.is_exempt_from_limit() {
@@ -141,10 +141,10 @@ impl Pipeline {
             })?)
         };
 
-        let conditional_headers = is_read.then(|| parts.headers.clone());
         let is_iri = parameter.starts_with("/api/");
         let mut request = Request {
             gateway: Arc::clone(&self.gateway),
+            client,
             violations: request::unknown_parameters(operation, &parts.uri),
             parts,
             operation,
@@ -172,10 +172,7 @@ impl Pipeline {
             let value = HeaderValue::from_static("private, no-cache");
             response.headers_mut().entry(CACHE_CONTROL).or_insert(value);
         }
-        Ok(match conditional_headers {
-            Some(headers) => etag::apply(&headers, response),
-            None => response,
-        })
+        Ok(response)
     }
 
     /// The route of a request, the parameter in its path and the negotiated media type, if the
@@ -192,7 +189,7 @@ impl Pipeline {
         let is_negotiated = operation.returns.is_negotiated();
         let media_type = is_negotiated.then(|| MediaType::of_resource(&request.headers));
         let media_type = media_type.transpose()?;
-        etag::check_if_match(&request.headers)?;
+        response_body::check_if_match(&request.headers)?;
         // Rejects a malformed token, and a missing one before a body is read. Core checks the others.
         if operation.requires_token()
             && request::authorization(&request.headers)?.is_none()
@@ -208,18 +205,11 @@ impl Pipeline {
     }
 
     /// Lists a path's methods. Requires no token: CORS preflight requests have none.
-    fn respond_to_options(&self, request: &Parts) -> Result<Response<Bytes>, Error> {
-        let path = request.uri.path();
+    fn respond_to_options(&self, path: &str) -> Result<Response<Bytes>, Error> {
         let allow = self.routes.allowed_methods(path)?;
         let allow = HeaderValue::from_str(&allow).map_err(Error::internal)?;
-
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        let headers = response.headers_mut();
-        if request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
-            cors::add_preflight_headers(path, &allow, headers);
-        }
-        headers.insert(ALLOW, allow);
+        let mut response = json_ld::no_content();
+        response.headers_mut().insert(ALLOW, allow);
         Ok(response)
     }
 }

@@ -1,11 +1,11 @@
 //! What handlers receive and return: a request with its route's parameter and its body, the state
 //! that all requests share, and the result.
 
-use std::{collections::HashSet, mem, sync::Arc};
+use std::{collections::HashSet, mem, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Response, Uri,
+    HeaderMap, HeaderName, HeaderValue, Response, Uri,
     header::{AUTHORIZATION, CONTENT_TYPE},
     request::Parts,
 };
@@ -29,15 +29,18 @@ use crate::{
     error::{Error, Violation},
     idempotency,
     platform::PlatformConfig,
-    rate_limits::{ClientKey, RateLimits},
+    rate_limits::RateLimits,
     representation::{
         language::{self, AcceptLanguage},
         media_type, messages,
     },
-    request_id::REQUEST_ID,
     resources::{self_description::Documents, tokens::public_keys::PublicKeys},
     violations::{MAX_VIOLATIONS, ViolationCollector},
 };
+
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The maximum length of an access token with its scheme, in bytes. Far longer than any token; core's transport accepts 16 KiB of headers in total.
 const MAX_AUTHORIZATION: usize = 8 * 1024;
@@ -56,6 +59,20 @@ pub(crate) fn with_content_type(
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
+}
+
+/// Converts core's response with `convert`, and marks it if core replayed it.
+pub(crate) fn respond<M>(
+    response: tonic::Response<M>,
+    convert: impl FnOnce(M) -> HandlerResult,
+) -> HandlerResult {
+    let (metadata, message, _) = response.into_parts();
+    let mut response = convert(message)?;
+    if metadata.contains_key(proto::IDEMPOTENT_REPLAYED) {
+        let replayed = HeaderValue::from_static("true");
+        response.headers_mut().insert(REPLAYED, replayed);
+    }
+    Ok(response)
 }
 
 /// State shared by all handlers.
@@ -87,6 +104,8 @@ impl Readiness for Gateway {
 /// A request whose route is known and whose body is read.
 pub(crate) struct Request {
     pub(crate) gateway: Arc<Gateway>,
+    /// The address by which the client is counted.
+    pub(crate) client: IpAddr,
     pub(crate) parts: Parts,
     pub(crate) operation: &'static Operation,
     /// The body, until [`Request::read_json`] or the handler of a token request takes it. Its error fails
@@ -188,10 +207,9 @@ impl Request {
             .headers()
             .get(&REQUEST_ID)
             .and_then(|id| MetadataValue::try_from(id.as_bytes()).ok());
-        let client = self.parts.extensions.get();
         CallOptions {
             authorization: None,
-            forwarded_for: client.map(|ClientKey(address)| *address),
+            forwarded_for: Some(self.client),
             request_id,
             deadline: self.deadline,
             is_idempotent: true,
@@ -241,9 +259,10 @@ impl Request {
         }
     }
 
-    /// Reads the `Idempotency-Key`, if the operation takes one.
+    /// Reads the `Idempotency-Key`, if there is one and the operation takes it.
     fn read_idempotency_key(&mut self, body: &[u8]) {
-        if self.operation.accepts_idempotency_key() {
+        let is_given = self.headers().contains_key(idempotency::KEY);
+        if is_given && self.operation.accepts_idempotency_key() {
             self.idempotency = idempotency::read(&self.parts, body, &mut self.violations);
         }
     }

@@ -26,9 +26,8 @@ use crate::{
     pipeline::Pipeline,
     rate_limits::RateLimits,
     request::Gateway,
-    request_head::{MAX_HEAD, MAX_HEADERS},
     resources::{self_description::Documents, tokens::public_keys::PublicKeys},
-    stack,
+    stack::{self, MAX_HEAD, MAX_HEADERS},
 };
 
 /// Twice [`MAX_HEAD`], above which a request is rejected with an error body.

@@ -14,7 +14,6 @@ use crate::{
     connector::{ConnectError, Connection, Connector},
     core_url::{CoreAddr, CoreUrl},
     discovery::{self, Discovery},
-    tls::open,
 };
 
 /// Idle time after which a core is pinged.
@@ -55,8 +54,10 @@ impl Cores {
             );
         }
         let tls = if urls.iter().any(CoreUrl::is_tls) {
-            let tls = open(config).context("TLS for calls to cores cannot be set up")?;
-            Some(Arc::new(tls))
+            let opened = config.open_tls();
+            Some(Arc::new(
+                opened.context("TLS for calls to cores cannot be set up")?,
+            ))
         } else {
             None
         };

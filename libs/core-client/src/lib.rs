@@ -6,7 +6,6 @@ mod core_url;
 mod cores;
 mod discovery;
 mod error_chain;
-mod tls;
 
 pub use config::CoreConfig;
 pub use connector::ConnectError;

@@ -1,6 +1,6 @@
-//! Calls the cores: round robin over all of them, with failover.
+//! Calls the cores: round robin over all of them, with failover, in the trace of the request.
 
-mod member;
+mod health;
 mod transport_failure;
 
 use std::{
@@ -11,23 +11,23 @@ use std::{
     },
 };
 
-use core_client::{CoreAddr, Cores, Discovery};
-use process::{metrics::Sample, traces};
+use core_client::{Channel, CoreAddr, Cores, Discovery};
+use process::{
+    metrics::Sample,
+    traces::{self, KeyValue, TraceSpan},
+};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{
-    Response, Status,
+    Code, GrpcMethod, Request, Response, Status,
     metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
 };
 
-pub(crate) use self::member::CoreChannel;
-use self::{
-    member::{Member, Members, State},
-    transport_failure::TransportFailure,
-};
+use self::transport_failure::TransportFailure;
 use crate::error::Error;
 
 /// A method of a generated client as a function: `rpc!(TasksClient.get_task)` takes a channel and
@@ -56,8 +56,8 @@ pub(crate) struct CallOptions {
 impl CallOptions {
     /// A request with these options. Core gets the remaining time as its timeout,
     /// unless it is called within this process.
-    pub(crate) fn request<M>(&self, message: M) -> tonic::Request<M> {
-        let mut request = tonic::Request::new(message);
+    fn request<M>(&self, message: M) -> Request<M> {
+        let mut request = Request::new(message);
         request.set_timeout(self.deadline.saturating_duration_since(Instant::now()));
         let metadata = request.metadata_mut();
         if let Some(authorization) = &self.authorization {
@@ -128,12 +128,12 @@ impl CorePool {
         &self,
         options: CallOptions,
         message: M,
-        rpc: impl AsyncFn(CoreChannel, tonic::Request<M>) -> Result<Response<R>, Status>,
+        rpc: impl AsyncFn(CoreChannel, Request<M>) -> Result<Response<R>, Status>,
     ) -> Result<Response<R>, Error> {
         let mut last_status = None;
         let mut candidates = self.candidates(&options).await.into_iter().peekable();
         while let Some(member) = candidates.next() {
-            let span = member::trace_span();
+            let span = call_span();
             // Boxed to keep the futures of handlers small.
             let response = Box::pin(traces::within(
                 span.as_ref(),
@@ -148,7 +148,7 @@ impl CorePool {
                 Some(response.await)
             };
             if let Some(span) = span {
-                member::end_span(span, result.as_ref());
+                end_span(span, result.as_ref());
             }
             match result {
                 None => {}
@@ -184,6 +184,117 @@ impl CorePool {
         let start = self.next.fetch_add(1, Ordering::Relaxed);
         round_robin(&known, start, |member| member.is_up())
     }
+}
+
+/// All members; their order has no meaning.
+type Members = Vec<Arc<Member>>;
+
+/// A core at one address.
+struct Member {
+    addr: CoreAddr,
+    channel: Channel,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not checked yet. Called as if it were up.
+    Unknown,
+    Up,
+    /// Reports that it is not ready, or shuts down. Calls to it may still succeed.
+    NotReady,
+    Down,
+}
+
+impl State {
+    /// The name of the state in metrics.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Up => "up",
+            Self::NotReady => "not_ready",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl Member {
+    fn channel(&self) -> CoreChannel {
+        CoreChannel::new(self.channel.clone(), TraceHeaders)
+    }
+
+    fn state(&self) -> State {
+        *self.state.borrow()
+    }
+
+    fn is_up(&self) -> bool {
+        matches!(self.state(), State::Unknown | State::Up)
+    }
+
+    /// Waits for a response; none if the member goes down first. For a member that is down
+    /// already, waits for the response alone.
+    async fn unless_down<T>(&self, response: impl Future<Output = T>) -> Option<T> {
+        let mut state = self.state.subscribe();
+        let down = async {
+            if *state.borrow_and_update() == State::Down {
+                std::future::pending::<()>().await;
+            }
+            let _ = state.wait_for(|state| *state == State::Down).await;
+        };
+        tokio::select! {
+            biased;
+            response = response => Some(response),
+            () = down => None,
+        }
+    }
+}
+
+/// A channel to a core that passes the current trace on.
+pub(crate) type CoreChannel = InterceptedService<Channel, TraceHeaders>;
+
+/// Adds the headers of the current span, and names it by the method.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraceHeaders;
+
+impl Interceptor for TraceHeaders {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(span) = TraceSpan::current() {
+            if let Some(method) = request.extensions().get::<GrpcMethod<'_>>() {
+                let name = format!("{}/{}", method.service(), method.method());
+                span.rename(format_args!("{name}"));
+                span.set(|| [KeyValue::new("rpc.method", name)]);
+            }
+            traces::inject(request.metadata_mut().as_mut());
+        }
+        Ok(request)
+    }
+}
+
+/// The span of a call that begins now; the channel names it.
+fn call_span() -> Option<TraceSpan> {
+    let span = TraceSpan::of_call(format_args!("call"))?;
+    span.set(|| [KeyValue::new("rpc.system.name", "grpc")]);
+    Some(span)
+}
+
+/// Ends a span with the result of its call; `None` if it was abandoned because the core went down.
+fn end_span<T>(span: TraceSpan, result: Option<&Result<Response<T>, Status>>) {
+    let code = match result {
+        Some(Ok(_)) => Code::Ok,
+        Some(Err(status)) => status.code(),
+        None => Code::Unavailable,
+    };
+    let name = proto::CODE_NAMES.get(code as usize);
+    span.set(|| {
+        [KeyValue::new(
+            "rpc.response.status_code",
+            *name.unwrap_or(&"UNKNOWN"),
+        )]
+    });
+    if code != Code::Ok {
+        span.set_failed();
+    }
+    span.end();
 }
 
 /// The members at these addresses; those that existed before are reused with their state.
@@ -235,5 +346,14 @@ mod tests {
         assert_eq!(order(2), ['c', 'd', 'a', 'b']);
         assert_eq!(order(usize::MAX), ['d', 'a', 'c', 'b']);
         assert_eq!(round_robin(&[0_u8; 0], 1, |_| true), [0_u8; 0]);
+    }
+
+    #[test]
+    fn each_state_has_a_name_of_its_own_in_metrics() {
+        let states = [State::Unknown, State::Up, State::NotReady, State::Down];
+        assert_eq!(
+            states.map(State::name),
+            ["unknown", "up", "not_ready", "down"]
+        );
     }
 }

@@ -10,28 +10,24 @@ use proto::language::LANGUAGES;
 /// The language in which messages are made.
 pub(crate) const ENGLISH: &str = "en";
 
-/// The lines of a request's `Accept-Language`. They are parsed only for a response with texts.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AcceptLanguage(Vec<HeaderValue>);
+/// The `Accept-Language` of a request with these headers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AcceptLanguage<'h>(&'h HeaderMap);
 
-impl AcceptLanguage {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let lines = headers.get_all(ACCEPT_LANGUAGE).iter();
-        Self(lines.cloned().collect())
+impl<'h> AcceptLanguage<'h> {
+    pub(crate) fn of(headers: &'h HeaderMap) -> Self {
+        Self(headers)
     }
 
     /// All lines in one (RFC 9110 §5.3).
-    pub(crate) fn joined(&self) -> String {
-        let texts: Vec<_> = self
-            .0
-            .iter()
-            .filter_map(|line| line.to_str().ok())
-            .collect();
+    pub(crate) fn joined(self) -> String {
+        let lines = self.0.get_all(ACCEPT_LANGUAGE).iter();
+        let texts: Vec<_> = lines.filter_map(|line| line.to_str().ok()).collect();
         texts.join(", ")
     }
 
     /// The preferred language of messages; English if none of [`LANGUAGES`] is accepted.
-    pub(crate) fn of_messages(&self) -> &'static str {
+    pub(crate) fn of_messages(self) -> &'static str {
         let chosen = proto::language::negotiate(&self.joined(), ENGLISH, &LANGUAGES);
         chosen.unwrap_or(ENGLISH)
     }

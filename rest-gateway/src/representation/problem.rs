@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue, Response, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Response, StatusCode,
     header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
 };
 use proto::RuleOutcome;
@@ -19,14 +19,8 @@ use crate::{
         media_type::MediaType,
         messages,
     },
+    request::REQUEST_ID,
 };
-
-/// The part of a request that its error response depends on.
-pub(crate) struct RequestContext {
-    pub(crate) media_type: MediaType,
-    pub(crate) accept_language: AcceptLanguage,
-    pub(crate) request_id: String,
-}
 
 /// The body of an error response.
 #[derive(Serialize)]
@@ -135,14 +129,19 @@ pub(crate) fn log(error: &Error) {
     }
 }
 
-/// The response for an error, in the media type that the request prefers.
-pub(crate) fn render(error: &Error, context: &RequestContext, public_url: &str) -> Response<Bytes> {
+/// The response for an error, in the media type and the language that the request prefers.
+pub(crate) fn render(
+    error: &Error,
+    request_headers: &HeaderMap,
+    public_url: &str,
+) -> Response<Bytes> {
     let has_messages =
         matches!(error.details, Details::Violations(_)) || !error.warnings.is_empty();
-    let language = has_messages.then(|| context.accept_language.of_messages());
+    let language = has_messages.then(|| AcceptLanguage::of(request_headers).of_messages());
+    let request_id = request_headers.get(&REQUEST_ID);
     let problem = Problem::new(
         error,
-        &context.request_id,
+        request_id.map_or("", |id| id.to_str().unwrap_or_default()),
         public_url,
         language.unwrap_or(ENGLISH),
     );
@@ -152,7 +151,10 @@ pub(crate) fn render(error: &Error, context: &RequestContext, public_url: &str) 
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = error.kind.status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, context.media_type.content_type());
+    headers.insert(
+        CONTENT_TYPE,
+        MediaType::of_error(request_headers).content_type(),
+    );
     headers.insert(VARY, HeaderValue::from_static("accept"));
     if let Some((name, value)) = header(error) {
         headers.insert(name, value);
@@ -293,19 +295,13 @@ mod tests {
             (Error::new(&codes::NOT_FOUND, "no"), None, None),
         ] {
             for (accepted, expected) in [("de", in_german), ("en", in_english)] {
-                let mut headers = http::HeaderMap::new();
-                headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(accepted));
-                let context = RequestContext {
-                    media_type: MediaType::Problem,
-                    accept_language: AcceptLanguage::of(&headers),
-                    request_id: String::new(),
-                };
+                let accepted = (ACCEPT_LANGUAGE, HeaderValue::from_static(accepted));
 
-                let response = render(&error, &context, "");
+                let response = render(&error, &HeaderMap::from_iter([accepted]), "");
 
                 let language = response.headers().get(CONTENT_LANGUAGE);
                 let expected = expected.map(HeaderValue::from_static);
-                assert_eq!(language, expected.as_ref(), "{error} in {accepted}");
+                assert_eq!(language, expected.as_ref(), "{error}: {expected:?}");
             }
         }
     }

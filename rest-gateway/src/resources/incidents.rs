@@ -12,9 +12,8 @@ use super::{task_commands::read_report, task_incidents::Incident};
 use crate::{
     body_reader::Object,
     core_pool::rpc,
-    idempotency,
     representation::json_ld::{self, StoreTimeZone},
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
     violations::ViolationCollector,
 };
 
@@ -50,7 +49,7 @@ pub(crate) async fn report(mut request: Request) -> HandlerResult {
         Err(_) => request.gateway.platform.timezone.clone(),
     };
     let zone = StoreTimeZone::named(&zone);
-    idempotency::respond(reported, |incident| {
+    request::respond(reported, |incident| {
         json_ld::ok("/api/contexts/Incident", &Incident::of(incident, &zone)?)
     })
 }

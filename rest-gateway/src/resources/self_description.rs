@@ -12,8 +12,8 @@ use crate::{
     api_description,
     error::Error,
     representation::{
-        compression::FixedBody,
         json_ld::{self, Node},
+        response_body::FixedBody,
     },
     request::{self, HandlerResult, Request},
 };

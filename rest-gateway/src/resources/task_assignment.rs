@@ -14,9 +14,8 @@ use crate::{
     body_reader::Object,
     core_pool::rpc,
     error::Error,
-    idempotency,
     representation::{error_codes as codes, json_ld},
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
 };
 
 /// `PUT /api/tasks/{id}/assign`: `username` is the name or the IRI of a courier, or a display name.
@@ -72,7 +71,7 @@ async fn move_to(receiver: AssignTasksRequest, request: Request) -> HandlerResul
     if !assigned.get_ref().conflicts.is_empty() {
         return Err(refused(&task));
     }
-    idempotency::respond(assigned, |_| {
+    request::respond(assigned, |_| {
         json_ld::ok(tasks::CONTEXT, &Task::of(task, view)?)
     })
 }

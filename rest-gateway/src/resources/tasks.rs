@@ -13,9 +13,8 @@ use serde::Serialize;
 use crate::{
     core_pool::rpc,
     error::Error,
-    idempotency,
     representation::json_ld::{self, Node, StoreTimeZone},
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
 };
 
 pub(super) const CONTEXT: &str = "/api/contexts/Task";
@@ -93,7 +92,7 @@ pub(crate) async fn get(request: Request) -> HandlerResult {
 /// The response with a task, which may be the stored one to a command.
 pub(super) fn show(response: tonic::Response<proto::Task>) -> HandlerResult {
     let view = TaskView::of(&response);
-    idempotency::respond(response, |task| {
+    request::respond(response, |task| {
         json_ld::ok(CONTEXT, &Task::of(task, view)?)
     })
 }

@@ -1,18 +1,16 @@
-//! Exports spans in batches, from a bounded queue: a collector that is slow or absent costs spans,
-//! which are counted, and delays no request.
+//! The settings of traces, and the export of spans in batches, from a bounded queue: a collector that is slow or
+//! absent costs spans, which are counted, and delays no request.
 
-use std::{
-    sync::{LazyLock, OnceLock},
-    time::Duration,
-};
+use std::{sync::LazyLock, time::Duration};
 
 use anyhow::{Context as _, ensure};
+use clap::Args;
 use opentelemetry::{Context, KeyValue, trace::TracerProvider as _};
 use opentelemetry_otlp::{WithExportConfig as _, WithTonicConfig as _};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
-    trace::{Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor},
+    trace::{Sampler, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor},
 };
 use prometheus_client::registry::Registry;
 use tokio::{
@@ -23,7 +21,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::transport::{ClientTlsConfig, Endpoint};
 use url::Url;
 
-use super::TraceConfig;
+use super::TRACER;
 use crate::{metrics::Counters, random};
 
 /// Some megabytes of spans.
@@ -36,23 +34,23 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Limit for exporting the last spans at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The tracer of this process, and the share of traces that is exported.
-static TRACER: OnceLock<(SdkTracer, f64)> = OnceLock::new();
-
 static LOST: LazyLock<Counters> =
     LazyLock::new(|| Counters::new("reason", &["queue_full", "export", "shutdown"]));
 
-/// None unless spans are exported.
-pub(super) fn tracer() -> Option<&'static SdkTracer> {
-    TRACER.get().map(|(tracer, _)| tracer)
-}
+/// Settings of traces.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct TraceConfig {
+    /// URL of the collector that receives traces, by OTLP over gRPC. Default: none, nothing is
+    /// exported. Example: `http://127.0.0.1:4317`
+    #[arg(long, env = "DELIVERY_OTLP_ENDPOINT", value_name = "URL")]
+    #[arg(value_parser = endpoint)]
+    pub otlp_endpoint: Option<Url>,
 
-/// Whether a trace that a client wants to be sampled is in the share that is exported. Random: the
-/// client chooses its id.
-pub(super) fn is_selected() -> bool {
-    TRACER
-        .get()
-        .is_some_and(|(_, sampling)| random::fraction() < *sampling)
+    /// Share of the traces that is exported, from 0 to 1: of those that begin here and, in a gateway,
+    /// of those that a client's `traceparent` samples. Example: `0.1`
+    #[arg(long, env = "DELIVERY_TRACE_SAMPLING", value_name = "RATIO")]
+    #[arg(default_value = "1", value_parser = ratio)]
+    pub trace_sampling: f64,
 }
 
 /// Registers the metrics of traces.
@@ -109,6 +107,30 @@ impl Traces {
             tracing::warn!("the last spans were not exported within {STOP_TIMEOUT:?}");
         }
     }
+}
+
+/// Parses a URL without credentials: every user of the machine can read the command line.
+fn endpoint(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.path() == "/"
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    });
+    url.ok_or_else(|| {
+        "not an http or https URL without credentials and path, such as http://127.0.0.1:4317"
+            .to_owned()
+    })
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().parse().ok();
+    number
+        .filter(|number| (0.0..=1.0).contains(number))
+        .ok_or_else(|| "not a number from 0 to 1, such as 0.1".to_owned())
 }
 
 /// Connects when it exports.
@@ -227,5 +249,27 @@ mod tests {
         let text = Exposition::new().render().await;
         let lost = "delivery_trace_spans_lost_total{reason=\"queue_full\"} 3";
         assert!(text.lines().any(|line| line == lost), "{text}");
+    }
+
+    #[test]
+    fn an_endpoint_is_a_url_of_a_host_and_a_ratio_is_at_most_one() {
+        for right in ["http://127.0.0.1:4317", "https://collector.example/"] {
+            assert!(endpoint(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            "127.0.0.1:4317",
+            "grpc://127.0.0.1:4317",
+            "http://user@host:4317",
+            "http://:secret@host:4317",
+            "http://host:4317/v1/traces",
+            "http://host:4317?key=secret",
+        ] {
+            assert!(endpoint(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((ratio("0"), ratio(" 0.25 ")), (Ok(0.0), Ok(0.25)));
+        for wrong in ["", "1.01", "-0.1", "NaN", "inf", "10%"] {
+            assert!(ratio(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! `/api/deliveries`
+//! `/api/deliveries`, and the price and the distance source in them and in retail prices.
 
 pub(crate) mod draft;
 
 use std::mem;
 
 use proto::{
-    AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, GetDeliveryRequest,
-    ListDeliveriesRequest,
+    AssertDeliveryRequest, CancelDeliveryRequest, CreateDeliveryRequest, DistanceSource,
+    GetDeliveryRequest, ListDeliveriesRequest,
     deliveries_client::DeliveriesClient,
     delivery::State,
     iri::{self, Collection},
@@ -18,17 +18,13 @@ use url::form_urlencoded;
 use crate::{
     core_pool::rpc,
     error::{Error, Violation},
-    idempotency,
     representation::{
         collection::{self, ORDER, PAGE, Pagination, read_choice, read_page_size, read_single},
         json_ld::{self, Node, StoreTimeZone},
         language,
     },
-    request::{HandlerResult, Request},
-    resources::{
-        retail_prices::{Price, TaxDisplay, distance_source},
-        tasks::{Task, TaskView},
-    },
+    request::{self, HandlerResult, Request},
+    resources::tasks::{Task, TaskView},
 };
 
 const CONTEXT: &str = "/api/contexts/Delivery";
@@ -94,11 +90,11 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         .write(message, rpc!(DeliveriesClient.create_delivery))
         .await?;
 
-    idempotency::respond(response, |delivery| {
+    request::respond(response, |delivery| {
         let location = request.url_of(&delivery.name);
-        let (delivery, language) = Delivery::with_warnings(delivery, &request)?;
-        let response = json_ld::created(&location, CONTEXT, &delivery)?;
-        Ok(language::declare(response, language.as_deref()))
+        show_with_warnings(delivery, &request, |delivery| {
+            json_ld::created(&location, CONTEXT, delivery)
+        })
     })
 }
 
@@ -114,9 +110,26 @@ pub(crate) async fn assert(mut request: Request) -> HandlerResult {
         .call(message, rpc!(DeliveriesClient.assert_delivery))
         .await?;
 
-    let (preview, language) = Delivery::with_warnings(preview, &request)?;
-    let response = json_ld::ok(CONTEXT, &preview)?;
-    Ok(language::declare(response, language.as_deref()))
+    show_with_warnings(preview, &request, |preview| json_ld::ok(CONTEXT, preview))
+}
+
+/// Shows a delivery with the warnings about the body, its unknown members and those of core, and declares
+/// their language.
+fn show_with_warnings(
+    mut delivery: proto::Delivery,
+    request: &Request,
+    show: impl FnOnce(&Delivery) -> HandlerResult,
+) -> HandlerResult {
+    let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
+    let response = show(&Delivery {
+        warnings,
+        // Its tasks are to be done.
+        ..Delivery::of(delivery, TaskView::default())?
+    })?;
+    Ok(match language {
+        Some(language) => language::declare(response, Some(&language)),
+        None => response,
+    })
 }
 
 /// `GET /api/deliveries/{id}`
@@ -217,25 +230,10 @@ pub(crate) async fn cancel(request: Request) -> HandlerResult {
     };
     // Without a key, too, it can be repeated.
     let cancel = request.send(message, true, rpc!(DeliveriesClient.cancel_delivery));
-    idempotency::respond(cancel.await?, |_| Ok(json_ld::no_content()))
+    request::respond(cancel.await?, |_| Ok(json_ld::no_content()))
 }
 
 impl Delivery {
-    /// A delivery with the warnings about the body, its unknown members and those of core, and their
-    /// language.
-    fn with_warnings(
-        mut delivery: proto::Delivery,
-        request: &Request,
-    ) -> Result<(Self, Option<String>), Error> {
-        let (warnings, language) = request.warnings(mem::take(&mut delivery.warnings));
-        let delivery = Self {
-            warnings,
-            // Its tasks are to be done.
-            ..Self::of(delivery, TaskView::default())?
-        };
-        Ok((delivery, language))
-    }
-
     fn of(delivery: proto::Delivery, view: TaskView) -> Result<Self, Error> {
         let task = |task: Option<proto::Task>| {
             let task = task.ok_or_else(|| Error::incomplete("a delivery's task"))?;
@@ -292,4 +290,90 @@ fn state(delivery: &proto::Delivery) -> Result<&'static str, Error> {
     let known = STATES.iter().find(|(_, known)| *known == state);
     let word = known.map(|(word, _)| *word);
     word.ok_or_else(|| Error::incomplete("a delivery's state"))
+}
+
+/// A price, in minor units of its currency.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Price {
+    amount: i64,
+    currency: String,
+    tax: Tax,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Tax {
+    amount: i64,
+    included: bool,
+}
+
+/// Whether `amount` includes the tax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaxDisplay {
+    Included,
+    Excluded,
+}
+
+impl Price {
+    pub(super) fn new(price: proto::Price, tax_display: TaxDisplay) -> Result<Self, Error> {
+        let amount = match tax_display {
+            TaxDisplay::Included => price
+                .net_amount
+                .checked_add(price.tax_amount)
+                .ok_or_else(|| Error::internal("the sum of the price and its tax overflows"))?,
+            TaxDisplay::Excluded => price.net_amount,
+        };
+        Ok(Self {
+            amount,
+            currency: price.currency_code,
+            tax: Tax {
+                amount: price.tax_amount,
+                included: tax_display == TaxDisplay::Included,
+            },
+        })
+    }
+}
+
+/// The name of a distance source; none for a value unknown to this gateway.
+pub(super) fn distance_source(source: DistanceSource) -> Option<&'static str> {
+    match source {
+        DistanceSource::StraightLine => Some("straight_line"),
+        DistanceSource::Osrm => Some("osrm"),
+        DistanceSource::Unspecified => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(net_amount: i64, tax_amount: i64) -> proto::Price {
+        proto::Price {
+            net_amount,
+            tax_amount,
+            currency_code: "EUR".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_amount_includes_the_tax_unless_it_is_excluded() {
+        let amount = |amount, included| Price {
+            amount,
+            currency: "EUR".to_owned(),
+            tax: Tax {
+                amount: 83,
+                included,
+            },
+        };
+
+        let included = Price::new(price(416, 83), TaxDisplay::Included).unwrap();
+        let excluded = Price::new(price(416, 83), TaxDisplay::Excluded).unwrap();
+
+        assert_eq!(included, amount(499, true));
+        assert_eq!(excluded, amount(416, false));
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_an_error() {
+        assert!(Price::new(price(i64::MAX, 1), TaxDisplay::Included).is_err());
+    }
 }

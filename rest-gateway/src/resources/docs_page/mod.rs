@@ -15,7 +15,7 @@ use http::{
 use crate::{
     api_description,
     error::Error,
-    representation::compression::FixedBody,
+    representation::response_body::FixedBody,
     request::{self, HandlerResult, Request},
 };
 

@@ -14,9 +14,9 @@ use crate::{
     core_pool::rpc,
     error::Error,
     representation::{
-        compression::FixedBody,
         language::{self, AcceptLanguage},
         media_type,
+        response_body::FixedBody,
     },
     request::{self, HandlerResult, Request},
     resources::docs_page,

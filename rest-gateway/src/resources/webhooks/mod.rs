@@ -21,13 +21,12 @@ use crate::{
     body_reader::Object,
     core_pool::{CoreChannel, rpc},
     error::{Error, Violation},
-    idempotency,
     representation::{
         collection,
         json_ld::{self, Node, StoreTimeZone},
         language,
     },
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Webhook";
@@ -94,7 +93,7 @@ pub(crate) async fn create(mut request: Request) -> HandlerResult {
         .write(message, rpc!(WebhooksClient.create_webhook))
         .await?;
 
-    idempotency::respond(response, |mut webhook| {
+    request::respond(response, |mut webhook| {
         let location = request.url_of(&webhook.name);
         let (warnings, language) = request.warnings(mem::take(&mut webhook.warnings));
         let webhook = Webhook {
@@ -195,7 +194,7 @@ async fn call_by_name<M: Clone>(
     let message = message(name, request.idempotency.clone());
     let response = request.send(message, true, rpc).await?;
 
-    idempotency::respond(response, show)
+    request::respond(response, show)
 }
 
 /// `POST /api/webhooks/{id}/rotate_secret`
@@ -213,7 +212,7 @@ pub(crate) async fn rotate_secret(mut request: Request) -> HandlerResult {
         .write(message, rpc!(WebhooksClient.rotate_webhook_secret))
         .await?;
 
-    idempotency::respond(response, |webhook| show(webhook).map(no_store))
+    request::respond(response, |webhook| show(webhook).map(no_store))
 }
 
 /// `POST /api/webhooks/{id}/test`: responds when the receiver has responded, or after 15 s.

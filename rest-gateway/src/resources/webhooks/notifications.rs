@@ -14,12 +14,11 @@ use crate::{
     body_reader::Object,
     core_pool::rpc,
     error::Error,
-    idempotency,
     representation::{
         collection::{self, Pagination},
         json_ld::{self, Node, StoreTimeZone},
     },
-    request::{HandlerResult, Request},
+    request::{self, HandlerResult, Request},
 };
 
 const CONTEXT: &str = "/api/contexts/Notification";
@@ -133,7 +132,7 @@ pub(crate) async fn resend(request: Request) -> HandlerResult {
         .write(message, rpc!(WebhooksClient.resend_webhook_notification))
         .await?;
 
-    idempotency::respond(response, show)
+    request::respond(response, show)
 }
 
 fn show(notification: WebhookNotification) -> HandlerResult {
@@ -153,7 +152,7 @@ pub(crate) async fn recover(mut request: Request) -> HandlerResult {
         .send(message, true, rpc!(WebhooksClient.recover_webhook))
         .await?;
 
-    idempotency::respond(response, |recovery| {
+    request::respond(response, |recovery| {
         let recovery = Recovery {
             since: StoreTimeZone::named(&recovery.time_zone).write(recovery.since.as_ref())?,
             recovered: recovery.recovered,

@@ -2,9 +2,12 @@
 //! tracking pages. Each gateway counts separately: behind a load balancer, limits multiply by the number of
 //! gateways.
 
-pub(crate) mod client_address;
-
-use std::{fmt::Write as _, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    fmt::Write as _,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use egress::Network;
@@ -28,6 +31,7 @@ const TOKEN_ADDRESS: &str = "token-address";
 const TOKEN_CLIENT: &str = "token-client";
 const TRACKING_ADDRESS: &str = "tracking-address";
 
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
@@ -109,11 +113,7 @@ impl RateLimits {
     /// The address by which a client is counted: the peer's, or behind a trusted proxy the forwarded one;
     /// of IPv6 only the network.
     pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        peer_key(client_address::resolve(
-            peer,
-            headers,
-            &self.trusted_proxies,
-        ))
+        peer_key(last_untrusted(peer, headers, &self.trusted_proxies))
     }
 
     /// Records a limit's status for the response headers; fails if the quota is exhausted.
@@ -134,9 +134,34 @@ impl RateLimits {
     }
 }
 
-/// The address by which the client of a request is counted, in its extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientKey(pub(crate) IpAddr);
+/// The client's address: the last hop that is not a trusted proxy, which is the peer or one in
+/// `X-Forwarded-For`: any client may have forged the hops before it.
+pub(crate) fn last_untrusted(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
+    let is_trusted = |address| trusted.iter().any(|network| network.contains(address));
+    let mut last = peer.to_canonical();
+    let values = headers.get_all(X_FORWARDED_FOR).iter().rev();
+    let hops = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+    for hop in hops {
+        if !is_trusted(last) {
+            break;
+        }
+        // The hop that reported a malformed one is the last with a known address.
+        let Some(address) = parse_hop(hop) else { break };
+        last = address;
+    }
+    last
+}
+
+/// Parses an address, optionally in brackets, optionally with a port.
+fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
+    let hop = str::from_utf8(hop).ok()?.trim();
+    let inner = hop
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let with_port = || hop.parse().map(|addr: SocketAddr| addr.ip());
+    let address: IpAddr = inner.unwrap_or(hop).parse().or_else(|_| with_port()).ok()?;
+    Some(address.to_canonical())
+}
 
 /// The statuses of all limits that count a request, for the response headers `RateLimit-Policy` and
 /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers, version 09 and later). Clones share them.
@@ -239,6 +264,8 @@ fn client(token: &str) -> Option<Arc<str>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection, prelude::*};
+
     use super::*;
 
     fn bearer(claims: &str) -> Vec<u8> {
@@ -263,5 +290,86 @@ mod tests {
         assert_eq!(token_clients.find(&second), None);
         assert_eq!(token_clients.find(b"Bearer opaque"), None);
         assert_eq!(token_clients.find(&bearer("{}")), None);
+    }
+
+    const PROXY: &str = "10.0.0.1";
+
+    fn networks(texts: &[&str]) -> Vec<Network> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn headers(values: &[&str]) -> HeaderMap {
+        let values = values.iter().map(|value| {
+            let value = HeaderValue::from_str(value).unwrap();
+            (X_FORWARDED_FOR, value)
+        });
+        values.collect()
+    }
+
+    #[track_caller]
+    fn check(peer: &str, values: &[&str], expected: &str) {
+        let trusted = networks(&["10.0.0.0/8", "fd00::/8"]);
+        let address = last_untrusted(peer.parse().unwrap(), &headers(values), &trusted);
+        assert_eq!(address, expected.parse::<IpAddr>().unwrap(), "{values:?}");
+    }
+
+    #[test]
+    fn a_header_of_an_untrusted_peer_is_ignored() {
+        check("192.0.2.1", &["192.0.2.9"], "192.0.2.1");
+        check("::ffff:192.0.2.1", &["192.0.2.9"], "192.0.2.1");
+        check("::ffff:10.0.0.1", &["192.0.2.9"], "192.0.2.9");
+        check(PROXY, &[], PROXY);
+    }
+
+    #[test]
+    fn the_last_untrusted_hop_is_the_client() {
+        for (value, expected) in [
+            ("192.0.2.9", "192.0.2.9"),
+            ("1.1.1.1, 192.0.2.9", "192.0.2.9"),
+            ("1.1.1.1,192.0.2.9:8080 , 10.9.9.9", "192.0.2.9"),
+            ("2001:db8::9", "2001:db8::9"),
+            ("[2001:db8::9]", "2001:db8::9"),
+            ("[2001:db8::9]:80", "2001:db8::9"),
+            ("10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ] {
+            check(PROXY, &[value], expected);
+        }
+        check(PROXY, &["1.1.1.1", "192.0.2.9"], "192.0.2.9");
+    }
+
+    #[test]
+    fn a_malformed_hop_ends_the_search() {
+        for value in [
+            "",
+            "192.0.2.9, unknown",
+            "192.0.2.9,",
+            "999.0.2.9",
+            "[192.0.2.9",
+        ] {
+            check(PROXY, &[value], PROXY);
+        }
+        check(PROXY, &["1.1.1.1, ?, 10.0.0.7"], "10.0.0.7");
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_the_parser_panic(values in collection::vec(any::<Vec<u8>>(), 0..4)) {
+            let values = values.iter().filter_map(|value| HeaderValue::from_bytes(value).ok());
+            let headers = values.map(|value| (X_FORWARDED_FOR, value)).collect();
+
+            let _ = last_untrusted(PROXY.parse().unwrap(), &headers, &networks(&["10.0.0.0/8"]));
+        }
+
+        /// Text before the trusted proxy's own element yields no address of the client's choice.
+        #[test]
+        fn a_client_cannot_forge_another_address(text in "[ -~]{0,60}", client: [u8; 4]) {
+            let client = IpAddr::from(client);
+            let trusted = networks(&["10.0.0.1"]);
+            prop_assume!(!trusted[0].contains(client));
+
+            let forged = headers(&[&text, &client.to_string()]);
+
+            prop_assert_eq!(last_untrusted(PROXY.parse().unwrap(), &forged, &trusted), client);
+        }
     }
 }
