@@ -49,13 +49,13 @@ impl DeliveryQuotas {
         let hours = created_bytes::hours_after(connection, store_id, since).await?;
         let deliveries = self.deliveries.map(i64::from);
         let deliveries = deliveries.map(|quota| Quota {
-            quota,
+            limit: quota,
             needed: 1,
             count: |hour| hour.deliveries,
             text: format!("{quota} deliveries"),
         });
         let bytes = self.bytes.map(|quota| Quota {
-            quota,
+            limit: quota,
             needed: signed(bytes),
             count: |hour| hour.bytes,
             text: format!("deliveries of {quota} bytes"),
@@ -65,7 +65,7 @@ impl DeliveryQuotas {
                 .iter()
                 .map(|hour| (hour.hour, (quota.count)(hour)))
                 .collect();
-            let limit = quota.quota.saturating_sub(quota.needed);
+            let limit = quota.limit.saturating_sub(quota.needed);
             if let Some(hour) = last_hour_to_leave(&counts, limit, now) {
                 return Err(exceeded(quota.text, hour, since));
             }
@@ -90,7 +90,7 @@ impl DeliveryQuotas {
 
 /// One of the quotas.
 struct Quota {
-    quota: i64,
+    limit: i64,
     /// What the delivery to be created takes of it.
     needed: i64,
     count: fn(&CreatedInHour) -> i64,

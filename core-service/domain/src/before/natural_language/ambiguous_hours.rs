@@ -121,6 +121,11 @@ impl Words<'_> {
                 (PhraseKind::Hour, _) => (hour, "", self.end(next + length)?),
                 _ => return None,
             },
+            // Italian `entro 18h`, but not `entro 2 ore`.
+            (PhraseKind::Within, _) if self.folded[index] == "entro" && self.has_h(next) => {
+                let (hour, minutes, length) = duration::hour(after)?;
+                (hour, minutes, start + length)
+            }
             (PhraseKind::WithinOrBefore | PhraseKind::WithinOrBeforeAt, _) => {
                 let (hour, minutes, length) = duration::hour(after)?;
                 (hour, minutes, start + length)
@@ -128,11 +133,18 @@ impl Words<'_> {
             _ => return None,
         };
         let text = self.text.get(*self.positions.get(index)?..end)?;
-        let duration = format!("dans {hour} h {minutes}");
-        Some(duration::time_or_duration(
-            text,
-            format!("d'ici à {hour}h{minutes}"),
-            duration.trim_end().to_owned(),
-        ))
+        let (time, duration) = if kind == PhraseKind::Within {
+            (
+                format!("entro le {hour}:{minutes:0>2}"),
+                format!("+{hour}h{minutes}"),
+            )
+        } else {
+            let duration = format!("dans {hour} h {minutes}");
+            (
+                format!("d'ici à {hour}h{minutes}"),
+                duration.trim_end().to_owned(),
+            )
+        };
+        Some(duration::time_or_duration(text, time, duration))
     }
 }

@@ -119,7 +119,7 @@ pub(super) const PHRASES: &[(PhraseKind, &str)] = table! {
     And => "and, et, und, y, e";
 
     Before => "vor dem, antes de, antes del, entro il, prima di, prima del";
-    BeforeAt => "by, before, avant, jusqu'a, bis, bis um, antes de las, antes de la, entro le, prima delle";
+    BeforeAt => "by, before, avant, jusqu'a, bis, bis um, bis zum, antes de las, antes de la, entro le, prima delle";
     At => "at, pour, à, um, spatestens um, a las, a la, para las, alle, alle ore, all', per le";
     In => "in, dans, en, tra, fra";
     Within => "within, innerhalb von, dentro de, entro";

@@ -119,8 +119,10 @@ impl<'a> Words<'a> {
     /// Whether the preposition before the word at `index` is one of times of day only; after the others,
     /// such as in `bis 10.12`, a day may follow.
     pub(super) fn is_after_at(&self, index: usize) -> bool {
-        !["by", "before", "avant", "jusqu'a", "bis", "vor", "pour"]
-            .contains(&self.folded[index - 1].as_ref())
+        ![
+            "by", "before", "avant", "jusqu'a", "bis", "zum", "vor", "pour",
+        ]
+        .contains(&self.folded[index - 1].as_ref())
     }
 
     /// Whether a date and `à` are before the word at `index`: `14.12. à 15.12` may be a range.

@@ -26,6 +26,10 @@ fn messages_name_the_readings_or_what_to_write() {
              write 09:00 or a date such as 2026-11-25",
         ),
         (
+            "entro 18h",
+            "\"entro 18h\" is a time of day or a duration: write entro le 18:00 or +18h",
+        ),
+        (
             "mar 18h30",
             "\"mar\" is Tuesday or March: write tuesday or march",
         ),
