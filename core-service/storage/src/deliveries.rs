@@ -6,23 +6,24 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
-    delivery::Delivery,
-    id::{DeliveryId, StoreId, TaskId},
-    store::Store,
-    task::{Task, TaskKind},
+    delivery::{Booking, Delivery, Route},
+    id::{DeliveryId, StoreId, TimeSlotId},
+    lifecycle::DeliveryState,
+    money::Price,
+    store,
+    task::{Task, TaskKind, TimeWindow},
     task_event::TaskEvent,
+    tracking::{TrackingLink, TrackingSecret},
 };
-use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::ExprTrait as _};
+use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
-    Storage,
     changes::Changes,
-    delivery_rows::{assemble, changed_columns, delivery_changes},
-    entity::{ByPosition as _, delivery, instant, json::AddressJson, store, task},
+    entity::{ByPosition as _, delivery, instant, json::AddressJson, task},
     incidents,
-    shared_reads::SharedRow,
     task_changes::{self, Watched},
     task_events,
+    tasks::changed_columns,
 };
 use crate::prelude::*;
 
@@ -141,6 +142,81 @@ fn with_tasks(select: &mut SelectStatement, join: JoinType) -> &SelectStatement 
     select
 }
 
+/// Builds a delivery from its row and those of its tasks.
+fn assemble(
+    row: &delivery::Model,
+    pickup: Option<task::Model>,
+    dropoff: Option<task::Model>,
+) -> Result<Delivery, Error> {
+    let (Some(pickup), Some(dropoff)) = (pickup, dropoff) else {
+        let reason = "a delivery without both tasks";
+        return Err(Error::inconsistent("deliveries", reason));
+    };
+    let inconsistent = |what: String| Error::inconsistent("deliveries", what);
+    Ok(Delivery {
+        id: DeliveryId(row.id),
+        store_id: StoreId(row.store_id),
+        pickup: pickup.try_into()?,
+        dropoff: dropoff.try_into()?,
+        route: Route {
+            distance_meters: non_negative(row.distance_meters)?,
+            duration_seconds: non_negative(row.duration_seconds)?,
+            source: row.distance_source.parse().map_err(inconsistent)?,
+        },
+        price: price(row)?,
+        retail_price: row.retail_price.clone(),
+        booking: booking(row)?,
+        created_at: row.created_at.try_into()?,
+        external_reference: row.external_reference.clone(),
+        is_erased: row.erased_at.is_some(),
+        tracking: tracking(row)?,
+    })
+}
+
+fn price(row: &delivery::Model) -> Result<Option<Price>, Error> {
+    let (Some(net), Some(tax), Some(code)) = (row.price_net, row.price_tax, &row.price_currency)
+    else {
+        return Ok(None);
+    };
+    let currency =
+        store::parse_currency(code).map_err(|error| Error::inconsistent("deliveries", error))?;
+    Ok(Some(Price { net, tax, currency }))
+}
+
+fn booking(row: &delivery::Model) -> Result<Option<Booking>, Error> {
+    let (Some(id), Some(after), Some(before)) =
+        (row.booked_time_slot_id, row.booked_after, row.booked_before)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Booking {
+        time_slot_id: TimeSlotId(id),
+        window: TimeWindow {
+            after: after.try_into()?,
+            before: before.try_into()?,
+        },
+    }))
+}
+
+fn tracking(row: &delivery::Model) -> Result<Option<TrackingLink>, Error> {
+    // A program of an earlier version erases a delivery without its secret.
+    let secret = row.tracking_secret.as_deref();
+    let Some(secret) = secret.filter(|_| row.erased_at.is_none()) else {
+        return Ok(None);
+    };
+    let wrong_length = |_| Error::inconsistent("deliveries", "a tracking secret of another length");
+    Ok(Some(TrackingLink {
+        secret: TrackingSecret(secret.try_into().map_err(wrong_length)?),
+        revoked_at: instant::optional(row.tracking_revoked_at)?,
+    }))
+}
+
+fn non_negative(number: i64) -> Result<u32, Error> {
+    number
+        .try_into()
+        .map_err(|error| Error::inconsistent("deliveries", error))
+}
+
 /// A column with the name of its table.
 fn of(column: impl ColumnTrait) -> Expr {
     Expr::col(column.as_column_ref())
@@ -172,75 +248,6 @@ pub async fn revoke_tracking(
     let now = instant::Instant::from(now);
     let values = [store_id.0.into(), id.0.into(), now.into()];
     Ok(rows::execute(transaction, update, values).await? > 0)
-}
-
-/// A task of a store.
-pub async fn find_task(
-    storage: &Storage,
-    store_id: StoreId,
-    id: TaskId,
-) -> Result<Option<Task>, Error> {
-    storage.tasks.find((store_id.0, id.0)).await
-}
-
-impl SharedRow for Task {
-    /// Its store and id.
-    type Key = (Uuid, Uuid);
-
-    const FROM: &'static str = "tasks";
-    const KEY: &'static [&'static str] = &["tasks.store_id", "tasks.id"];
-
-    fn columns() -> Vec<String> {
-        rows::columns::<task::Entity>().collect()
-    }
-
-    fn values((store_id, id): &Self::Key) -> Vec<Value> {
-        vec![(*store_id).into(), (*id).into()]
-    }
-
-    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
-        Ok((
-            row.try_get_by_index(task::Column::StoreId as usize)?,
-            row.try_get_by_index(task::Column::Id as usize)?,
-        ))
-    }
-
-    fn read(row: &QueryResult) -> Result<Self, Error> {
-        task::Model::at(row, 0)?.try_into()
-    }
-}
-
-/// A task of any store with its store: for the platform's own programs (`tasks:all`).
-pub async fn find_task_of_any_store(
-    storage: &Storage,
-    id: TaskId,
-) -> Result<Option<(Store, Task)>, Error> {
-    storage.tasks_of_any_store.find(id.0).await
-}
-
-impl SharedRow for (Store, Task) {
-    type Key = Uuid;
-
-    const FROM: &'static str = "tasks JOIN stores ON stores.id = tasks.store_id";
-    const KEY: &'static [&'static str] = &["tasks.id"];
-
-    fn columns() -> Vec<String> {
-        let stores = rows::columns::<store::Entity>();
-        rows::columns::<task::Entity>().chain(stores).collect()
-    }
-
-    fn values(id: &Self::Key) -> Vec<Value> {
-        vec![(*id).into()]
-    }
-
-    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
-        row.try_get_by_index(task::Column::Id as usize)
-    }
-
-    fn read(row: &QueryResult) -> Result<Self, Error> {
-        let store = store::Model::at(row, task::Column::iter().count())?;
-        Ok((store.try_into()?, Task::read(row)?))
-    }
 }
 
 /// The updates that turn `before` into `after`: of each task that differs, of the columns that lists filter deliveries
@@ -282,4 +289,26 @@ pub fn changes(
         changes.update(delivery_changes(after))?;
     }
     Ok(changes)
+}
+
+/// What may change in the row of a delivery after its creation.
+fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
+    let booking = delivery.booking;
+    let state = match delivery.state() {
+        // Which other columns tell.
+        DeliveryState::Created | DeliveryState::Completed | DeliveryState::Cancelled => None,
+        state => Some(state.as_str().to_owned()),
+    };
+    delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
+        booked_after: Set(booking.map(|booking| booking.window.after.into())),
+        booked_before: Set(booking.map(|booking| booking.window.before.into())),
+        cancelled_at: Set(delivery.cancelled_at().map(Into::into)),
+        dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
+        completed_at: Set(delivery.completed_at().map(Into::into)),
+        state: Set(state),
+        ..Default::default()
+    }
 }

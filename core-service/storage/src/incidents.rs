@@ -16,7 +16,6 @@ use domain::{
 use sea_orm::sea_query::UpdateStatement;
 
 use super::{
-    delivery_rows::changed_columns,
     entity::{
         incident::{ActiveModel, Column, Entity, Model},
         instant::{self, Instant},
@@ -25,6 +24,7 @@ use super::{
     pages::{self, Start},
     task_changes,
     task_events::{self, ERASED_CLIENT},
+    tasks::changed_columns,
 };
 use crate::prelude::*;
 

@@ -17,7 +17,9 @@ use sea_orm::{Database, TransactionTrait as _};
 
 use super::*;
 use crate::{
-    Storage, fixture,
+    Storage,
+    entity::store,
+    fixture,
     notifications::{self, DeliveryChange},
     personal_data, webhooks,
 };
@@ -200,23 +202,6 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
         .map(|new| new.leased.target.key.webhook_id)
         .collect();
     assert_eq!(notified, [webhook_id]);
-}
-
-#[tokio::test]
-async fn a_task_of_any_store_is_found_with_its_store() {
-    let Some((_, storage, delivery)) = stored_delivery().await else {
-        return;
-    };
-
-    let found = find_task_of_any_store(&storage, delivery.dropoff.id).await;
-
-    let (store, task) = found.unwrap().unwrap();
-    assert_eq!(
-        (store.id, &*store.display_name, task),
-        (delivery.store_id, "A", delivery.dropoff)
-    );
-    let unknown = find_task_of_any_store(&storage, TaskId::new()).await;
-    assert!(unknown.unwrap().is_none());
 }
 
 #[tokio::test]

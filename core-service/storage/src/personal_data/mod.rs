@@ -14,7 +14,6 @@ use sea_orm::{
 
 use crate::prelude::*;
 use crate::{
-    delivery_rows::failure_reason,
     entity::{
         delivery,
         instant::Instant,
@@ -24,6 +23,7 @@ use crate::{
     incidents,
     task_changes::{self, Watched},
     task_events,
+    tasks::failure_reason,
 };
 
 /// The position of a task in a search, which reads tasks by store and id.
