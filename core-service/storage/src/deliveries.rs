@@ -15,11 +15,17 @@ use domain::{
     task_event::TaskEvent,
     tracking::{TrackingLink, TrackingSecret},
 };
-use sea_orm::{Iterable as _, JoinType, sea_query::ExprTrait as _};
+use sea_orm::{DbErr, Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
     changes::Changes,
-    entity::{ByPosition as _, delivery, instant, json::AddressJson, task},
+    entity::{
+        ByPosition as _,
+        delivery::{self, Column},
+        instant,
+        json::AddressJson,
+        task,
+    },
     incidents,
     task_changes::{self, Watched},
     task_events,
@@ -33,20 +39,40 @@ pub async fn find(
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
     let query = delivery::Entity::find_by_id((store_id.0, id.0));
-    Ok(read(connection, query).await?.pop())
+    Ok(read(connection, query, ALL).await?.pop())
 }
+
+/// What is read of deliveries and of each of their tasks: the first columns of either table.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    delivery: usize,
+    task: usize,
+}
+
+pub(super) const ALL: Columns = Columns {
+    delivery: Column::CancelledAt as usize,
+    task: task::Model::COLUMNS.len(),
+};
+
+/// Those of which shops see something: not the booking, the position in a courier's list, and who set the state.
+pub(super) const SHOWN_TO_SHOPS: Columns = Columns {
+    delivery: Column::BookedTimeSlotId as usize,
+    task: task::Column::ListPosition as usize,
+};
 
 /// The deliveries that match a query, in no particular order. One statement reads them with their
 /// tasks: a reader must not see half of a concurrent cancellation, which changes both.
 pub(super) async fn read(
     connection: &impl ConnectionTrait,
     query: Select<delivery::Entity>,
+    columns: Columns,
 ) -> Result<Vec<Delivery>, Error> {
     // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
     // while the store had few deliveries, and reads all of them.
     let mut select = Query::select();
     select.from_subquery(query.into_query(), delivery::Entity);
-    assemble_all(connection, with_tasks(&mut select, JoinType::LeftJoin)).await
+    let select = with_tasks(&mut select, JoinType::LeftJoin, columns);
+    assemble_all(connection, select, columns).await
 }
 
 /// Those of these deliveries that exist, in no particular order.
@@ -64,10 +90,10 @@ pub async fn find_all(
     let any = padded(by_store)
         .into_iter()
         .fold(Condition::any(), |any, (store_id, ids)| {
-            let is_of_store = delivery::Column::StoreId.eq(store_id);
-            any.add(is_of_store.and(delivery::Column::Id.is_in(padded(ids))))
+            let is_of_store = Column::StoreId.eq(store_id);
+            any.add(is_of_store.and(Column::Id.is_in(padded(ids))))
         });
-    read(connection, delivery::Entity::find().filter(any)).await
+    read(connection, delivery::Entity::find().filter(any), ALL).await
 }
 
 /// The store of a delivery.
@@ -96,46 +122,45 @@ pub async fn find_and_lock(
     let mut select = Query::select();
     select
         .from(delivery::Entity)
-        .and_where(of(delivery::Column::StoreId).eq(store_id.0))
-        .and_where(of(delivery::Column::Id).eq(id.0))
+        .and_where(of(Column::StoreId).eq(store_id.0))
+        .and_where(of(Column::Id).eq(id.0))
         .lock(LockType::Update);
-    let found = assemble_all(transaction, with_tasks(&mut select, JoinType::InnerJoin));
-    Ok(found.await?.pop())
+    let select = with_tasks(&mut select, JoinType::InnerJoin, ALL);
+    Ok(assemble_all(transaction, select, ALL).await?.pop())
 }
 
 /// Reads the deliveries of a statement made by [`with_tasks`].
 async fn assemble_all(
     connection: &impl ConnectionTrait,
     select: &SelectStatement,
+    columns: Columns,
 ) -> Result<Vec<Delivery>, Error> {
-    let (of_delivery, of_task) = (
-        delivery::Column::iter().count(),
-        task::Column::iter().count(),
-    );
     let rows = connection.query_all(select).await?;
     let deliveries = rows.iter().map(|row| {
-        let delivery = delivery::Model::at(row, 0)?;
+        let delivery = delivery::Model::first(row, 0..columns.delivery)?;
         // Null if there is no such task.
-        let id: Option<Uuid> = row.try_get_by_index(of_delivery + task::Column::Id as usize)?;
-        let pickup = id.map(|_| task::Model::at(row, of_delivery)).transpose()?;
-        let first = of_delivery + of_task;
-        let id: Option<Uuid> = row.try_get_by_index(first + task::Column::Id as usize)?;
-        let dropoff = id.map(|_| task::Model::at(row, first)).transpose()?;
+        let read_task = |first: usize| -> Result<_, DbErr> {
+            let id: Option<Uuid> = row.try_get_by_index(first + task::Column::Id as usize)?;
+            let columns = first..first + columns.task;
+            id.map(|_| task::Model::first(row, columns)).transpose()
+        };
+        let pickup = read_task(columns.delivery)?;
+        let dropoff = read_task(columns.delivery + columns.task)?;
         assemble(&delivery, pickup, dropoff)
     });
     deliveries.collect()
 }
 
-/// Selects all columns of deliveries, then those of their pickups and dropoffs, to be read by position: a row for each
+/// Selects columns of deliveries, then those of their pickups and dropoffs, to be read by position: a row for each
 /// delivery, since each column of each row costs.
-fn with_tasks(select: &mut SelectStatement, join: JoinType) -> &SelectStatement {
-    select.exprs(delivery::Column::iter().map(of));
+fn with_tasks(select: &mut SelectStatement, join: JoinType, columns: Columns) -> &SelectStatement {
+    select.exprs(Column::iter().take(columns.delivery).map(of));
     for kind in TaskKind::ALL.map(TaskKind::as_str) {
         let column = |column: task::Column| Expr::col((kind, column));
-        select.exprs(task::Column::iter().map(column));
+        select.exprs(task::Column::iter().take(columns.task).map(column));
         let is_of_delivery = column(task::Column::StoreId)
-            .eq(of(delivery::Column::StoreId))
-            .and(column(task::Column::DeliveryId).eq(of(delivery::Column::Id)))
+            .eq(of(Column::StoreId))
+            .and(column(task::Column::DeliveryId).eq(of(Column::Id)))
             .and(Expr::cust(format!("{kind}.kind = '{kind}'")));
         select.join_as(join, task::Entity, kind, is_of_delivery);
     }
@@ -229,8 +254,8 @@ pub async fn find_by_external_reference(
     external_reference: &str,
 ) -> Result<Option<DeliveryId>, Error> {
     let row = delivery::Entity::find()
-        .filter(delivery::Column::StoreId.eq(store_id.0))
-        .filter(delivery::Column::ExternalReference.eq(external_reference))
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ExternalReference.eq(external_reference))
         .one(connection)
         .await?;
     Ok(row.map(|row| DeliveryId(row.id)))

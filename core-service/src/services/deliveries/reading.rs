@@ -78,9 +78,11 @@ impl Services {
         let filter = filters::parse(request, &context, &mut violations);
         Error::check(violations)?;
 
-        let stores = store
-            .as_ref()
-            .map_or(Stores::All, |store| Stores::One(store.id));
+        let stores = match &store {
+            None => Stores::All,
+            Some(store) if is_dispatch => Stores::One(store.id),
+            Some(store) => Stores::Own(store.id),
+        };
         let page = delivery_pages::read(self.storage.reader(), stores, &filter, start, size);
         let (mut page, has_more) = page.await?;
         let has_more = pages::shorten(&mut page, start, text_bytes) || has_more;

@@ -18,14 +18,12 @@ macro_rules! table {
             }
 
             impl ByPosition for Model {
-                #[cfg(test)]
                 const COLUMNS: &[&str] = &[$(stringify!($key),)+ $(stringify!($column)),+];
 
-                fn at(row: &QueryResult, first: usize) -> Result<Self, DbErr> {
-                    let mut position = first..;
+                fn first(row: &QueryResult, mut columns: Range<usize>) -> Result<Self, DbErr> {
                     Ok(Self {
-                        $($key: next(row, &mut position)?,)+
-                        $($column: next(row, &mut position)?),+
+                        $($key: next(row, &mut columns)?,)+
+                        $($column: next(row, &mut columns)?),+
                     })
                 }
             }
@@ -42,7 +40,7 @@ pub(super) mod instant;
 pub(super) mod json;
 mod tables;
 
-use std::ops::RangeFrom;
+use std::ops::Range;
 
 use sea_orm::{
     DbErr, QueryResult, TryGetable,
@@ -58,6 +56,8 @@ pub(super) use self::tables::{
 
 /// What the declaration of a table uses.
 mod column_types {
+    pub(super) use std::ops::Range;
+
     pub(super) use sea_orm::{QueryResult, entity::prelude::*};
 
     pub(super) use super::{
@@ -71,21 +71,32 @@ mod column_types {
 /// A row that is read by the positions of its columns. By name, sea-orm formats the names of all
 /// columns for each row.
 pub(super) trait ByPosition: Sized {
-    #[cfg(test)]
     const COLUMNS: &[&str];
 
-    /// Reads the columns from `first` on.
-    fn at(row: &QueryResult, first: usize) -> Result<Self, DbErr>;
+    /// Reads all columns, from `first` on.
+    fn at(row: &QueryResult, first: usize) -> Result<Self, DbErr> {
+        Self::first(row, first..first + Self::COLUMNS.len())
+    }
+
+    /// Reads the first columns of the table, which are these of the row. The others are absent.
+    fn first(row: &QueryResult, columns: Range<usize>) -> Result<Self, DbErr>;
 }
 
 /// Reads the next column of a row.
-fn next<T: Readable>(row: &QueryResult, columns: &mut RangeFrom<usize>) -> Result<T, DbErr> {
-    T::read(row, columns.next().unwrap_or(usize::MAX))
+fn next<T: Readable>(row: &QueryResult, columns: &mut Range<usize>) -> Result<T, DbErr> {
+    columns
+        .next()
+        .map_or_else(T::absent, |column| T::read(row, column))
 }
 
 /// The type of a column.
 trait Readable: Sized {
     fn read(row: &QueryResult, column: usize) -> Result<Self, DbErr>;
+
+    /// Stands for a column that is not read.
+    fn absent() -> Result<Self, DbErr> {
+        Err(DbErr::Type("a column that must be read".to_owned()))
+    }
 }
 
 macro_rules! readable {
@@ -119,6 +130,10 @@ impl<T: TryGetable> Readable for Option<T> {
             return Ok(None);
         }
         row.try_get_by_index(column)
+    }
+
+    fn absent() -> Result<Self, DbErr> {
+        Ok(None)
     }
 }
 
