@@ -16,7 +16,7 @@ use std::{
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use process::traces::TraceSpan;
-use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Value};
+use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Statement, Value};
 use tokio::{runtime::Handle, sync::oneshot, task::yield_now, time::timeout};
 
 use super::{Error, connections::Connections, rows};
@@ -55,6 +55,7 @@ pub(super) struct SharedReads<T: SharedRow>(Arc<Reads<T>>);
 
 #[derive(Debug)]
 struct Reads<T: SharedRow> {
+    backend: DbBackend,
     connections: Connections,
     /// The statements that read 1, 2, 4 … [`MAX_KEYS`] keys.
     statements: Vec<String>,
@@ -79,6 +80,7 @@ impl<T: SharedRow> SharedReads<T> {
         let backend = connections.get_database_backend();
         let sizes = (0..=MAX_KEYS.ilog2()).map(|power| 1 << power);
         Self(Arc::new(Reads {
+            backend,
             connections,
             statements: sizes.map(|keys| statement::<T>(backend, keys)).collect(),
             waiting: Mutex::default(),
@@ -136,13 +138,15 @@ impl<T: SharedRow> SharedReads<T> {
 
     async fn query(&self, keys: Vec<T::Key>) -> Result<Found<T>, Error> {
         let Reads {
+            backend,
             connections,
             statements,
             ..
         } = &*self.0;
         let statement = &statements[keys.len().ilog2() as usize];
         let parameters = keys.iter().flat_map(T::values);
-        let rows = rows::query(connections, statement, parameters).await?;
+        let statement = Statement::from_sql_and_values(*backend, statement, parameters);
+        let rows = connections.query_all_raw(statement).await?;
         let found = rows.iter().map(|row| Ok((T::key(row)?, T::read(row))));
         found.collect()
     }
