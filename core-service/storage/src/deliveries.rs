@@ -20,10 +20,8 @@ use sea_orm::{DbErr, Iterable as _, JoinType, sea_query::ExprTrait as _};
 use super::{
     changes::Changes,
     entity::{
-        ByPosition as _,
+        AddressJson, ByPosition as _, Instant,
         delivery::{self, Column},
-        instant,
-        json::AddressJson,
         task,
     },
     incidents,
@@ -232,7 +230,7 @@ fn tracking(row: &delivery::Model) -> Result<Option<TrackingLink>, Error> {
     let wrong_length = |_| Error::inconsistent("deliveries", "a tracking secret of another length");
     Ok(Some(TrackingLink {
         secret: TrackingSecret(secret.try_into().map_err(wrong_length)?),
-        revoked_at: instant::optional(row.tracking_revoked_at)?,
+        revoked_at: Instant::optional(row.tracking_revoked_at)?,
     }))
 }
 
@@ -270,7 +268,7 @@ pub async fn revoke_tracking(
 ) -> Result<bool, Error> {
     let update = "UPDATE deliveries SET tracking_revoked_at = $3 WHERE store_id = $1 AND id = $2
         AND tracking_secret IS NOT NULL AND tracking_revoked_at IS NULL";
-    let now = instant::Instant::from(now);
+    let now = Instant::from(now);
     let values = [store_id.0.into(), id.0.into(), now.into()];
     Ok(rows::execute(transaction, update, values).await? > 0)
 }

@@ -24,11 +24,7 @@ use tokio::{
 
 use super::{
     connections::Connections,
-    entity::{
-        delivery,
-        json::{AddressJson, MetadataJson, PackagesJson, TagsJson},
-        task,
-    },
+    entity::{AddressJson, MetadataJson, PackagesJson, TagsJson, delivery, task},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
     task_changes,
     time_slots::StoredTimeSlot,

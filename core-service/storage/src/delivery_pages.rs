@@ -8,8 +8,8 @@ use sea_orm::{Order, Value, sea_query::ExprTrait as _};
 use super::{
     deliveries,
     entity::{
+        Instant,
         delivery::{self, Column},
-        instant::Instant,
         store,
     },
     pages::{self, Cursor, Start},

@@ -12,7 +12,7 @@ use domain::{
 
 use super::{
     entity::{
-        instant::Instant,
+        Instant,
         task_event::{Column, Entity, Model},
     },
     task_events,

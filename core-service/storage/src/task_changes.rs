@@ -15,7 +15,7 @@ use sea_orm::{InsertMany, Value};
 
 use super::{
     entity::{
-        instant::Instant,
+        Instant,
         queued_task_change::{ActiveModel, Entity},
         task_change,
     },

@@ -13,7 +13,7 @@ use sea_orm::{InsertMany, sea_query::ExprTrait as _};
 
 use super::{
     entity::{
-        instant::Instant,
+        Instant,
         task_event::{ActiveModel, Column, Entity, Model},
     },
     pages::{self, Start},

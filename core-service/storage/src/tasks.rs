@@ -10,7 +10,7 @@ use sea_orm::{DbErr, QueryResult, Value};
 
 use super::{
     Storage,
-    entity::{ByPosition as _, instant::Instant, store, task},
+    entity::{ByPosition as _, Instant, store, task},
     shared_reads::SharedRow,
 };
 use crate::prelude::*;

@@ -102,10 +102,7 @@ async fn a_completion_by_an_earlier_version_is_by_dispatch() {
     for storage in storages {
         let delivery = insert_delivery(&storage).await;
         let update = "UPDATE tasks SET completed_at = $1 WHERE id = $2";
-        let values = [
-            instant::Instant::from(NOW).into(),
-            delivery.pickup.id.0.into(),
-        ];
+        let values = [Instant::from(NOW).into(), delivery.pickup.id.0.into()];
         let write = storage
             .write(move |transaction| async move { rows::run(&transaction, update, values).await });
         write.await.unwrap();

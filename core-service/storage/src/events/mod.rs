@@ -21,8 +21,8 @@ pub use self::{
 use sea_orm::{InsertMany, Value};
 
 use super::entity::{
+    Instant,
     event::{ActiveModel, Column, Entity, Model},
-    instant::Instant,
 };
 use crate::prelude::*;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::entity::{
+    Instant,
     event::{Column, Entity},
-    instant::Instant,
 };
 use crate::prelude::*;
 

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 use crate::prelude::*;
 use crate::{
-    entity::{instant::Instant, webhook::Column},
+    entity::{Instant, webhook::Column},
     webhooks::{self, HostOutcomes, any_of},
 };
 

@@ -14,12 +14,7 @@ use sea_orm::{
 
 use crate::prelude::*;
 use crate::{
-    entity::{
-        delivery,
-        instant::Instant,
-        json::{AddressJson, MetadataJson, TagsJson},
-        task,
-    },
+    entity::{AddressJson, Instant, MetadataJson, TagsJson, delivery, task},
     incidents,
     task_changes::{self, Watched},
     task_events,

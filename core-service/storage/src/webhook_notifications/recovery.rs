@@ -15,7 +15,7 @@ use super::page_queries;
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         notification::{ActiveModel, Column, Entity},
     },
     events,

@@ -18,7 +18,7 @@ use super::dispatch::{any_of, lock};
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         receiver_host::{Column, Entity},
         webhook,
     },
