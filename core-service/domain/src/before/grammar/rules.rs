@@ -1,6 +1,6 @@
 //! The rules. The longest match wins; of two matches of equal length, the earlier rule.
 
-use super::token_kind::{Field, TokenKind};
+use super::{Field, TokenKind};
 use Field::{
     Day, DayOfWeek, DayOfYear, FirstOfMonth, Fraction, Hour, Meridiem, Minute, Month, MonthName,
     Second, TimeZone, Week, Year,
