@@ -122,7 +122,10 @@ impl Planner {
     ) -> Result<PlannedDelivery, Error> {
         let store = caller.store()?;
         let draft = draft.unwrap_or_default();
-        let named = self.look_up_quote(store.id, draft.retail_price.as_deref(), quote_use);
+        let named = match &draft.retail_price {
+            Some(name) => self.look_up_quote(store.id, name, quote_use),
+            None => Ok(None),
+        };
         let quote = named.as_ref().ok().and_then(Option::as_ref);
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         // "Tomorrow" is relative to the time of the quote.

@@ -94,16 +94,13 @@ impl Planner {
             .map(|decrypted| decrypted.retail_price)
     }
 
-    /// Looks up the quote that a draft names. None if it names none, or if the price is replaced.
+    /// Looks up the quote that a draft names. None if the price is replaced.
     pub(crate) fn look_up_quote(
         &self,
         store_id: StoreId,
-        name: Option<&str>,
+        name: &str,
         quote_use: QuoteUse,
     ) -> Result<Option<Quote>, UnusableQuote> {
-        let Some(name) = name else {
-            return Ok(None);
-        };
         let decrypted = self
             .decrypt_quote(store_id, name)
             .ok_or(UnusableQuote::Unknown)?;

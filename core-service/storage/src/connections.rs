@@ -240,7 +240,7 @@ macro_rules! run {
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {
-        self.target().backend()
+        self.target().backend
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {

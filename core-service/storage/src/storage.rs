@@ -75,7 +75,7 @@ impl Storage {
             schema::require(&session).await?;
         }
         schema::migrate(&session).await?;
-        if target.backend() == DbBackend::Postgres {
+        if target.backend == DbBackend::Postgres {
             session.close().await?;
             let reader = Connections::new(target, connections);
             let insertions = SharedInsertions::start(&reader);

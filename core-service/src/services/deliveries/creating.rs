@@ -11,7 +11,7 @@ use storage::{
 use tonic::Response;
 use uuid::Uuid;
 
-use super::reading::message;
+use super::message;
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -126,12 +126,11 @@ impl Services {
             warnings: messages::warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
-        let quotas = DeliveryQuotas::new(self.config.deliveries);
-        // With a key, the response is stored too.
-        let copies = if request_key.is_none() { 1 } else { 2 };
-        let bytes = reply.encoded_len() * copies;
+        let config = self.config.deliveries;
+        let has_quota =
+            config.deliveries_per_day.is_some() || config.delivery_bytes_per_day.is_some();
         let is_single_insert =
-            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+            request_key.is_none() && quote_id.is_none() && booking.is_none() && !has_quota;
         let new = NewDelivery { delivery, versions };
         let created = if is_single_insert {
             match self.storage.insert_delivery(new).await {
@@ -140,6 +139,10 @@ impl Services {
                 Err(error) => Err(error.into()),
             }
         } else {
+            let quotas = DeliveryQuotas::new(config);
+            // With a key, the response is stored too.
+            let copies = if request_key.is_none() { 1 } else { 2 };
+            let bytes = reply.encoded_len() * copies;
             let write = self
                 .idempotency
                 .write(request_key, move |transaction| async move {

@@ -6,7 +6,9 @@ mod filters;
 mod reading;
 mod searching;
 
-use domain::api_client::Scope;
+use std::sync::Arc;
+
+use domain::{api_client::Scope, delivery::Delivery, store::Store};
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -70,7 +72,7 @@ impl proto::deliveries_server::Deliveries for Services {
         messages::check_external_reference(&self.storage, store.id, reference).await?;
         Ok(Response::new(proto::Delivery {
             warnings: messages::warnings(&planned.warnings),
-            ..messages::preview(reading::message(&caller, delivery, store, ""))
+            ..messages::preview(message(&caller, delivery, store, ""))
         }))
     }
 
@@ -105,5 +107,39 @@ impl proto::deliveries_server::Deliveries for Services {
     ) -> Reply<proto::Delivery> {
         let (caller, request) = Caller::of(request)?;
         Ok(self.cancel_or_replay(&caller, request).await?)
+    }
+}
+
+impl Services {
+    /// The caller on behalf of a store: a store's client names none, and a program of the platform, which needs a
+    /// scope, names one.
+    pub(super) async fn caller_for_store(
+        &self,
+        caller: Arc<Caller>,
+        store: &str,
+        scope: Scope,
+    ) -> Result<Arc<Caller>, Error> {
+        if store.is_empty() {
+            caller.require(Scope::Deliveries)?;
+            caller.store()?;
+            return Ok(caller);
+        }
+        caller.require(scope)?;
+        let store = messages::find_store(&self.storage, store).await?;
+        Ok(Arc::new(caller.for_store(store)))
+    }
+}
+
+/// A delivery as a caller sees it: a shop neither its couriers nor its store.
+fn message(
+    caller: &Caller,
+    delivery: Delivery,
+    store: &Store,
+    public_url: &str,
+) -> proto::Delivery {
+    if caller.has(Scope::DispatchRead) {
+        messages::delivery_with_store(delivery, store, public_url)
+    } else {
+        messages::delivery(delivery, store, public_url)
     }
 }

@@ -8,7 +8,7 @@ use domain::{
 use proto::iri::Collection;
 use storage::delivery_pages::{self, Stores};
 
-use super::filters;
+use super::{filters, message};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -130,20 +130,6 @@ impl Services {
             Some(store_id) => storage::stores::find(reader, store_id).await?,
             None => None,
         })
-    }
-}
-
-/// A delivery as a caller sees it: a shop neither its couriers nor its store.
-pub(super) fn message(
-    caller: &Caller,
-    delivery: Delivery,
-    store: &Store,
-    public_url: &str,
-) -> proto::Delivery {
-    if caller.has(Scope::DispatchRead) {
-        messages::delivery_with_store(delivery, store, public_url)
-    } else {
-        messages::delivery(delivery, store, public_url)
     }
 }
 
