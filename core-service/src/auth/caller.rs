@@ -104,15 +104,6 @@ pub(crate) struct Authentication {
 }
 
 impl Authentication {
-    /// Counts a call against its caller's rate limit. Dispatchers have none: how often they report
-    /// depends on what core sends them.
-    fn count(&self, caller: Arc<Caller>) -> Result<Arc<Caller>, Error> {
-        if !caller.has(Scope::Notifications) {
-            self.rate_limits.check_client(caller.id)?;
-        }
-        Ok(caller)
-    }
-
     /// Middleware: adds the [`Caller`] to the extensions of a call, counts the call against its client's
     /// limit until the end of its response, and says in the response what the client sees of tasks.
     pub(crate) async fn authenticate<S>(
@@ -128,7 +119,14 @@ impl Authentication {
         }
         let metadata = MetadataMap::from_headers(std::mem::take(request.headers_mut()));
         let caller = self.authenticator.authenticate(&metadata).await;
-        let caller = match caller.and_then(|caller| self.count(caller)) {
+        let counted = caller.and_then(|caller| {
+            // Dispatchers have no limit: how often they report depends on what core sends them.
+            if !caller.has(Scope::Notifications) {
+                self.rate_limits.check_client(caller.id)?;
+            }
+            Ok(caller)
+        });
+        let caller = match counted {
             Ok(caller) => caller,
             Err(error) => return Ok(Status::from(error).into_http()),
         };

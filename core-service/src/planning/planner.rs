@@ -5,8 +5,7 @@ use std::sync::Arc;
 use domain::{
     address::Address,
     before::DateOrder,
-    delivery::{Delivery, Route},
-    delivery_window::{self, TaskTimes},
+    delivery::{self, Delivery, Route, TaskTimes},
     id::{DeliveryId, TaskId},
     price_list::{Calculation, PriceList},
     quote::Quote,
@@ -176,7 +175,7 @@ impl Planner {
             (Some(from), Some(to)) => self.route(quote, from, to, &mut violations).await?,
             _ => None,
         };
-        let windows = delivery_window::task_windows(
+        let windows = delivery::task_windows(
             &pickup.times,
             &dropoff.times,
             route,
@@ -216,8 +215,8 @@ impl Planner {
         delivery.price = calculation.price;
         check_price(store, list, &calculation, &mut violations)?;
         warn_of_distance(store, &delivery, &mut violations);
-        delivery_window::warn_of_past_times("pickup", &pickup.times, &now, &mut violations);
-        delivery_window::warn_of_past_times("dropoff", &dropoff.times, &now, &mut violations);
+        delivery::warn_of_past_times("pickup", &pickup.times, &now, &mut violations);
+        delivery::warn_of_past_times("dropoff", &dropoff.times, &now, &mut violations);
         Ok(PlannedDelivery {
             delivery,
             calculation,

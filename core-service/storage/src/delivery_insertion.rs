@@ -15,7 +15,6 @@ use std::{
 };
 
 use domain::delivery::Delivery;
-use process::traces::TraceSpan;
 use sea_orm::{ActiveModelTrait, Iterable, Value};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
@@ -264,13 +263,7 @@ impl SharedInsertions {
             .map_err(|_| Error::Timeout)?
             .map_err(|_| Error::WriterStopped)?;
         let metrics = self.connections.metrics();
-        // The first word of the statement.
-        metrics.shared(
-            "WITH",
-            duration,
-            result.is_err(),
-            TraceSpan::current().as_ref(),
-        );
+        metrics.shared("WITH", duration, result.is_err());
         result
     }
 }

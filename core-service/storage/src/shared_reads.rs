@@ -15,7 +15,6 @@ use std::{
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use process::traces::TraceSpan;
 use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Statement, Value};
 use tokio::{runtime::Handle, sync::oneshot, task::yield_now, time::timeout};
 
@@ -109,8 +108,7 @@ impl<T: SharedRow> SharedReads<T> {
             .await
             .map_err(|_| Error::Panicked("in a shared statement".to_owned()))?;
         let metrics = self.0.connections.metrics();
-        let trace = TraceSpan::current();
-        metrics.shared("SELECT", duration, result.is_err(), trace.as_ref());
+        metrics.shared("SELECT", duration, result.is_err());
         result
     }
 
@@ -155,7 +153,13 @@ impl<T: SharedRow> SharedReads<T> {
     /// read alone.
     async fn read_together(self, mut replies: BTreeMap<T::Key, Vec<oneshot::Sender<Reply<T>>>>) {
         let started = Instant::now();
-        let reply = |replies, result| reply_all(replies, (result, started.elapsed()));
+        let reply = |replies: Option<Vec<oneshot::Sender<Reply<T>>>>,
+                     result: Result<Option<T>, Error>| {
+            for sender in replies.into_iter().flatten() {
+                // The caller may have been cancelled.
+                let _ = sender.send((result.clone(), started.elapsed()));
+            }
+        };
         let keys = rows::padded(replies.keys().cloned());
         let found = timeout(MAX_DURATION, self.query(keys)).await;
         if let Ok(Ok(found)) = found {
@@ -181,13 +185,6 @@ impl<T: SharedRow> SharedReads<T> {
 impl<T: SharedRow> Clone for SharedReads<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-fn reply_all<T: Clone>(replies: Option<Vec<oneshot::Sender<T>>>, reply: T) {
-    for sender in replies.into_iter().flatten() {
-        // The caller may have been cancelled.
-        let _ = sender.send(reply.clone());
     }
 }
 

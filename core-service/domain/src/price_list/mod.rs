@@ -75,7 +75,7 @@ impl PriceList {
         let [of_delivery, pickup, dropoff] = scopes
             .each_ref()
             .map(|scope| scope.context(&self.functions));
-        let calculator = Calculator {
+        let mut calculator = Calculator {
             strategy: self.strategy,
             totals: &totals,
             delivery: of_delivery,
@@ -83,7 +83,9 @@ impl PriceList {
             subtotal: None,
             skip_reason: None,
         };
-        let (gross, outcomes) = calculator.apply_all(&self.rules);
+        let rules = self.rules.iter();
+        let mut outcomes: Vec<_> = rules.map(|rule| calculator.apply(rule)).collect();
+        let gross = calculator.gross(&mut outcomes);
         Calculation {
             price: gross.map(|gross| Price::from_gross(gross, self.tax_rate, self.currency)),
             outcomes,
@@ -163,13 +165,6 @@ impl SkipReason {
 }
 
 impl Calculator<'_> {
-    /// Applies all rules. Returns the price including tax, or `None`, and the outcomes.
-    fn apply_all(mut self, rules: &[Rule]) -> (Option<i64>, Vec<RuleOutcome>) {
-        let mut outcomes: Vec<_> = rules.iter().map(|rule| self.apply(rule)).collect();
-        let gross = self.gross(&mut outcomes);
-        (gross, outcomes)
-    }
-
     fn apply(&mut self, rule: &Rule) -> RuleOutcome {
         let outcome = |matched, reason, amount| RuleOutcome {
             rule: rule.name.clone(),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use domain::{
     id::{DeliveryId, NotificationId, StoreId, WebhookId},
-    notification_state::State,
+    notification::State,
     webhook::WebhookKey,
 };
 

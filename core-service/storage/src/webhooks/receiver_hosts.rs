@@ -9,7 +9,7 @@ use std::{
 
 use domain::{
     id::StoreId,
-    proven_webhooks::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
+    scheduling::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
 };
 use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;

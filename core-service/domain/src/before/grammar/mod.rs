@@ -1,14 +1,12 @@
 //! The strict grammar, that of PHP's `strtotime`. At each position of a text the rule with the longest
 //! match wins; of two matches of equal length, the earlier rule.
 
-mod fragments;
 mod rules;
 
-use fragments::Fragments;
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::util::{primitives::StateID, syntax};
 use regex_automata::{Anchored, MatchKind};
-use rules::RULES;
+use rules::{Fragments, RULES};
 use std::sync::LazyLock;
 
 /// The byte that the automaton reads after the text, so that rules can match the end.
