@@ -3,7 +3,7 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
-    delivery::{Delivery, Route},
+    delivery::{Delivery, DistanceSource, Route},
     id::{DeliveryId, StoreId},
     money::Price,
     quote::{DeliveryFingerprint, Quote, QuotedField},
@@ -136,7 +136,7 @@ impl Planner {
             route: Route {
                 distance_meters: retail_price.distance_meters,
                 duration_seconds: retail_price.duration_seconds,
-                source: messages::read_distance_source(retail_price.distance_source())?,
+                source: read_distance_source(retail_price.distance_source())?,
             },
             calculated_at: Timestamp::from_microsecond(payload.calculated_at).ok()?,
             fingerprint: DeliveryFingerprint::from_bytes(&payload.fingerprint)?,
@@ -146,6 +146,15 @@ impl Planner {
             retail_price,
             is_expired: self.clock.now() >= expires_at,
         })
+    }
+}
+
+/// None if the source is not specified.
+fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
+    match source {
+        proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
+        proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
+        proto::DistanceSource::Unspecified => None,
     }
 }
 

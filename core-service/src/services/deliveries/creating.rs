@@ -11,12 +11,11 @@ use storage::{
 use tonic::Response;
 use uuid::Uuid;
 
-use super::message;
+use super::{message, warnings};
 use crate::{
     auth::caller::Caller,
     error::Error,
     idempotency::{RequestKey, begin_or_replay},
-    messages,
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
@@ -123,7 +122,7 @@ impl Services {
         let booking = delivery.booking.zip(capacity);
         let reference = delivery.external_reference.clone();
         let reply = proto::Delivery {
-            warnings: messages::warnings(&planned.warnings),
+            warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
         let config = self.config.deliveries;
@@ -174,7 +173,7 @@ impl Services {
         match created {
             Err(Error::Storage(error)) if error.is_unique_violation() => {
                 let reference = reference.as_deref();
-                messages::check_external_reference(&self.storage, store.id, reference).await?;
+                self.check_external_reference(store.id, reference).await?;
                 Err(Error::Storage(error))
             }
             created => {

@@ -8,7 +8,10 @@ mod searching;
 
 use std::sync::Arc;
 
-use domain::{api_client::Scope, delivery::Delivery, store::Store};
+use domain::{
+    api_client::Scope, delivery::Delivery, id::StoreId, store::Store, violation::Violation,
+};
+use proto::iri::Collection;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -69,9 +72,9 @@ impl proto::deliveries_server::Deliveries for Services {
 
         let delivery = planned.delivery;
         let reference = delivery.external_reference.as_deref();
-        messages::check_external_reference(&self.storage, store.id, reference).await?;
+        self.check_external_reference(store.id, reference).await?;
         Ok(Response::new(proto::Delivery {
-            warnings: messages::warnings(&planned.warnings),
+            warnings: warnings(&planned.warnings),
             ..messages::preview(message(&caller, delivery, store, ""))
         }))
     }
@@ -128,6 +131,26 @@ impl Services {
         let store = messages::find_store(&self.storage, store).await?;
         Ok(Arc::new(caller.for_store(store)))
     }
+
+    /// Fails if a delivery of the store has the external reference.
+    pub(super) async fn check_external_reference(
+        &self,
+        store_id: StoreId,
+        reference: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(reference) = reference else {
+            return Ok(());
+        };
+        let reader = self.storage.reader();
+        let id = storage::deliveries::find_by_external_reference(reader, store_id, reference);
+        match id.await? {
+            Some(id) => Err(Error::ExternalReferenceTaken {
+                reference: reference.to_owned(),
+                existing: Collection::Deliveries.name(id),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A delivery as a caller sees it: a shop neither its couriers nor its store.
@@ -142,4 +165,13 @@ fn message(
     } else {
         messages::delivery(delivery, store, public_url)
     }
+}
+
+fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
+    let warnings = found.iter().map(|warning| proto::Warning {
+        field: warning.field.clone(),
+        description: warning.description.clone(),
+        reason: warning.reason.clone().into_owned(),
+    });
+    warnings.collect()
 }
