@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use storage::Storage;
 
 use crate::{
-    config::Config, error::Error, start_error::StartError, startup::open_secret_box,
+    config::Config,
+    error::Error,
+    startup::{StartError, open_secret_box},
     workers::key_ring,
 };
 

@@ -4,7 +4,7 @@
 //! knows their client.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -24,7 +24,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::{
     auth::{
-        call_paths::{is_anonymous, is_of_platform},
+        caller::{is_anonymous, is_of_platform, is_public},
         rate_limits::RateLimits,
     },
     error::{Error, Unauthenticated},
@@ -115,9 +115,12 @@ impl CallLimits {
         // The gateway has counted a call within the process.
         let is_counted = peer.is_some();
         let path = request.uri().path();
-        let peer = self
-            .rate_limits
-            .client_address(peer, path, request.headers());
+        let peer = if is_counted || is_public(path) {
+            let headers = request.headers();
+            self.rate_limits.client_address(peer, path, headers)
+        } else {
+            Ipv4Addr::UNSPECIFIED.into()
+        };
         if size_of(request.headers()) > MAX_HEADERS {
             let error = too_large("HEADERS_TOO_LARGE", "headers", MAX_HEADERS);
             return Ok(Status::from(error).into_http());

@@ -1,14 +1,21 @@
 //! Measures each call, logs those of the platform's services, and counts each as in flight until
 //! the last byte of its response: a core drains them at shutdown. Idle connections do not count.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt as _;
 use process::{
     logs::milliseconds,
+    metrics::{Counters, Durations, Labels, durations},
     traces::{self, KeyValue, TraceSpan},
 };
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
 use tokio::time::Instant;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 use tonic::{Code, Status, body::Body};
@@ -16,7 +23,25 @@ use tower::{Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
-use crate::metrics::CallMetrics;
+/// Stands for unknown methods.
+const OTHER_METHOD: &str = "_OTHER";
+
+/// Methods that are not in the contract.
+const STANDARD_METHODS: [&str; 3] = [
+    "grpc.health.v1.Health/Check",
+    "grpc.health.v1.Health/Watch",
+    "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+];
+
+/// The rate limits of calls.
+const LIMITS: [&str; 6] = [
+    "client",
+    "peer",
+    "token-client",
+    "token-peer",
+    "tracking-link",
+    "tracking-peer",
+];
 
 /// Identifies a request in the logs of all processes that it passes.
 const REQUEST_ID: &str = "x-request-id";
@@ -78,6 +103,68 @@ impl CallObserver {
             }))
         }))
     }
+}
+
+/// Durations of calls, by method and code.
+#[derive(Debug)]
+pub(crate) struct CallMetrics {
+    pub(crate) durations: Durations<Labels<2>>,
+    /// Those that a server has: `delivery.v1.Tasks/GetTask`.
+    methods: HashSet<&'static str>,
+    pub(crate) rate_limited: Counters,
+    pub(crate) shed: Counters,
+}
+
+impl CallMetrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            durations: durations(),
+            methods: contract_methods().chain(STANDARD_METHODS).collect(),
+            rate_limited: Counters::new("limit", &LIMITS),
+            shed: Counters::new(
+                "reason",
+                &["calls", "token_requests", "peer", "connections", "memory"],
+            ),
+        }
+    }
+
+    /// The name of a path's method in metrics and logs.
+    fn method(&self, path: &str) -> &'static str {
+        let known = path
+            .strip_prefix('/')
+            .and_then(|name| self.methods.get(name));
+        known.copied().unwrap_or(OTHER_METHOD)
+    }
+
+    /// Records a call. Returns the code's name.
+    fn record(&self, method: &'static str, code: Code, duration: Duration) -> &'static str {
+        let names = proto::CODE_NAMES;
+        let name = names.get(code as usize).copied().unwrap_or("UNKNOWN");
+        self.durations
+            .get_or_create(&[("rpc_method", method), ("rpc_response_status_code", name)])
+            .observe(duration.as_secs_f64());
+        name
+    }
+}
+
+/// The methods of the contract: `delivery.v1.Tasks/GetTask`. Allocated once in a process.
+fn contract_methods() -> impl Iterator<Item = &'static str> {
+    static METHODS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let files = FileDescriptorSet::decode(proto::DESCRIPTORS)
+            .expect("the build has encoded the descriptors")
+            .file;
+        let services = files.iter().flat_map(|file| {
+            let package = file.package();
+            file.service.iter().map(move |service| (package, service))
+        });
+        services
+            .flat_map(|(package, service)| {
+                let methods = service.method.iter();
+                methods.map(move |method| format!("{package}.{}/{}", service.name(), method.name()))
+            })
+            .collect()
+    });
+    METHODS.iter().map(String::as_str)
 }
 
 /// The calls in flight. Clones share the count.
@@ -189,6 +276,7 @@ fn request_id(headers: &HeaderMap) -> String {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use process::metrics::{Exposition, Unit};
     use tokio::time::sleep;
 
     use super::*;
@@ -224,5 +312,35 @@ mod tests {
         };
         tokio::join!(calls.drained(), late);
         assert_eq!(started.elapsed(), QUIET_PERIOD * 2);
+    }
+
+    #[tokio::test]
+    async fn a_call_is_counted_by_a_method_of_the_contract_or_none() {
+        let metrics = CallMetrics::new();
+        let record = |path: &str, code| {
+            let method = metrics.method(path);
+            metrics.record(method, code, Duration::ZERO)
+        };
+
+        assert_eq!(record("/delivery.v1.Tasks/GetTask", Code::Ok), "OK");
+        assert_eq!(
+            record("/delivery.v1.Tasks/019b-an-id", Code::Unauthenticated),
+            "UNAUTHENTICATED"
+        );
+
+        let mut exposition = Exposition::default();
+        let durations = metrics.durations.clone();
+        exposition
+            .registry()
+            .register_with_unit("calls", "Calls", Unit::Seconds, durations);
+        let text = exposition.render().await;
+        for labels in [
+            r#"{rpc_method="delivery.v1.Tasks/GetTask",rpc_response_status_code="OK"} 1"#,
+            r#"{rpc_method="_OTHER",rpc_response_status_code="UNAUTHENTICATED"} 1"#,
+        ] {
+            let line = format!("calls_seconds_count{labels}");
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
+        assert!(!text.contains("an-id"), "{text}");
     }
 }

@@ -21,7 +21,7 @@ use url::Url;
 
 pub use storage::{DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification};
 
-use crate::{auth::rate_limits::RateLimitConfig, routing::RouterConfig, start_error::StartError};
+use crate::{auth::rate_limits::RateLimitConfig, routing::RouterConfig, startup::StartError};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Maximum of the settings that are at least a day.

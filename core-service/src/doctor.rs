@@ -18,8 +18,7 @@ use crate::{
     config::{Config, TlsConfig},
     readiness::CLOCK_DIFFERENCE,
     secrets::master_keys::{self, MasterKeys},
-    start_error::StartError,
-    startup::{require_keys, unusable_master_key},
+    startup::{StartError, require_keys, unusable_master_key},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(10);

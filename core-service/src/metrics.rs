@@ -1,43 +1,14 @@
 //! The metrics of a core. Each core counts only what it did itself; add up the values of several
 //! cores.
 
-use std::{
-    collections::HashSet,
-    ops::RangeInclusive,
-    sync::{Arc, LazyLock},
-    time::Duration,
-};
+use std::{ops::RangeInclusive, sync::Arc};
 
 use domain::{notification::Failure, task::TaskKind, webhook::DisabledReason};
 use jiff::Timestamp;
-use process::metrics::{
-    Counter, Counters, Durations, Histogram, Labels, Registry, Unit, durations,
-};
-use prost::Message as _;
-use prost_types::FileDescriptorSet;
-use tonic::Code;
-
+use process::metrics::{Counter, Counters, Durations, Histogram, Labels, Registry, Unit};
 use storage::notifications::AppliedOutcomes;
 
-/// Stands for unknown methods.
-const OTHER_METHOD: &str = "_OTHER";
-
-/// Methods that are not in the contract.
-const STANDARD_METHODS: [&str; 3] = [
-    "grpc.health.v1.Health/Check",
-    "grpc.health.v1.Health/Watch",
-    "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-];
-
-/// The rate limits of calls.
-const LIMITS: [&str; 6] = [
-    "client",
-    "peer",
-    "token-client",
-    "token-peer",
-    "tracking-link",
-    "tracking-peer",
-];
+use crate::call_observer::CallMetrics;
 
 /// Metrics since the process started. Clones share them.
 #[derive(Clone, Debug)]
@@ -52,73 +23,6 @@ pub(crate) struct Metrics {
     webhooks_disabled: Counters,
     /// How far parcels arrived from the middle of the range that a tracking page showed last.
     estimate_errors: Durations<Labels<1>>,
-}
-
-/// Durations of calls, by method and code.
-#[derive(Debug)]
-pub(crate) struct CallMetrics {
-    durations: Durations<Labels<2>>,
-    /// Those that a server has: `delivery.v1.Tasks/GetTask`.
-    methods: HashSet<&'static str>,
-    pub(crate) rate_limited: Counters,
-    pub(crate) shed: Counters,
-}
-
-impl CallMetrics {
-    fn new() -> Self {
-        Self {
-            durations: durations(),
-            methods: contract_methods().chain(STANDARD_METHODS).collect(),
-            rate_limited: Counters::new("limit", &LIMITS),
-            shed: Counters::new(
-                "reason",
-                &["calls", "token_requests", "peer", "connections", "memory"],
-            ),
-        }
-    }
-
-    /// The name of a path's method in metrics and logs.
-    pub(crate) fn method(&self, path: &str) -> &'static str {
-        let known = path
-            .strip_prefix('/')
-            .and_then(|name| self.methods.get(name));
-        known.copied().unwrap_or(OTHER_METHOD)
-    }
-
-    /// Records a call. Returns the code's name.
-    pub(crate) fn record(
-        &self,
-        method: &'static str,
-        code: Code,
-        duration: Duration,
-    ) -> &'static str {
-        let names = proto::CODE_NAMES;
-        let name = names.get(code as usize).copied().unwrap_or("UNKNOWN");
-        self.durations
-            .get_or_create(&[("rpc_method", method), ("rpc_response_status_code", name)])
-            .observe(duration.as_secs_f64());
-        name
-    }
-}
-
-/// The methods of the contract: `delivery.v1.Tasks/GetTask`. Allocated once in a process.
-fn contract_methods() -> impl Iterator<Item = &'static str> {
-    static METHODS: LazyLock<Vec<String>> = LazyLock::new(|| {
-        let files = FileDescriptorSet::decode(proto::DESCRIPTORS)
-            .expect("the build has encoded the descriptors")
-            .file;
-        let services = files.iter().flat_map(|file| {
-            let package = file.package();
-            file.service.iter().map(move |service| (package, service))
-        });
-        services
-            .flat_map(|(package, service)| {
-                let methods = service.method.iter();
-                methods.map(move |method| format!("{package}.{}/{}", service.name(), method.name()))
-            })
-            .collect()
-    });
-    METHODS.iter().map(String::as_str)
 }
 
 /// In seconds, with all series from the beginning.
@@ -253,6 +157,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use domain::{
         id::{NotificationId, StoreId},
@@ -332,31 +238,6 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
-    }
-
-    #[tokio::test]
-    async fn a_call_is_counted_by_a_method_of_the_contract_or_none() {
-        let metrics = Metrics::new();
-        let record = |path: &str, code| {
-            let method = metrics.calls.method(path);
-            metrics.calls.record(method, code, Duration::ZERO)
-        };
-
-        assert_eq!(record("/delivery.v1.Tasks/GetTask", Code::Ok), "OK");
-        assert_eq!(
-            record("/delivery.v1.Tasks/019b-an-id", Code::Unauthenticated),
-            "UNAUTHENTICATED"
-        );
-
-        let text = rendered(&metrics).await;
-        for labels in [
-            r#"{rpc_method="delivery.v1.Tasks/GetTask",rpc_response_status_code="OK"} 1"#,
-            r#"{rpc_method="_OTHER",rpc_response_status_code="UNAUTHENTICATED"} 1"#,
-        ] {
-            let line = format!("rpc_server_call_duration_seconds_count{labels}");
-            assert!(text.contains(&line), "{line}\n{text}");
-        }
-        assert!(!text.contains("an-id"), "{text}");
     }
 
     #[tokio::test]

@@ -47,8 +47,7 @@ use crate::{
     metrics::Metrics,
     platform_metrics::PlatformMetrics,
     readiness::CoreReadiness,
-    start_error::StartError,
-    startup::{self, Resources},
+    startup::{self, Resources, StartError},
     wiring::{self, Lifecycle},
 };
 

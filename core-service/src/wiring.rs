@@ -24,8 +24,8 @@ use tonic::service::RoutesBuilder;
 
 use crate::{
     auth::{
-        authentication::{Authentication, MAX_CALLS},
         authenticator::Authenticator,
+        caller::{Authentication, MAX_CALLS},
         rate_limits::RateLimits,
     },
     config::Config,

@@ -1,8 +1,8 @@
-//! Deliveries: one pickup and one dropoff. `lifecycle` has the rules for changing them.
+//! Deliveries: one pickup and one dropoff, and the windows of both. `lifecycle` has the rules for changing them.
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
 
 use crate::{
     courier::ListKey,
@@ -11,6 +11,7 @@ use crate::{
     named_enum::named_enum,
     task::{Task, TaskKind, TimeWindow},
     tracking::TrackingLink,
+    violation::Violations,
 };
 
 /// The route from the pickup to the dropoff.
@@ -127,23 +128,131 @@ impl Delivery {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Length of a window for which neither a slot nor a start is requested.
+const DEFAULT_LENGTH: SignedDuration = SignedDuration::from_mins(15);
 
-    #[test]
-    fn a_route_is_rounded_and_saturates() {
-        for (quantity, expected) in [(0.4, 0), (0.5, 1), (1e30, u32::MAX), (-1.0, 0)] {
-            let route = Route::rounded(quantity, 7.0, DistanceSource::Osrm);
-            assert_eq!(
-                (route.distance_meters, route.duration_seconds),
-                (expected, 7)
-            );
-            let route = Route::rounded(7.0, quantity, DistanceSource::Osrm);
-            assert_eq!(
-                (route.distance_meters, route.duration_seconds),
-                (7, expected)
-            );
-        }
-    }
+/// The requested times of one task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskTimes {
+    pub slot: Option<TimeWindow>,
+    pub before: Option<Timestamp>,
+    pub after: Option<Timestamp>,
+    /// Whether the request has a slot or a `before`, valid or not.
+    pub is_end_requested: bool,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskWindows {
+    pub pickup: TimeWindow,
+    pub dropoff: TimeWindow,
+}
+
+/// The windows of both tasks; `None` if one is unknown or empty. A pickup without a
+/// requested slot or end ends one route duration before the dropoff's window ends. Violations show
+/// times in `zone`, the store's time zone.
+pub fn task_windows(
+    pickup: &TaskTimes,
+    dropoff: &TaskTimes,
+    route: Option<Route>,
+    zone: &TimeZone,
+    violations: &mut Violations,
+) -> Option<TaskWindows> {
+    let dropoff_window = task_window("dropoff", dropoff, dropoff.before, zone, violations);
+    let arrival = dropoff_window.map(|window| window.before);
+    let departure = arrival.zip(route).and_then(|(arrival, route)| {
+        earlier(
+            arrival,
+            SignedDuration::from_secs(route.duration_seconds.into()),
+        )
+    });
+    let end = if pickup.is_end_requested {
+        pickup.before
+    } else {
+        departure
+    };
+    let pickup_window = task_window("pickup", pickup, end, zone, violations);
+    if pickup.is_end_requested
+        && let (Some(first), Some(second)) = (pickup_window, dropoff_window)
+        && first.before > second.before
+    {
+        let field = match pickup.slot {
+            Some(_) => "pickup.time_slot",
+            None => "pickup.before",
+        };
+        violations.add(
+            field,
+            "OUT_OF_ORDER",
+            format!(
+                "must not be later than the dropoff's end, {}",
+                shown(second.before, zone)
+            ),
+        );
+    }
+    Some(TaskWindows {
+        pickup: pickup_window?,
+        dropoff: dropoff_window?,
+    })
+}
+
+/// The slot, or else the window of `DEFAULT_LENGTH` that ends at `end`. A requested `after`
+/// replaces the start of either.
+fn task_window(
+    task: &str,
+    times: &TaskTimes,
+    end: Option<Timestamp>,
+    zone: &TimeZone,
+    violations: &mut Violations,
+) -> Option<TimeWindow> {
+    let (start, end) = match times.slot {
+        Some(slot) => (slot.after, slot.before),
+        None => (earlier(end?, DEFAULT_LENGTH)?, end?),
+    };
+    let after = times.after.unwrap_or(start);
+    if after >= end {
+        violations.add(
+            format!("{task}.after"),
+            "OUT_OF_ORDER",
+            format!("must be earlier than the task's end, {}", shown(end, zone)),
+        );
+        return None;
+    }
+    Some(TimeWindow { after, before: end })
+}
+
+/// Warns of requested times that are past: a store may create a delivery that has already been
+/// made, or have the date wrong. Times that were not requested cause no warning.
+pub fn warn_of_past_times(task: &str, times: &TaskTimes, now: &Zoned, violations: &mut Violations) {
+    let (start, end, end_field) = match times.slot {
+        Some(slot) => (Some(slot.after), Some(slot.before), "time_slot"),
+        None => (None, times.before, "before"),
+    };
+    let start_field = if times.after.is_some() {
+        "after"
+    } else {
+        end_field
+    };
+    let start = times.after.or(start);
+    let is_past = |instant: &Timestamp| *instant < now.timestamp();
+    let (field, what, instant) = match (end.filter(is_past), start.filter(is_past)) {
+        (Some(end), _) => (end_field, "is in the past: it ended at", end),
+        (None, Some(start)) => (start_field, "is partly in the past: it began at", start),
+        (None, None) => return,
+    };
+    let description = format!("{what} {}", shown(instant, now.time_zone()));
+    violations.warn(format!("{task}.{field}"), "PAST_TIME", description);
+}
+
+/// An instant as the API shows it.
+fn shown(instant: Timestamp, zone: &TimeZone) -> String {
+    instant
+        .to_zoned(zone.clone())
+        .strftime("%Y-%m-%dT%H:%M:%S%:z")
+        .to_string()
+}
+
+fn earlier(instant: Timestamp, by: SignedDuration) -> Option<Timestamp> {
+    instant.checked_sub(by).ok()
+}
+
+#[cfg(test)]
+mod tests;

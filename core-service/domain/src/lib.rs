@@ -12,7 +12,6 @@ pub mod coverage;
 pub mod definition;
 pub mod delivery;
 pub mod delivery_search;
-pub mod delivery_window;
 pub mod device_clock;
 pub mod event;
 #[cfg(test)]
@@ -24,9 +23,7 @@ pub mod lifecycle;
 pub mod money;
 mod named_enum;
 pub mod notification;
-pub mod notification_state;
 pub mod price_list;
-pub mod proven_webhooks;
 pub mod quote;
 pub mod scheduling;
 pub mod signing_key;

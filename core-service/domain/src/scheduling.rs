@@ -3,6 +3,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{
     id::StoreId,
     named_enum::named_enum,
@@ -161,6 +163,27 @@ impl ClaimBudget {
         }
         shares
     }
+}
+
+/// How long all attempts of a proven webhook, whose receiver has accepted a notification, may fail before it is unproven
+/// again: its host name may have been moved to the address of a server that never accepted one.
+const PROOF_LIMIT: SignedDuration = SignedDuration::from_mins(1);
+
+/// The pause in seconds of a host after each failed attempt of unproven webhooks, which a store calls at a limited rate
+/// however many it has there: none after the first three. The last one is repeated.
+pub const PAUSES: [i64; 9] = [0, 0, 0, 3, 6, 12, 24, 48, 60];
+
+/// How much longer a pause is for webhooks with failed attempts, so that the first notification of
+/// another webhook comes before theirs.
+pub const PAUSE_EXTENSION: SignedDuration = SignedDuration::from_secs(2);
+
+/// How long the failures of a host are stored after the last one.
+pub const FAILURE_RETENTION: SignedDuration = SignedDuration::from_hours(1);
+
+/// A webhook that fails at `now` is unproven from then on if all its attempts have failed since
+/// this instant or an earlier one.
+pub fn proof_lost_since(now: Timestamp) -> Timestamp {
+    now.saturating_sub(PROOF_LIMIT).unwrap_or(Timestamp::MIN)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ mod cache;
 pub mod gazetteer;
 mod geocoder;
 mod http;
-mod result;
 mod spec;
 mod tokenizer;
 
 pub use cache::CachedGeocoder;
 pub use gazetteer::Gazetteer;
-pub use geocoder::{Chain, Error, Geocoder, Query};
+pub use geocoder::{
+    Chain, Error, GeocodeMatch, GeocodeResult, Geocoder, Mismatch, PartialMatch, Precision, Query,
+};
 pub use http::HttpGeocoder;
-pub use result::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision};
 pub use spec::{GeocoderSpec, GeocodingConfig, HttpGeocoderSpec, Options, Protocol};

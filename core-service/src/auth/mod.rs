@@ -1,8 +1,6 @@
 //! Who calls, and what the caller may do: access tokens, scopes, limits per client.
 
 pub(crate) mod access_token;
-pub(crate) mod authentication;
 pub(crate) mod authenticator;
-pub(crate) mod call_paths;
 pub(crate) mod caller;
 pub(crate) mod rate_limits;

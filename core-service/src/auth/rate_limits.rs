@@ -13,7 +13,7 @@ use process::metrics::Counters;
 use rate_limits::{Limiter, RateLimit, Status, credentials_key, peer_key};
 
 use crate::{
-    auth::call_paths::{GET_TRACKING, ISSUE_TOKEN, is_anonymous},
+    auth::caller::{GET_TRACKING, ISSUE_TOKEN, is_anonymous},
     error::Error,
 };
 

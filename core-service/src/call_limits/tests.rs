@@ -14,7 +14,7 @@ use tower::{ServiceBuilder, service_fn};
 use super::*;
 use crate::{
     auth::{
-        call_paths::{GET_TRACKING, ISSUE_TOKEN},
+        caller::{GET_TRACKING, ISSUE_TOKEN},
         rate_limits::RateLimitConfig,
     },
     service::middleware,

@@ -29,8 +29,7 @@ use crate::{
     error::Error,
     secrets::secret_box::{Purpose, SecretBox, derive},
     service::CoreService,
-    start_error::StartError,
-    startup::Resources,
+    startup::{Resources, StartError},
 };
 
 #[derive(Clone, Debug)]

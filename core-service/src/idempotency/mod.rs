@@ -27,19 +27,22 @@ use storage::{
     idempotency_keys::{self, Acquisition},
 };
 
-/// The key of a call that is new; a stored response is returned from the calling function. Takes what
+/// The key of a call that is new, if it has one; a stored response is returned from the calling function. Takes what
 /// [`Idempotency::begin`] takes.
 macro_rules! begin_or_replay {
-    ($services:expr, $caller:expr, $rpc:expr, $resource:expr, $idempotency:expr) => {{
-        let idempotency = $idempotency;
-        let begun = $services
-            .idempotency
-            .begin($caller, $rpc, $resource, idempotency);
-        match begun.await? {
-            (request_key, None) => request_key,
-            (_, Some(reply)) => return Ok(reply),
+    ($services:expr, $caller:expr, $rpc:expr, $resource:expr, $idempotency:expr) => {
+        match $idempotency {
+            None => None,
+            Some(idempotency) => {
+                let idempotent = &$services.idempotency;
+                let begun = idempotent.begin($caller, $rpc, $resource, idempotency);
+                match begun.await? {
+                    (request_key, None) => request_key,
+                    (_, Some(reply)) => return Ok(reply),
+                }
+            }
         }
-    }};
+    };
 }
 pub(crate) use begin_or_replay;
 
@@ -58,12 +61,12 @@ impl Idempotency {
         caller: &Caller,
         rpc: &str,
         resource: &str,
-        idempotency: Option<proto::Idempotency>,
+        idempotency: proto::Idempotency,
     ) -> Result<(RequestKey, Option<Response<M>>), Error>
     where
         M: prost::Message + Default,
     {
-        let request_key = self.read_key(caller, rpc, resource, idempotency)?;
+        let request_key = self.read_key(caller, rpc, resource, Some(idempotency))?;
         Ok((request_key, self.replay(request_key).await?))
     }
 

@@ -1,30 +1,28 @@
 //! Resources: found by the names and references that clients give, and converted to messages.
 
 pub(crate) mod pages;
-mod tasks;
 
 use domain::{
     address::{Address, LatLng},
-    api_client::{ApiClient, TaskStatus},
+    courier::{ListKey, Place},
+    courier_lists,
     coverage::ServiceArea,
-    delivery::DistanceSource,
+    delivery::{Delivery, DistanceSource},
     device_clock::DeviceTimes,
-    id::StoreId,
+    id::{StoreId, TaskId},
+    lifecycle::DeliveryState,
     money::Price,
     price_list::RuleOutcome,
     store::Store,
-    violation::{Violation, Violations},
-    webhook::{DisabledReason, Webhook},
+    task::{Actor, Package, StateName, Task, TaskKind, TaskState},
+    tracking::TrackingToken,
+    violation::Violations,
 };
 use jiff::{Timestamp, civil::Date};
 use proto::iri::Collection;
-use storage::Storage;
+use storage::{Storage, courier_lists::Change, task_lists::ListedTask};
 use uuid::Uuid;
 
-pub(crate) use self::tasks::{
-    actor, courier_list, delivery, delivery_with_store, listed_task, preview, read_delivery_state,
-    read_task_state, task, task_with_place,
-};
 use crate::error::Error;
 
 /// Finds what a name refers to. Fails if it does not exist.
@@ -54,26 +52,6 @@ pub(crate) async fn find_store(storage: &Storage, name: &str) -> Result<Store, E
     find_resource(Collection::Stores, name, find).await
 }
 
-/// Fails if a delivery of the store has the external reference.
-pub(crate) async fn check_external_reference(
-    storage: &Storage,
-    store_id: StoreId,
-    reference: Option<&str>,
-) -> Result<(), Error> {
-    let Some(reference) = reference else {
-        return Ok(());
-    };
-    let reader = storage.reader();
-    let id = storage::deliveries::find_by_external_reference(reader, store_id, reference);
-    match id.await? {
-        Some(id) => Err(Error::ExternalReferenceTaken {
-            reference: reference.to_owned(),
-            existing: Collection::Deliveries.name(id),
-        }),
-        None => Ok(()),
-    }
-}
-
 /// Limit of the violations taken over from a gateway.
 const MAX_VIOLATIONS: usize = 100;
 
@@ -84,15 +62,6 @@ pub(crate) fn read_violations(found: Vec<proto::Violation>) -> Violations {
         violations.add(violation.field, violation.reason, violation.description);
     }
     violations
-}
-
-pub(crate) fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
-    let warnings = found.iter().map(|warning| proto::Warning {
-        field: warning.field.clone(),
-        description: warning.description.clone(),
-        reason: warning.reason.clone().into_owned(),
-    });
-    warnings.collect()
 }
 
 pub(crate) fn timestamp(instant: Timestamp) -> prost_types::Timestamp {
@@ -185,15 +154,6 @@ pub(crate) fn distance_source(source: DistanceSource) -> proto::DistanceSource {
     }
 }
 
-/// None if the source is not specified.
-pub(crate) fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
-    match source {
-        proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
-        proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
-        proto::DistanceSource::Unspecified => None,
-    }
-}
-
 pub(crate) fn store(store: &Store) -> proto::Store {
     proto::Store {
         name: Collection::Stores.name(store.id),
@@ -223,72 +183,212 @@ fn service_area(area: &ServiceArea) -> proto::ServiceArea {
     proto::ServiceArea { area: Some(area) }
 }
 
-fn task_status(status: TaskStatus) -> proto::api_client::TaskStatus {
-    match status {
-        TaskStatus::Specified => proto::api_client::TaskStatus::Specified,
-        TaskStatus::Full => proto::api_client::TaskStatus::Full,
-    }
-}
-
-/// None if it is not specified.
-pub(crate) fn read_task_status(status: proto::api_client::TaskStatus) -> Option<TaskStatus> {
-    let mut statuses = TaskStatus::ALL.into_iter();
-    statuses.find(|known| task_status(*known) == status)
-}
-
-/// A client, with its secret only if the secret is new.
-pub(crate) fn api_client(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
-    proto::ApiClient {
-        name: Collection::ApiClients.name(client.id),
-        display_name: client.display_name.clone(),
-        store: client
-            .store_id
-            .map(|id| Collection::Stores.name(id))
-            .unwrap_or_default(),
-        courier: client
-            .courier_id
-            .map(|id| Collection::Couriers.name(id))
-            .unwrap_or_default(),
-        task_status: task_status(client.task_status).into(),
-        api_key: client.api_key.clone(),
-        api_secret: secret.unwrap_or_default(),
-        scopes: client
-            .scopes
-            .iter()
-            .map(|scope| scope.as_str().to_owned())
-            .collect(),
-        default_address: client.default_address.clone().map(address),
-        create_time: Some(timestamp(client.created_at)),
-        disable_time: client.disabled_at.map(timestamp),
-        disabled_webhooks: 0,
-    }
-}
-
-/// A webhook, without its secret.
-pub(crate) fn webhook(webhook: &Webhook, store: &Store, now: Timestamp) -> proto::Webhook {
-    use proto::webhook::DisabledReason as Reason;
-    let reason = webhook
-        .disabled
-        .map_or(Reason::Unspecified, |disabled| match disabled.reason {
-            DisabledReason::Client => Reason::Client,
-            DisabledReason::Operator => Reason::Operator,
-            DisabledReason::Gone => Reason::Gone,
-            DisabledReason::Failing => Reason::Failing,
-        });
-    proto::Webhook {
-        name: Collection::Webhooks.name(webhook.id),
-        event: webhook.event.clone(),
-        url: webhook.url.clone(),
-        secret: String::new(),
-        create_time: Some(timestamp(webhook.created_at)),
-        disable_time: webhook.disabled.map(|disabled| timestamp(disabled.at)),
-        disabled_reason: reason.into(),
-        overlap_end_time: webhook
-            .overlap_ends_at
-            .filter(|end| now < *end)
-            .map(timestamp),
+/// The URL is that of the REST API, below which the tracking page is.
+pub(crate) fn delivery(delivery: Delivery, store: &Store, public_url: &str) -> proto::Delivery {
+    let state = delivery_state(delivery.state());
+    let cancelled_at = delivery.cancelled_at();
+    let token = TrackingToken::of(&delivery).filter(|_| store.has_tracking);
+    proto::Delivery {
+        tracking_url: token.map_or_else(String::new, |token| format!("{public_url}/t/{token}")),
+        state: state.into(),
+        name: Collection::Deliveries.name(delivery.id),
+        pickup: Some(task(delivery.pickup, store)),
+        dropoff: Some(task(delivery.dropoff, store)),
+        distance_meters: delivery.route.distance_meters,
+        duration_seconds: delivery.route.duration_seconds,
+        distance_source: distance_source(delivery.route.source).into(),
+        price: delivery.price.map(price),
+        retail_price: delivery.retail_price.unwrap_or_default(),
         time_zone: store.time_zone_name().to_owned(),
-        api_client: Collection::ApiClients.name(webhook.api_client_id),
-        warnings: Vec::new(),
+        create_time: Some(timestamp(delivery.created_at)),
+        cancel_time: cancelled_at.map(timestamp),
+        external_reference: delivery.external_reference,
+        ..proto::Delivery::default()
+    }
+}
+
+fn delivery_state(state: DeliveryState) -> proto::delivery::State {
+    use proto::delivery::State;
+    match state {
+        DeliveryState::Created => State::Created,
+        DeliveryState::Assigned => State::Assigned,
+        DeliveryState::Started => State::Started,
+        DeliveryState::Picked => State::Picked,
+        DeliveryState::InTransit => State::InTransit,
+        DeliveryState::Dropped => State::Dropped,
+        DeliveryState::Failed => State::Failed,
+        DeliveryState::Completed => State::Completed,
+        DeliveryState::Cancelled => State::Cancelled,
+    }
+}
+
+/// None if the state is not specified.
+pub(crate) fn read_delivery_state(state: proto::delivery::State) -> Option<DeliveryState> {
+    let mut states = DeliveryState::ALL.into_iter();
+    states.find(|known| delivery_state(*known) == state)
+}
+
+/// A delivery with its store and its couriers, which shops do not see.
+pub(crate) fn delivery_with_store(
+    read: Delivery,
+    store: &Store,
+    public_url: &str,
+) -> proto::Delivery {
+    let places = [read.pickup.place, read.dropoff.place];
+    let mut message = proto::Delivery {
+        store: Collection::Stores.name(store.id),
+        store_display_name: store.display_name.clone(),
+        ..delivery(read, store, public_url)
+    };
+    let tasks = [&mut message.pickup, &mut message.dropoff];
+    for (task, place) in tasks.into_iter().flatten().zip(places) {
+        set_place(task, place);
+    }
+    message
+}
+
+/// A delivery before its creation: without names, creation and update times.
+pub(crate) fn preview(mut preview: proto::Delivery) -> proto::Delivery {
+    preview.name.clear();
+    preview.create_time = None;
+    for task in [&mut preview.pickup, &mut preview.dropoff]
+        .into_iter()
+        .flatten()
+    {
+        task.name.clear();
+        task.delivery.clear();
+        task.create_time = None;
+        task.update_time = None;
+        task.state_time = None;
+        if let Some(address) = &mut task.address {
+            address.name.clear();
+        }
+    }
+    preview
+}
+
+/// A task with what a list of tasks shows of its delivery and its store.
+pub(crate) fn listed_task(listed: ListedTask) -> proto::Task {
+    let ListedTask {
+        task: listed,
+        other,
+        store,
+        external_reference,
+    } = listed;
+    proto::Task {
+        other_task: Collection::Tasks.name(other.id),
+        other_state: task_state(other.state.name()).into(),
+        blocked: listed.is_blocked_by(&other),
+        store: Collection::Stores.name(store.id),
+        store_display_name: store.display_name.clone(),
+        external_reference: external_reference.unwrap_or_default(),
+        ..task_with_place(listed, &store)
+    }
+}
+
+fn task_state(state: StateName) -> proto::task::State {
+    match state {
+        StateName::Todo => proto::task::State::Todo,
+        StateName::Doing => proto::task::State::Doing,
+        StateName::Done => proto::task::State::Done,
+        StateName::Failed => proto::task::State::Failed,
+        StateName::Cancelled => proto::task::State::Cancelled,
+    }
+}
+
+/// None if the state is not specified.
+pub(crate) fn read_task_state(state: proto::task::State) -> Option<StateName> {
+    let mut states = StateName::ALL.into_iter();
+    states.find(|name| task_state(*name) == state)
+}
+
+/// A task with its courier, which shops do not see.
+pub(crate) fn task_with_place(placed: Task, store: &Store) -> proto::Task {
+    let place = placed.place;
+    let mut message = task(placed, store);
+    set_place(&mut message, place);
+    message
+}
+
+fn set_place(message: &mut proto::Task, place: Option<Place>) {
+    if let Some(Place { list, position }) = place {
+        message.courier = Collection::Couriers.name(list.courier_id);
+        message.list_day = list.day.to_string();
+        message.list_position = position;
+    }
+}
+
+pub(crate) fn task(task: Task, store: &Store) -> proto::Task {
+    let (complete_time, cancel_time) = (task.completed_at(), task.cancelled_at());
+    let status = if task.is_done() {
+        proto::task::Status::Done
+    } else {
+        proto::task::Status::Todo
+    };
+    let state = task_state(task.state.name());
+    let failure_reason = match &task.state {
+        TaskState::Failed(reason) => reason.as_str().to_owned(),
+        _ => String::new(),
+    };
+    let details = task.details;
+    proto::Task {
+        name: Collection::Tasks.name(task.id),
+        delivery: Collection::Deliveries.name(task.delivery_id),
+        kind: match task.kind {
+            TaskKind::Pickup => proto::task::Kind::Pickup,
+            TaskKind::Dropoff => proto::task::Kind::Dropoff,
+        }
+        .into(),
+        status: status.into(),
+        address: Some(address(task.address)),
+        after: Some(timestamp(task.window.after)),
+        before: Some(timestamp(task.window.before)),
+        comments: details.comments,
+        weight: details.weight,
+        packages: details.packages.into_iter().map(package).collect(),
+        tags: details.tags,
+        metadata: details.metadata.into_iter().collect(),
+        time_zone: store.time_zone_name().to_owned(),
+        create_time: Some(timestamp(task.created_at)),
+        update_time: Some(timestamp(task.updated_at)),
+        complete_time: complete_time.map(timestamp),
+        cancel_time: cancel_time.map(timestamp),
+        state: state.into(),
+        state_time: Some(timestamp(task.state_since)),
+        failure_reason,
+        has_incidents: task.open_incidents > 0,
+        ..proto::Task::default()
+    }
+}
+
+pub(crate) fn actor(actor: Actor) -> proto::task_event::Actor {
+    match actor {
+        Actor::Shop => proto::task_event::Actor::Shop,
+        Actor::Courier => proto::task_event::Actor::Courier,
+        Actor::Dispatch => proto::task_event::Actor::Dispatch,
+    }
+}
+
+fn package(package: Package) -> proto::Package {
+    proto::Package {
+        r#type: package.kind,
+        quantity: package.quantity,
+    }
+}
+
+/// A list of a courier, with its last change.
+pub(crate) fn courier_list(
+    list: ListKey,
+    order: &[TaskId],
+    change: Option<&Change>,
+) -> proto::CourierList {
+    let changed_by = change.map(|change| Collection::ApiClients.name(change.by));
+    let tasks = order.iter().map(|task| Collection::Tasks.name(task));
+    proto::CourierList {
+        courier: Collection::Couriers.name(list.courier_id),
+        etag: courier_lists::etag(order),
+        tasks: tasks.collect(),
+        change_time: change.map(|change| timestamp(change.at)),
+        changed_by: changed_by.unwrap_or_default(),
     }
 }

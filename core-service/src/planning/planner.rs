@@ -5,8 +5,7 @@ use std::sync::Arc;
 use domain::{
     address::Address,
     before::DateOrder,
-    delivery::{Delivery, Route},
-    delivery_window::{self, TaskTimes},
+    delivery::{self, Delivery, Route, TaskTimes},
     id::{DeliveryId, TaskId},
     price_list::{Calculation, PriceList},
     quote::Quote,
@@ -122,7 +121,10 @@ impl Planner {
     ) -> Result<PlannedDelivery, Error> {
         let store = caller.store()?;
         let draft = draft.unwrap_or_default();
-        let named = self.look_up_quote(store.id, draft.retail_price.as_deref(), quote_use);
+        let named = match &draft.retail_price {
+            Some(name) => self.look_up_quote(store.id, name, quote_use),
+            None => Ok(None),
+        };
         let quote = named.as_ref().ok().and_then(Option::as_ref);
         let now = self.clock.now().to_zoned(store.time_zone.clone());
         // "Tomorrow" is relative to the time of the quote.
@@ -173,7 +175,7 @@ impl Planner {
             (Some(from), Some(to)) => self.route(quote, from, to, &mut violations).await?,
             _ => None,
         };
-        let windows = delivery_window::task_windows(
+        let windows = delivery::task_windows(
             &pickup.times,
             &dropoff.times,
             route,
@@ -213,8 +215,8 @@ impl Planner {
         delivery.price = calculation.price;
         check_price(store, list, &calculation, &mut violations)?;
         warn_of_distance(store, &delivery, &mut violations);
-        delivery_window::warn_of_past_times("pickup", &pickup.times, &now, &mut violations);
-        delivery_window::warn_of_past_times("dropoff", &dropoff.times, &now, &mut violations);
+        delivery::warn_of_past_times("pickup", &pickup.times, &now, &mut violations);
+        delivery::warn_of_past_times("dropoff", &dropoff.times, &now, &mut violations);
         Ok(PlannedDelivery {
             delivery,
             calculation,

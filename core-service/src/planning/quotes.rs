@@ -3,7 +3,7 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use domain::{
-    delivery::{Delivery, Route},
+    delivery::{Delivery, DistanceSource, Route},
     id::{DeliveryId, StoreId},
     money::Price,
     quote::{DeliveryFingerprint, Quote, QuotedField},
@@ -94,16 +94,13 @@ impl Planner {
             .map(|decrypted| decrypted.retail_price)
     }
 
-    /// Looks up the quote that a draft names. None if it names none, or if the price is replaced.
+    /// Looks up the quote that a draft names. None if the price is replaced.
     pub(crate) fn look_up_quote(
         &self,
         store_id: StoreId,
-        name: Option<&str>,
+        name: &str,
         quote_use: QuoteUse,
     ) -> Result<Option<Quote>, UnusableQuote> {
-        let Some(name) = name else {
-            return Ok(None);
-        };
         let decrypted = self
             .decrypt_quote(store_id, name)
             .ok_or(UnusableQuote::Unknown)?;
@@ -139,7 +136,7 @@ impl Planner {
             route: Route {
                 distance_meters: retail_price.distance_meters,
                 duration_seconds: retail_price.duration_seconds,
-                source: messages::read_distance_source(retail_price.distance_source())?,
+                source: read_distance_source(retail_price.distance_source())?,
             },
             calculated_at: Timestamp::from_microsecond(payload.calculated_at).ok()?,
             fingerprint: DeliveryFingerprint::from_bytes(&payload.fingerprint)?,
@@ -149,6 +146,15 @@ impl Planner {
             retail_price,
             is_expired: self.clock.now() >= expires_at,
         })
+    }
+}
+
+/// None if the source is not specified.
+fn read_distance_source(source: proto::DistanceSource) -> Option<DistanceSource> {
+    match source {
+        proto::DistanceSource::StraightLine => Some(DistanceSource::StraightLine),
+        proto::DistanceSource::Osrm => Some(DistanceSource::Osrm),
+        proto::DistanceSource::Unspecified => None,
     }
 }
 

@@ -4,8 +4,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use domain::{
-    delivery::Booking, delivery_window::TaskTimes, store::Store, task::TimeWindow,
-    time_slot::TimeSlot, violation::Violations,
+    delivery::{Booking, TaskTimes},
+    store::Store,
+    task::TimeWindow,
+    time_slot::TimeSlot,
+    violation::Violations,
 };
 use jiff::Zoned;
 

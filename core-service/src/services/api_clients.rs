@@ -49,10 +49,7 @@ impl proto::api_clients_server::ApiClients for Services {
             .await
             .map_err(Error::from)?;
         Ok(Response::new(proto::ListApiClientsResponse {
-            api_clients: clients
-                .iter()
-                .map(|client| messages::api_client(client, None))
-                .collect(),
+            api_clients: clients.iter().map(|client| message(client, None)).collect(),
         }))
     }
 
@@ -121,7 +118,7 @@ impl proto::api_clients_server::ApiClients for Services {
             .map_err(Error::from)?
             .ok_or_else(|| storage::Error::inconsistent("api_clients", "the caller does not exist"))
             .map_err(Error::from)?;
-        Ok(Response::new(messages::api_client(&client, None)))
+        Ok(Response::new(message(&client, None)))
     }
 }
 
@@ -136,7 +133,7 @@ impl Services {
         let request_key = begin_or_replay!(self, caller, "CreateApiClient", "", idempotency);
         let (client, secret) = self.new_client(request).await?;
 
-        let reply = messages::api_client(&client, Some(secret));
+        let reply = message(&client, Some(secret));
         self.idempotency
             .write(request_key, move |transaction| async move {
                 storage::api_clients::insert(&transaction, &client).await?;
@@ -255,7 +252,7 @@ impl Services {
                 };
                 Ok(proto::ApiClient {
                     disabled_webhooks: u32::try_from(disabled).unwrap_or(u32::MAX),
-                    ..messages::api_client(&client, secret)
+                    ..message(&client, secret)
                 })
             })
             .await;
@@ -275,7 +272,43 @@ fn read_task_status(
     }
     // Not `request.task_status()`, which leaves an unknown one to the default.
     let status = proto::api_client::TaskStatus::try_from(request.task_status).ok();
-    let status = status.and_then(messages::read_task_status);
+    let mut known = TaskStatus::ALL.into_iter();
+    let status = status.and_then(|status| known.find(|known| task_status(*known) == status));
     let status = status.ok_or("must be SPECIFIED or FULL");
     violations.check("task_status", "UNKNOWN_STATUS", status)
+}
+
+/// A client, with its secret only if the secret is new.
+fn message(client: &ApiClient, secret: Option<String>) -> proto::ApiClient {
+    proto::ApiClient {
+        name: Collection::ApiClients.name(client.id),
+        display_name: client.display_name.clone(),
+        store: client
+            .store_id
+            .map(|id| Collection::Stores.name(id))
+            .unwrap_or_default(),
+        courier: client
+            .courier_id
+            .map(|id| Collection::Couriers.name(id))
+            .unwrap_or_default(),
+        task_status: task_status(client.task_status).into(),
+        api_key: client.api_key.clone(),
+        api_secret: secret.unwrap_or_default(),
+        scopes: client
+            .scopes
+            .iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect(),
+        default_address: client.default_address.clone().map(messages::address),
+        create_time: Some(messages::timestamp(client.created_at)),
+        disable_time: client.disabled_at.map(messages::timestamp),
+        disabled_webhooks: 0,
+    }
+}
+
+fn task_status(status: TaskStatus) -> proto::api_client::TaskStatus {
+    match status {
+        TaskStatus::Specified => proto::api_client::TaskStatus::Specified,
+        TaskStatus::Full => proto::api_client::TaskStatus::Full,
+    }
 }

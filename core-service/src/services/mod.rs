@@ -14,7 +14,6 @@ mod personal_data;
 mod price_lists;
 mod retail_prices;
 mod signing_keys;
-mod store_caller;
 mod stores;
 pub(crate) mod tasks;
 mod time_slots;

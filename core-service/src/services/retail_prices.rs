@@ -38,7 +38,7 @@ impl proto::retail_prices_server::RetailPrices for Services {
             .await?;
         let (delivery, calculation) = (planned.delivery, planned.calculation);
         let reference = delivery.external_reference.as_deref();
-        messages::check_external_reference(&self.storage, store.id, reference).await?;
+        self.check_external_reference(store.id, reference).await?;
 
         let priced = calculation.price.zip(planned.price_list);
         let (price, price_list) =

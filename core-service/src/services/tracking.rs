@@ -75,7 +75,7 @@ impl Services {
         // The token is in no log.
         let unknown = || Error::NotFound("this tracking link".to_owned());
         let token = TrackingToken::parse(token).ok_or_else(unknown)?;
-        let found = storage::deliveries::find_task_of_any_store(&self.storage, token.dropoff_id);
+        let found = storage::tasks::find_of_any_store(&self.storage, token.dropoff_id);
         let (store, task) = found.await?.ok_or_else(unknown)?;
         let reader = self.storage.reader();
         let delivery = storage::deliveries::find(reader, store.id, task.delivery_id).await?;

@@ -11,10 +11,8 @@ use sea_orm::{DbErr, QueryResult, Value};
 use super::{
     Storage,
     entity::{
-        ByPosition as _,
+        AddressJson, ByPosition as _, Instant,
         api_client::{ActiveModel, Column, Entity, Model},
-        instant,
-        json::AddressJson,
     },
     shared_reads::SharedRow,
 };
@@ -151,7 +149,7 @@ impl TryFrom<Model> for ApiClient {
             scopes,
             default_address: row.default_address.map(|address| address.0),
             created_at: row.created_at.try_into()?,
-            disabled_at: instant::optional(row.disabled_at)?,
+            disabled_at: Instant::optional(row.disabled_at)?,
         })
     }
 }

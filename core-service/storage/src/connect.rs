@@ -46,6 +46,7 @@ pub(super) const SQLITE_READERS: u32 = 4;
 /// A database: how connections to it are opened, and the metrics of all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
+    pub(super) backend: DbBackend,
     options: Options,
     /// Whether a connection keeps its prepared statements after the transaction.
     pub(super) keeps_statements: bool,
@@ -72,6 +73,7 @@ impl Target {
                 options
             };
             Ok(Self {
+                backend: DbBackend::Postgres,
                 options: Options::Postgres(Box::new(cached.disable_statement_logging())),
                 keeps_statements,
                 metrics: Metrics::new(DbBackend::Postgres),
@@ -85,16 +87,10 @@ impl Target {
 
     pub(super) fn sqlite(options: SqliteConnectOptions) -> Self {
         Self {
+            backend: DbBackend::Sqlite,
             options: Options::Sqlite(Box::new(options.disable_statement_logging())),
             keeps_statements: true,
             metrics: Metrics::new(DbBackend::Sqlite),
-        }
-    }
-
-    pub(super) fn backend(&self) -> DbBackend {
-        match self.options {
-            Options::Postgres(_) => DbBackend::Postgres,
-            Options::Sqlite(_) => DbBackend::Sqlite,
         }
     }
 

@@ -11,13 +11,13 @@ use jiff::civil::Date;
 use sea_orm::Value;
 
 use super::{
-    delivery_rows::list_key,
     entity::{
         ByPosition as _,
         courier_list::{ActiveModel, Column, Entity, Model},
         task,
     },
     task_changes::{self, Watched},
+    tasks::list_key,
 };
 use crate::prelude::*;
 

@@ -4,7 +4,7 @@
 use domain::id::StoreId;
 use jiff::SignedDuration;
 
-use super::entity::instant::Instant;
+use super::entity::Instant;
 use crate::prelude::*;
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);

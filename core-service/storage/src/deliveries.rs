@@ -6,23 +6,28 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
-    delivery::Delivery,
-    id::{DeliveryId, StoreId, TaskId},
-    store::Store,
-    task::{Task, TaskKind},
+    delivery::{Booking, Delivery, Route},
+    id::{DeliveryId, StoreId, TimeSlotId},
+    lifecycle::DeliveryState,
+    money::Price,
+    store,
+    task::{Task, TaskKind, TimeWindow},
     task_event::TaskEvent,
+    tracking::{TrackingLink, TrackingSecret},
 };
-use sea_orm::{DbErr, Iterable as _, JoinType, QueryResult, Value, sea_query::ExprTrait as _};
+use sea_orm::{DbErr, Iterable as _, JoinType, sea_query::ExprTrait as _};
 
 use super::{
-    Storage,
     changes::Changes,
-    delivery_rows::{assemble, changed_columns, delivery_changes},
-    entity::{ByPosition as _, delivery, instant, json::AddressJson, store, task},
+    entity::{
+        AddressJson, ByPosition as _, Instant,
+        delivery::{self, Column},
+        task,
+    },
     incidents,
-    shared_reads::SharedRow,
     task_changes::{self, Watched},
     task_events,
+    tasks::changed_columns,
 };
 use crate::prelude::*;
 
@@ -32,20 +37,40 @@ pub async fn find(
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
     let query = delivery::Entity::find_by_id((store_id.0, id.0));
-    Ok(read(connection, query).await?.pop())
+    Ok(read(connection, query, ALL).await?.pop())
 }
+
+/// What is read of deliveries and of each of their tasks: the first columns of either table.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    delivery: usize,
+    task: usize,
+}
+
+pub(super) const ALL: Columns = Columns {
+    delivery: Column::CancelledAt as usize,
+    task: task::Model::COLUMNS.len(),
+};
+
+/// Those of which shops see something: not the booking, the position in a courier's list, and who set the state.
+pub(super) const SHOWN_TO_SHOPS: Columns = Columns {
+    delivery: Column::BookedTimeSlotId as usize,
+    task: task::Column::ListPosition as usize,
+};
 
 /// The deliveries that match a query, in no particular order. One statement reads them with their
 /// tasks: a reader must not see half of a concurrent cancellation, which changes both.
 pub(super) async fn read(
     connection: &impl ConnectionTrait,
     query: Select<delivery::Entity>,
+    columns: Columns,
 ) -> Result<Vec<Delivery>, Error> {
     // A join, not `deliveries.id IN (subquery)`: PostgreSQL may keep a plan for that which was made
     // while the store had few deliveries, and reads all of them.
     let mut select = Query::select();
     select.from_subquery(query.into_query(), delivery::Entity);
-    assemble_all(connection, with_tasks(&mut select, JoinType::LeftJoin)).await
+    let select = with_tasks(&mut select, JoinType::LeftJoin, columns);
+    assemble_all(connection, select, columns).await
 }
 
 /// Those of these deliveries that exist, in no particular order.
@@ -63,10 +88,10 @@ pub async fn find_all(
     let any = padded(by_store)
         .into_iter()
         .fold(Condition::any(), |any, (store_id, ids)| {
-            let is_of_store = delivery::Column::StoreId.eq(store_id);
-            any.add(is_of_store.and(delivery::Column::Id.is_in(padded(ids))))
+            let is_of_store = Column::StoreId.eq(store_id);
+            any.add(is_of_store.and(Column::Id.is_in(padded(ids))))
         });
-    read(connection, delivery::Entity::find().filter(any)).await
+    read(connection, delivery::Entity::find().filter(any), ALL).await
 }
 
 /// The store of a delivery.
@@ -95,50 +120,124 @@ pub async fn find_and_lock(
     let mut select = Query::select();
     select
         .from(delivery::Entity)
-        .and_where(of(delivery::Column::StoreId).eq(store_id.0))
-        .and_where(of(delivery::Column::Id).eq(id.0))
+        .and_where(of(Column::StoreId).eq(store_id.0))
+        .and_where(of(Column::Id).eq(id.0))
         .lock(LockType::Update);
-    let found = assemble_all(transaction, with_tasks(&mut select, JoinType::InnerJoin));
-    Ok(found.await?.pop())
+    let select = with_tasks(&mut select, JoinType::InnerJoin, ALL);
+    Ok(assemble_all(transaction, select, ALL).await?.pop())
 }
 
 /// Reads the deliveries of a statement made by [`with_tasks`].
 async fn assemble_all(
     connection: &impl ConnectionTrait,
     select: &SelectStatement,
+    columns: Columns,
 ) -> Result<Vec<Delivery>, Error> {
-    let (of_delivery, of_task) = (
-        delivery::Column::iter().count(),
-        task::Column::iter().count(),
-    );
     let rows = connection.query_all(select).await?;
     let deliveries = rows.iter().map(|row| {
-        let delivery = delivery::Model::at(row, 0)?;
+        let delivery = delivery::Model::first(row, 0..columns.delivery)?;
         // Null if there is no such task.
-        let id: Option<Uuid> = row.try_get_by_index(of_delivery + task::Column::Id as usize)?;
-        let pickup = id.map(|_| task::Model::at(row, of_delivery)).transpose()?;
-        let first = of_delivery + of_task;
-        let id: Option<Uuid> = row.try_get_by_index(first + task::Column::Id as usize)?;
-        let dropoff = id.map(|_| task::Model::at(row, first)).transpose()?;
+        let read_task = |first: usize| -> Result<_, DbErr> {
+            let id: Option<Uuid> = row.try_get_by_index(first + task::Column::Id as usize)?;
+            let columns = first..first + columns.task;
+            id.map(|_| task::Model::first(row, columns)).transpose()
+        };
+        let pickup = read_task(columns.delivery)?;
+        let dropoff = read_task(columns.delivery + columns.task)?;
         assemble(&delivery, pickup, dropoff)
     });
     deliveries.collect()
 }
 
-/// Selects all columns of deliveries, then those of their pickups and dropoffs, to be read by position: a row for each
+/// Selects columns of deliveries, then those of their pickups and dropoffs, to be read by position: a row for each
 /// delivery, since each column of each row costs.
-fn with_tasks(select: &mut SelectStatement, join: JoinType) -> &SelectStatement {
-    select.exprs(delivery::Column::iter().map(of));
+fn with_tasks(select: &mut SelectStatement, join: JoinType, columns: Columns) -> &SelectStatement {
+    select.exprs(Column::iter().take(columns.delivery).map(of));
     for kind in TaskKind::ALL.map(TaskKind::as_str) {
         let column = |column: task::Column| Expr::col((kind, column));
-        select.exprs(task::Column::iter().map(column));
+        select.exprs(task::Column::iter().take(columns.task).map(column));
         let is_of_delivery = column(task::Column::StoreId)
-            .eq(of(delivery::Column::StoreId))
-            .and(column(task::Column::DeliveryId).eq(of(delivery::Column::Id)))
+            .eq(of(Column::StoreId))
+            .and(column(task::Column::DeliveryId).eq(of(Column::Id)))
             .and(Expr::cust(format!("{kind}.kind = '{kind}'")));
         select.join_as(join, task::Entity, kind, is_of_delivery);
     }
     select
+}
+
+/// Builds a delivery from its row and those of its tasks.
+fn assemble(
+    row: &delivery::Model,
+    pickup: Option<task::Model>,
+    dropoff: Option<task::Model>,
+) -> Result<Delivery, Error> {
+    let (Some(pickup), Some(dropoff)) = (pickup, dropoff) else {
+        let reason = "a delivery without both tasks";
+        return Err(Error::inconsistent("deliveries", reason));
+    };
+    let inconsistent = |what: String| Error::inconsistent("deliveries", what);
+    Ok(Delivery {
+        id: DeliveryId(row.id),
+        store_id: StoreId(row.store_id),
+        pickup: pickup.try_into()?,
+        dropoff: dropoff.try_into()?,
+        route: Route {
+            distance_meters: non_negative(row.distance_meters)?,
+            duration_seconds: non_negative(row.duration_seconds)?,
+            source: row.distance_source.parse().map_err(inconsistent)?,
+        },
+        price: price(row)?,
+        retail_price: row.retail_price.clone(),
+        booking: booking(row)?,
+        created_at: row.created_at.try_into()?,
+        external_reference: row.external_reference.clone(),
+        is_erased: row.erased_at.is_some(),
+        tracking: tracking(row)?,
+    })
+}
+
+fn price(row: &delivery::Model) -> Result<Option<Price>, Error> {
+    let (Some(net), Some(tax), Some(code)) = (row.price_net, row.price_tax, &row.price_currency)
+    else {
+        return Ok(None);
+    };
+    let currency =
+        store::parse_currency(code).map_err(|error| Error::inconsistent("deliveries", error))?;
+    Ok(Some(Price { net, tax, currency }))
+}
+
+fn booking(row: &delivery::Model) -> Result<Option<Booking>, Error> {
+    let (Some(id), Some(after), Some(before)) =
+        (row.booked_time_slot_id, row.booked_after, row.booked_before)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Booking {
+        time_slot_id: TimeSlotId(id),
+        window: TimeWindow {
+            after: after.try_into()?,
+            before: before.try_into()?,
+        },
+    }))
+}
+
+fn tracking(row: &delivery::Model) -> Result<Option<TrackingLink>, Error> {
+    // A program of an earlier version erases a delivery without its secret.
+    let secret = row.tracking_secret.as_deref();
+    let Some(secret) = secret.filter(|_| row.erased_at.is_none()) else {
+        return Ok(None);
+    };
+    let wrong_length = |_| Error::inconsistent("deliveries", "a tracking secret of another length");
+    Ok(Some(TrackingLink {
+        secret: TrackingSecret(secret.try_into().map_err(wrong_length)?),
+        revoked_at: Instant::optional(row.tracking_revoked_at)?,
+    }))
+}
+
+fn non_negative(number: i64) -> Result<u32, Error> {
+    number
+        .try_into()
+        .map_err(|error| Error::inconsistent("deliveries", error))
 }
 
 /// A column with the name of its table.
@@ -153,8 +252,8 @@ pub async fn find_by_external_reference(
     external_reference: &str,
 ) -> Result<Option<DeliveryId>, Error> {
     let row = delivery::Entity::find()
-        .filter(delivery::Column::StoreId.eq(store_id.0))
-        .filter(delivery::Column::ExternalReference.eq(external_reference))
+        .filter(Column::StoreId.eq(store_id.0))
+        .filter(Column::ExternalReference.eq(external_reference))
         .one(connection)
         .await?;
     Ok(row.map(|row| DeliveryId(row.id)))
@@ -169,78 +268,9 @@ pub async fn revoke_tracking(
 ) -> Result<bool, Error> {
     let update = "UPDATE deliveries SET tracking_revoked_at = $3 WHERE store_id = $1 AND id = $2
         AND tracking_secret IS NOT NULL AND tracking_revoked_at IS NULL";
-    let now = instant::Instant::from(now);
+    let now = Instant::from(now);
     let values = [store_id.0.into(), id.0.into(), now.into()];
     Ok(rows::execute(transaction, update, values).await? > 0)
-}
-
-/// A task of a store.
-pub async fn find_task(
-    storage: &Storage,
-    store_id: StoreId,
-    id: TaskId,
-) -> Result<Option<Task>, Error> {
-    storage.tasks.find((store_id.0, id.0)).await
-}
-
-impl SharedRow for Task {
-    /// Its store and id.
-    type Key = (Uuid, Uuid);
-
-    const FROM: &'static str = "tasks";
-    const KEY: &'static [&'static str] = &["tasks.store_id", "tasks.id"];
-
-    fn columns() -> Vec<String> {
-        rows::columns::<task::Entity>().collect()
-    }
-
-    fn values((store_id, id): &Self::Key) -> Vec<Value> {
-        vec![(*store_id).into(), (*id).into()]
-    }
-
-    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
-        Ok((
-            row.try_get_by_index(task::Column::StoreId as usize)?,
-            row.try_get_by_index(task::Column::Id as usize)?,
-        ))
-    }
-
-    fn read(row: &QueryResult) -> Result<Self, Error> {
-        task::Model::at(row, 0)?.try_into()
-    }
-}
-
-/// A task of any store with its store: for the platform's own programs (`tasks:all`).
-pub async fn find_task_of_any_store(
-    storage: &Storage,
-    id: TaskId,
-) -> Result<Option<(Store, Task)>, Error> {
-    storage.tasks_of_any_store.find(id.0).await
-}
-
-impl SharedRow for (Store, Task) {
-    type Key = Uuid;
-
-    const FROM: &'static str = "tasks JOIN stores ON stores.id = tasks.store_id";
-    const KEY: &'static [&'static str] = &["tasks.id"];
-
-    fn columns() -> Vec<String> {
-        let stores = rows::columns::<store::Entity>();
-        rows::columns::<task::Entity>().chain(stores).collect()
-    }
-
-    fn values(id: &Self::Key) -> Vec<Value> {
-        vec![(*id).into()]
-    }
-
-    fn key(row: &QueryResult) -> Result<Self::Key, DbErr> {
-        row.try_get_by_index(task::Column::Id as usize)
-    }
-
-    fn read(row: &QueryResult) -> Result<Self, Error> {
-        let store = store::Model::at(row, task::Column::iter().count())?;
-        Ok((store.try_into()?, Task::read(row)?))
-    }
 }
 
 /// The updates that turn `before` into `after`: of each task that differs, of the columns that lists filter deliveries
@@ -282,4 +312,26 @@ pub fn changes(
         changes.update(delivery_changes(after))?;
     }
     Ok(changes)
+}
+
+/// What may change in the row of a delivery after its creation.
+fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
+    let booking = delivery.booking;
+    let state = match delivery.state() {
+        // Which other columns tell.
+        DeliveryState::Created | DeliveryState::Completed | DeliveryState::Cancelled => None,
+        state => Some(state.as_str().to_owned()),
+    };
+    delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
+        booked_after: Set(booking.map(|booking| booking.window.after.into())),
+        booked_before: Set(booking.map(|booking| booking.window.before.into())),
+        cancelled_at: Set(delivery.cancelled_at().map(Into::into)),
+        dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
+        completed_at: Set(delivery.completed_at().map(Into::into)),
+        state: Set(state),
+        ..Default::default()
+    }
 }

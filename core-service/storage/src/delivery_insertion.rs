@@ -15,7 +15,6 @@ use std::{
 };
 
 use domain::delivery::Delivery;
-use process::traces::TraceSpan;
 use sea_orm::{ActiveModelTrait, Iterable, Value};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
@@ -24,8 +23,7 @@ use tokio::{
 
 use super::{
     connections::Connections,
-    delivery_rows::{delivery_row, task_row},
-    entity::{delivery, task},
+    entity::{AddressJson, MetadataJson, PackagesJson, TagsJson, delivery, task},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
     task_changes,
     time_slots::StoredTimeSlot,
@@ -152,9 +150,64 @@ fn insert_if_current(count: usize) -> String {
     )
 }
 
+fn delivery_row(delivery: &Delivery) -> delivery::ActiveModel {
+    let (price, booking) = (delivery.price, delivery.booking);
+    delivery::ActiveModel {
+        store_id: Set(delivery.store_id.0),
+        id: Set(delivery.id.0),
+        distance_meters: Set(delivery.route.distance_meters.into()),
+        duration_seconds: Set(delivery.route.duration_seconds.into()),
+        distance_source: Set(delivery.route.source.as_str().to_owned()),
+        price_net: Set(price.map(|price| price.net)),
+        price_tax: Set(price.map(|price| price.tax)),
+        price_currency: Set(price.map(|price| price.currency.code().to_owned())),
+        retail_price: Set(delivery.retail_price.clone()),
+        booked_time_slot_id: Set(booking.map(|booking| booking.time_slot_id.0)),
+        booked_after: Set(booking.map(|booking| booking.window.after.into())),
+        booked_before: Set(booking.map(|booking| booking.window.before.into())),
+        created_at: Set(delivery.created_at.into()),
+        cancelled_at: Set(None),
+        external_reference: Set(delivery.external_reference.clone()),
+        dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
+        completed_at: Set(None),
+        erased_at: Set(None),
+        state: Set(None),
+        tracking_secret: Set(delivery.tracking.map(|link| link.secret.0.to_vec())),
+        tracking_revoked_at: Set(None),
+    }
+}
+
 fn task_rows(delivery: &Delivery) -> [task::ActiveModel; 2] {
-    let tasks = [&delivery.pickup, &delivery.dropoff];
-    tasks.map(|task| task_row(delivery.store_id, task))
+    [&delivery.pickup, &delivery.dropoff].map(|task| {
+        let details = task.details.clone();
+        task::ActiveModel {
+            store_id: Set(delivery.store_id.0),
+            id: Set(task.id.0),
+            delivery_id: Set(task.delivery_id.0),
+            kind: Set(task.kind.as_str().to_owned()),
+            address: Set(AddressJson(task.address.clone())),
+            after: Set(task.window.after.into()),
+            before: Set(task.window.before.into()),
+            time_slot: Set(task.has_time_slot),
+            comments: Set(details.comments),
+            weight: Set(details.weight),
+            packages: Set(PackagesJson(details.packages)),
+            tags: Set(TagsJson(details.tags)),
+            metadata: Set(MetadataJson(details.metadata)),
+            created_at: Set(task.created_at.into()),
+            updated_at: Set(task.updated_at.into()),
+            completed_at: Set(None),
+            cancelled_at: Set(None),
+            state: Set(None),
+            state_since: Set(None),
+            state_set_by: Set(None),
+            failure_reason: Set(None),
+            courier_id: Set(None),
+            list_day: Set(None),
+            list_position: Set(None),
+            open_incidents: Set(None),
+        }
+    })
 }
 
 /// The values of a row, in the order of its columns.
@@ -210,13 +263,7 @@ impl SharedInsertions {
             .map_err(|_| Error::Timeout)?
             .map_err(|_| Error::WriterStopped)?;
         let metrics = self.connections.metrics();
-        // The first word of the statement.
-        metrics.shared(
-            "WITH",
-            duration,
-            result.is_err(),
-            TraceSpan::current().as_ref(),
-        );
+        metrics.shared("WITH", duration, result.is_err());
         result
     }
 }

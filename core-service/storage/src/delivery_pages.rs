@@ -8,8 +8,8 @@ use sea_orm::{Order, Value, sea_query::ExprTrait as _};
 use super::{
     deliveries,
     entity::{
+        Instant,
         delivery::{self, Column},
-        instant::Instant,
         store,
     },
     pages::{self, Cursor, Start},
@@ -19,6 +19,8 @@ use crate::prelude::*;
 /// Whose deliveries a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stores {
+    /// Newest first, as its own clients see them: without bookings and positions in lists of couriers.
+    Own(StoreId),
     /// Newest first.
     One(StoreId),
     /// The latest end of the dropoff's window first, without those that were erased.
@@ -30,7 +32,7 @@ impl Stores {
     pub fn cursor(self, delivery: &Delivery) -> Cursor {
         Cursor {
             created_at: match self {
-                Self::One(_) => delivery.created_at,
+                Self::Own(_) | Self::One(_) => delivery.created_at,
                 // By which this list is ordered.
                 Self::All => delivery.dropoff.window.before,
             },
@@ -71,7 +73,11 @@ pub async fn read(
     size: u32,
 ) -> Result<(Vec<Delivery>, bool), Error> {
     let page = query(stores, filter, start).limit(pages::limit(size));
-    let mut found = deliveries::read(connection, page).await?;
+    let columns = match stores {
+        Stores::Own(_) => deliveries::SHOWN_TO_SHOPS,
+        Stores::One(_) | Stores::All => deliveries::ALL,
+    };
+    let mut found = deliveries::read(connection, page, columns).await?;
     found.sort_unstable_by_key(|delivery| {
         let cursor = stores.cursor(delivery);
         Reverse((cursor.created_at, cursor.id))
@@ -86,7 +92,7 @@ pub async fn read(
 fn query(stores: Stores, filter: &Filter, start: Start) -> Select<delivery::Entity> {
     let query = delivery::Entity::find().filter(condition(filter));
     match stores {
-        Stores::One(store_id) => {
+        Stores::Own(store_id) | Stores::One(store_id) => {
             let query = query.filter(Column::StoreId.eq(store_id.0));
             pages::start_at(query, Column::CreatedAt, Column::Id, start)
         }

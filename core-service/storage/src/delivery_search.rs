@@ -9,7 +9,7 @@ use domain::{
 };
 use sea_orm::{QueryResult, Value};
 
-use super::entity::{instant::Instant, json::AddressJson};
+use super::entity::{AddressJson, Instant};
 use crate::prelude::*;
 
 /// The position of a delivery: the end of its dropoff's window, and its id.

@@ -1,13 +1,8 @@
 //! Errors of the database, classified by what a caller can do about them.
 
-use std::time::Duration;
-
 use migrations::{driver_error, explain_connect_error, explain_pooler};
 use sea_orm::{DbErr, SqlErr, sqlx};
-use tokio::{
-    sync::mpsc::error::TrySendError,
-    time::{sleep, timeout},
-};
+use tokio::sync::mpsc::error::TrySendError;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -144,34 +139,6 @@ pub(super) fn is_serialization_failure(error: &DbErr) -> bool {
     has_code(error, |code| matches!(code, "40001" | "40P01"))
 }
 
-/// A random delay of up to 2, 4, 8 … 128 ms before a conflicting transaction is tried again.
-pub(super) fn jitter(tries: u32) -> Duration {
-    let limit = 1000_u64 << tries.min(7);
-    Duration::from_micros(process::random::below(limit))
-}
-
-/// Repeats work while its error is that of a conflict, until a timeout (`None`).
-pub(super) async fn with_retries<T, E, W>(
-    limit: Duration,
-    work: impl Fn() -> W,
-    is_conflict: impl Fn(&E) -> bool,
-) -> Option<Result<T, E>>
-where
-    W: Future<Output = Result<T, E>>,
-{
-    let result = async {
-        let mut tries = 1;
-        loop {
-            match work().await {
-                Err(error) if is_conflict(&error) => sleep(jitter(tries)).await,
-                result => return result,
-            }
-            tries += 1;
-        }
-    };
-    timeout(limit, result).await.ok()
-}
-
 fn is_unavailable(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(_) | DbErr::Conn(_))
         || matches!(
@@ -212,56 +179,10 @@ pub(super) fn is_sqlite_code(code: &str, primary: &[u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, future::ready};
-
     use sea_orm::ConnectionTrait as _;
-    use tokio::time::Instant;
 
     use super::*;
     use crate::{Storage, fixture, rows};
-
-    #[test]
-    fn the_delay_before_a_retry_is_random_below_a_limit_that_doubles_up_to_128_ms() {
-        for (tries, limit) in [(1, 2), (2, 4), (6, 64), (7, 128), (8, 128), (u32::MAX, 128)] {
-            let limit = Duration::from_millis(limit);
-
-            let longest = (0..100).map(|_| jitter(tries)).max().unwrap();
-
-            assert!(
-                (limit / 2..limit).contains(&longest),
-                "{tries}: {longest:?}"
-            );
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn conflicts_are_retried_after_growing_delays_until_the_timeout() {
-        let calls = Cell::new(0_u32);
-        let after_conflicts = |count: u32| {
-            let calls = &calls;
-            calls.set(0);
-            move || {
-                calls.set(calls.get() + 1);
-                ready(if calls.get() <= count {
-                    Err("conflict")
-                } else {
-                    Ok(calls.get())
-                })
-            }
-        };
-        let is_conflict = |error: &&str| *error == "conflict";
-        let limit = Duration::from_mins(1);
-
-        let started = Instant::now();
-        let result = with_retries(limit, after_conflicts(100), is_conflict).await;
-        assert_eq!(result, Some(Ok(101)));
-        // Delays that do not grow take 200 ms at most.
-        let took = started.elapsed();
-        assert!(took > Duration::from_millis(200), "{took:?}");
-
-        let result = with_retries(limit, after_conflicts(u32::MAX), is_conflict).await;
-        assert_eq!(result, None);
-    }
 
     /// `SQLSTATE` 22021, a text that is not UTF-8, has the low byte of BUSY.
     #[test]

@@ -5,8 +5,8 @@ use domain::id::{ApiClientId, StoreId};
 use sea_orm::Value;
 
 use super::entity::{
+    Instant,
     idempotency_key::{Column, Entity},
-    instant::Instant,
 };
 use crate::prelude::*;
 

@@ -16,15 +16,14 @@ use domain::{
 use sea_orm::sea_query::UpdateStatement;
 
 use super::{
-    delivery_rows::changed_columns,
     entity::{
+        Instant, MetadataJson,
         incident::{ActiveModel, Column, Entity, Model},
-        instant::{self, Instant},
-        json::MetadataJson,
     },
     pages::{self, Start},
     task_changes,
     task_events::{self, ERASED_CLIENT},
+    tasks::changed_columns,
 };
 use crate::prelude::*;
 
@@ -225,7 +224,7 @@ impl TryFrom<Model> for Incident {
         let inconsistent = |what: String| Error::inconsistent("incidents", what);
         let reason = row.failure_reason.as_deref().map(str::parse);
         let api_client_id = Some(row.api_client_id).filter(|id| *id != ERASED_CLIENT);
-        let closed_at = instant::optional(row.closed_at)?;
+        let closed_at = Instant::optional(row.closed_at)?;
         Ok(Self {
             id: IncidentId(row.id),
             store_id: StoreId(row.store_id),

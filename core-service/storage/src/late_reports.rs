@@ -11,12 +11,12 @@ use domain::{
 };
 
 use super::{
-    delivery_rows::list_key,
     entity::{
-        instant::Instant,
+        Instant,
         task_event::{Column, Entity, Model},
     },
     task_events,
+    tasks::list_key,
 };
 use crate::prelude::*;
 

@@ -16,7 +16,7 @@ use sea_orm::{
     sea_query::{Expr, SimpleExpr},
 };
 
-use super::entity::instant::Instant as StoredInstant;
+use super::entity::Instant as StoredInstant;
 
 /// The expiry of a lease that begins now, as SQL: microseconds since 1970.
 pub(super) fn expiry(connection: &impl ConnectionTrait, lease: Duration) -> SimpleExpr {

@@ -72,17 +72,11 @@ impl Metrics {
         }
     }
 
-    /// Records in the trace of a request a statement that it shared with other requests.
+    /// Records in the trace of a request a statement that it shared with other requests, by its first word.
     /// [`Metrics::executed`] has counted it.
-    pub(super) fn shared(
-        &self,
-        sql: &str,
-        duration: Duration,
-        has_failed: bool,
-        trace: Option<&TraceSpan>,
-    ) {
-        if let Some(trace) = trace {
-            record(trace, self.pool, operation(sql), duration, has_failed);
+    pub(super) fn shared(&self, operation: &'static str, duration: Duration, has_failed: bool) {
+        if let Some(trace) = TraceSpan::current() {
+            record(&trace, self.pool, operation, duration, has_failed);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use sea_orm::{Order, sea_query::ExprTrait as _};
 
-use super::entity::instant::Instant;
+use super::entity::Instant;
 use crate::prelude::*;
 
 /// A position in a list that is ordered by creation.

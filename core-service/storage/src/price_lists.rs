@@ -3,7 +3,7 @@
 use domain::id::StoreId;
 
 use super::entity::{
-    instant::Instant,
+    Instant,
     price_list::{ActiveModel, Column, Entity, Model},
 };
 use crate::prelude::*;

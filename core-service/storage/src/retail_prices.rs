@@ -5,7 +5,7 @@ use domain::{
     id::{DeliveryId, StoreId},
 };
 
-use super::entity::instant::Instant;
+use super::entity::Instant;
 use crate::prelude::*;
 
 /// Records that a delivery uses a quote, unless another one already uses it. Returns whether it was

@@ -34,7 +34,7 @@ pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
         match apply_pending(session, &mut |_| ()).await {
             Err(Unusable::Database(_)) if tries < 5 => {
                 // Up to 128 ms.
-                tokio::time::sleep(super::error::jitter(7)).await;
+                tokio::time::sleep(super::connections::jitter(7)).await;
                 tries += 1;
             }
             result => return Ok(result?),

@@ -15,8 +15,7 @@ use std::{
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use process::traces::TraceSpan;
-use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Value};
+use sea_orm::{ConnectionTrait as _, DbBackend, DbErr, QueryResult, Statement, Value};
 use tokio::{runtime::Handle, sync::oneshot, task::yield_now, time::timeout};
 
 use super::{Error, connections::Connections, rows};
@@ -55,6 +54,7 @@ pub(super) struct SharedReads<T: SharedRow>(Arc<Reads<T>>);
 
 #[derive(Debug)]
 struct Reads<T: SharedRow> {
+    backend: DbBackend,
     connections: Connections,
     /// The statements that read 1, 2, 4 … [`MAX_KEYS`] keys.
     statements: Vec<String>,
@@ -79,6 +79,7 @@ impl<T: SharedRow> SharedReads<T> {
         let backend = connections.get_database_backend();
         let sizes = (0..=MAX_KEYS.ilog2()).map(|power| 1 << power);
         Self(Arc::new(Reads {
+            backend,
             connections,
             statements: sizes.map(|keys| statement::<T>(backend, keys)).collect(),
             waiting: Mutex::default(),
@@ -107,8 +108,7 @@ impl<T: SharedRow> SharedReads<T> {
             .await
             .map_err(|_| Error::Panicked("in a shared statement".to_owned()))?;
         let metrics = self.0.connections.metrics();
-        let trace = TraceSpan::current();
-        metrics.shared("SELECT", duration, result.is_err(), trace.as_ref());
+        metrics.shared("SELECT", duration, result.is_err());
         result
     }
 
@@ -136,13 +136,15 @@ impl<T: SharedRow> SharedReads<T> {
 
     async fn query(&self, keys: Vec<T::Key>) -> Result<Found<T>, Error> {
         let Reads {
+            backend,
             connections,
             statements,
             ..
         } = &*self.0;
         let statement = &statements[keys.len().ilog2() as usize];
         let parameters = keys.iter().flat_map(T::values);
-        let rows = rows::query(connections, statement, parameters).await?;
+        let statement = Statement::from_sql_and_values(*backend, statement, parameters);
+        let rows = connections.query_all_raw(statement).await?;
         let found = rows.iter().map(|row| Ok((T::key(row)?, T::read(row))));
         found.collect()
     }
@@ -151,7 +153,13 @@ impl<T: SharedRow> SharedReads<T> {
     /// read alone.
     async fn read_together(self, mut replies: BTreeMap<T::Key, Vec<oneshot::Sender<Reply<T>>>>) {
         let started = Instant::now();
-        let reply = |replies, result| reply_all(replies, (result, started.elapsed()));
+        let reply = |replies: Option<Vec<oneshot::Sender<Reply<T>>>>,
+                     result: Result<Option<T>, Error>| {
+            for sender in replies.into_iter().flatten() {
+                // The caller may have been cancelled.
+                let _ = sender.send((result.clone(), started.elapsed()));
+            }
+        };
         let keys = rows::padded(replies.keys().cloned());
         let found = timeout(MAX_DURATION, self.query(keys)).await;
         if let Ok(Ok(found)) = found {
@@ -177,13 +185,6 @@ impl<T: SharedRow> SharedReads<T> {
 impl<T: SharedRow> Clone for SharedReads<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-fn reply_all<T: Clone>(replies: Option<Vec<oneshot::Sender<T>>>, reply: T) {
-    for sender in replies.into_iter().flatten() {
-        // The caller may have been cancelled.
-        let _ = sender.send(reply.clone());
     }
 }
 

@@ -9,7 +9,7 @@ use domain::{
 };
 use sea_orm::Value;
 
-use super::entity::instant::Instant;
+use super::entity::Instant;
 use crate::prelude::*;
 
 /// The number of bookings of each choice of a time slot that ends after an instant.

@@ -10,9 +10,8 @@ use sea_orm::DbBackend;
 use super::{
     Error, HealthCheck, WriteError,
     connect::{self, SQLITE_READERS, Target},
-    connections::Connections,
+    connections::{self, Connections},
     delivery_insertion::{self, NewDelivery, SharedInsertions},
-    error,
     group_commit::GroupCommit,
     schema,
     session::Work,
@@ -76,7 +75,7 @@ impl Storage {
             schema::require(&session).await?;
         }
         schema::migrate(&session).await?;
-        if target.backend() == DbBackend::Postgres {
+        if target.backend == DbBackend::Postgres {
             session.close().await?;
             let reader = Connections::new(target, connections);
             let insertions = SharedInsertions::start(&reader);
@@ -213,7 +212,7 @@ where
     E: WriteError,
 {
     let conflicts = |error: &E| matches!(error.as_storage(), Some(Error::SerializationFailure(_)));
-    let result = error::with_retries(WRITE_TIMEOUT, write, conflicts).await;
+    let result = connections::with_retries(WRITE_TIMEOUT, write, conflicts).await;
     result.unwrap_or_else(|| Err(Error::Timeout.into()))
 }
 

@@ -12,8 +12,7 @@ use sea_orm::{DbErr, QueryResult, Value};
 use super::{
     Storage,
     entity::{
-        ByPosition as _,
-        json::{AddressJson, ServiceAreaJson},
+        AddressJson, ByPosition as _, ServiceAreaJson,
         store::{ActiveModel, Column, Entity, Model},
     },
     shared_reads::SharedRow,

@@ -14,13 +14,13 @@ use domain::{
 use sea_orm::{InsertMany, Value};
 
 use super::{
-    delivery_rows::list_key,
     entity::{
-        instant::Instant,
+        Instant,
         queued_task_change::{ActiveModel, Entity},
         task_change,
     },
     events,
+    tasks::list_key,
 };
 use crate::prelude::*;
 

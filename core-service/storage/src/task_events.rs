@@ -12,12 +12,12 @@ use domain::{
 use sea_orm::{InsertMany, sea_query::ExprTrait as _};
 
 use super::{
-    delivery_rows::list_key,
     entity::{
-        instant::Instant,
+        Instant,
         task_event::{ActiveModel, Column, Entity, Model},
     },
     pages::{self, Start},
+    tasks::list_key,
 };
 use crate::prelude::*;
 

@@ -3,7 +3,7 @@
 use domain::id::{StoreId, TimeSlotId};
 
 use super::entity::{
-    instant::Instant,
+    Instant,
     time_slot::{Column, Entity, Model},
 };
 use crate::prelude::*;

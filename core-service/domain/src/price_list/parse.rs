@@ -7,8 +7,7 @@ use iso_currency::Currency;
 use jiff::SignedDuration;
 
 use super::{
-    PriceList,
-    calculation::Rule,
+    PriceList, Rule,
     check::ConditionReader,
     condition::Condition,
     definition::{Definition, RuleDefinition, Strategy},

@@ -4,7 +4,7 @@
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::{
-    calculation::Rule,
+    Rule,
     charge::Charge,
     definition::{Measure, Strategy, Target},
 };

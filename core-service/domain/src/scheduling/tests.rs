@@ -133,3 +133,10 @@ fn slow_receivers_of_a_store_are_limited_together() {
     assert_eq!(budget.share(&[candidate(Slow, 0, 1)]), [1]);
     assert_eq!(budget.share(&[candidate(Healthy, 0, 0)]), [32]);
 }
+
+#[test]
+fn proof_is_lost_by_a_minute_of_failed_attempts() {
+    let now = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5);
+
+    assert_eq!(proof_lost_since(now), now - SignedDuration::from_mins(1));
+}

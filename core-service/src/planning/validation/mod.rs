@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned};
 
 use domain::{
     before::{self, DateOrder},
-    delivery_window::TaskTimes,
+    delivery::TaskTimes,
     task::{Package, TaskDetails},
     time_slot::window,
     violation::Violations,

@@ -12,7 +12,7 @@ use domain::{
 use proto::iri::Collection;
 use tonic::Response;
 
-use super::reading::message;
+use super::message;
 use crate::{
     auth::caller::{Caller, Effect},
     error::Error,

@@ -11,12 +11,11 @@ use storage::{
 use tonic::Response;
 use uuid::Uuid;
 
-use super::reading::message;
+use super::{message, warnings};
 use crate::{
     auth::caller::Caller,
     error::Error,
     idempotency::{RequestKey, begin_or_replay},
-    messages,
     planning::{
         definitions::CachePolicy,
         planner::PlannedDelivery,
@@ -123,15 +122,14 @@ impl Services {
         let booking = delivery.booking.zip(capacity);
         let reference = delivery.external_reference.clone();
         let reply = proto::Delivery {
-            warnings: messages::warnings(&planned.warnings),
+            warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
-        let quotas = DeliveryQuotas::new(self.config.deliveries);
-        // With a key, the response is stored too.
-        let copies = if request_key.is_none() { 1 } else { 2 };
-        let bytes = reply.encoded_len() * copies;
+        let config = self.config.deliveries;
+        let has_quota =
+            config.deliveries_per_day.is_some() || config.delivery_bytes_per_day.is_some();
         let is_single_insert =
-            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
+            request_key.is_none() && quote_id.is_none() && booking.is_none() && !has_quota;
         let new = NewDelivery { delivery, versions };
         let created = if is_single_insert {
             match self.storage.insert_delivery(new).await {
@@ -140,6 +138,10 @@ impl Services {
                 Err(error) => Err(error.into()),
             }
         } else {
+            let quotas = DeliveryQuotas::new(config);
+            // With a key, the response is stored too.
+            let copies = if request_key.is_none() { 1 } else { 2 };
+            let bytes = reply.encoded_len() * copies;
             let write = self
                 .idempotency
                 .write(request_key, move |transaction| async move {
@@ -171,7 +173,7 @@ impl Services {
         match created {
             Err(Error::Storage(error)) if error.is_unique_violation() => {
                 let reference = reference.as_deref();
-                messages::check_external_reference(&self.storage, store.id, reference).await?;
+                self.check_external_reference(store.id, reference).await?;
                 Err(Error::Storage(error))
             }
             created => {

@@ -6,7 +6,12 @@ mod filters;
 mod reading;
 mod searching;
 
-use domain::api_client::Scope;
+use std::sync::Arc;
+
+use domain::{
+    api_client::Scope, delivery::Delivery, id::StoreId, store::Store, violation::Violation,
+};
+use proto::iri::Collection;
 use tonic::{Request, Response};
 
 use super::{Reply, Services};
@@ -67,10 +72,10 @@ impl proto::deliveries_server::Deliveries for Services {
 
         let delivery = planned.delivery;
         let reference = delivery.external_reference.as_deref();
-        messages::check_external_reference(&self.storage, store.id, reference).await?;
+        self.check_external_reference(store.id, reference).await?;
         Ok(Response::new(proto::Delivery {
-            warnings: messages::warnings(&planned.warnings),
-            ..messages::preview(reading::message(&caller, delivery, store, ""))
+            warnings: warnings(&planned.warnings),
+            ..messages::preview(message(&caller, delivery, store, ""))
         }))
     }
 
@@ -106,4 +111,67 @@ impl proto::deliveries_server::Deliveries for Services {
         let (caller, request) = Caller::of(request)?;
         Ok(self.cancel_or_replay(&caller, request).await?)
     }
+}
+
+impl Services {
+    /// The caller on behalf of a store: a store's client names none, and a program of the platform, which needs a
+    /// scope, names one.
+    pub(super) async fn caller_for_store(
+        &self,
+        caller: Arc<Caller>,
+        store: &str,
+        scope: Scope,
+    ) -> Result<Arc<Caller>, Error> {
+        if store.is_empty() {
+            caller.require(Scope::Deliveries)?;
+            caller.store()?;
+            return Ok(caller);
+        }
+        caller.require(scope)?;
+        let store = messages::find_store(&self.storage, store).await?;
+        Ok(Arc::new(caller.for_store(store)))
+    }
+
+    /// Fails if a delivery of the store has the external reference.
+    pub(super) async fn check_external_reference(
+        &self,
+        store_id: StoreId,
+        reference: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(reference) = reference else {
+            return Ok(());
+        };
+        let reader = self.storage.reader();
+        let id = storage::deliveries::find_by_external_reference(reader, store_id, reference);
+        match id.await? {
+            Some(id) => Err(Error::ExternalReferenceTaken {
+                reference: reference.to_owned(),
+                existing: Collection::Deliveries.name(id),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A delivery as a caller sees it: a shop neither its couriers nor its store.
+fn message(
+    caller: &Caller,
+    delivery: Delivery,
+    store: &Store,
+    public_url: &str,
+) -> proto::Delivery {
+    if caller.has(Scope::DispatchRead) {
+        messages::delivery_with_store(delivery, store, public_url)
+    } else {
+        messages::delivery(delivery, store, public_url)
+    }
+}
+
+fn warnings(found: &[Violation]) -> Vec<proto::Warning> {
+    let warnings = found.iter().map(|warning| proto::Warning {
+        field: warning.field.clone(),
+        description: warning.description.clone(),
+        reason: warning.reason.clone().into_owned(),
+    });
+    warnings.collect()
 }

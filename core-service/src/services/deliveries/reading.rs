@@ -8,7 +8,7 @@ use domain::{
 use proto::iri::Collection;
 use storage::delivery_pages::{self, Stores};
 
-use super::filters;
+use super::{filters, message};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -78,9 +78,11 @@ impl Services {
         let filter = filters::parse(request, &context, &mut violations);
         Error::check(violations)?;
 
-        let stores = store
-            .as_ref()
-            .map_or(Stores::All, |store| Stores::One(store.id));
+        let stores = match &store {
+            None => Stores::All,
+            Some(store) if is_dispatch => Stores::One(store.id),
+            Some(store) => Stores::Own(store.id),
+        };
         let page = delivery_pages::read(self.storage.reader(), stores, &filter, start, size);
         let (mut page, has_more) = page.await?;
         let has_more = pages::shorten(&mut page, start, text_bytes) || has_more;
@@ -128,20 +130,6 @@ impl Services {
             Some(store_id) => storage::stores::find(reader, store_id).await?,
             None => None,
         })
-    }
-}
-
-/// A delivery as a caller sees it: a shop neither its couriers nor its store.
-pub(super) fn message(
-    caller: &Caller,
-    delivery: Delivery,
-    store: &Store,
-    public_url: &str,
-) -> proto::Delivery {
-    if caller.has(Scope::DispatchRead) {
-        messages::delivery_with_store(delivery, store, public_url)
-    } else {
-        messages::delivery(delivery, store, public_url)
     }
 }
 

@@ -46,7 +46,7 @@ impl Services {
         name: &str,
     ) -> Result<Task, Error> {
         let store = caller.store()?;
-        let find = |id| storage::deliveries::find_task(&self.storage, store.id, TaskId(id));
+        let find = |id| storage::tasks::find(&self.storage, store.id, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
     }
 
@@ -54,7 +54,7 @@ impl Services {
         &self,
         name: &str,
     ) -> Result<(Store, Task), Error> {
-        let find = |id| storage::deliveries::find_task_of_any_store(&self.storage, TaskId(id));
+        let find = |id| storage::tasks::find_of_any_store(&self.storage, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
     }
 

@@ -10,6 +10,7 @@ use domain::{
 use proto::iri::{self, Collection};
 use tonic::Response;
 
+use super::message;
 use crate::{
     auth::caller::Caller,
     error::{Error, Unauthenticated},
@@ -39,7 +40,7 @@ impl Services {
         let (secret, encrypted) = webhook_secret_box::create(&self.secret_box, webhook.id);
         let mut reply = proto::Webhook {
             secret: secret.to_text(),
-            ..messages::webhook(&webhook, store, webhook.created_at)
+            ..message(&webhook, store, webhook.created_at)
         };
         let secrets = Secrets::new(encrypted);
         self.idempotency

@@ -7,10 +7,8 @@ use domain::{
 use storage::ConnectionTrait;
 use tonic::Response;
 
-use super::lock;
-use crate::{
-    auth::caller::Caller, error::Error, idempotency::begin_or_replay, messages, services::Services,
-};
+use super::{lock, message};
+use crate::{auth::caller::Caller, error::Error, idempotency::begin_or_replay, services::Services};
 
 impl Services {
     /// Disables or enables a webhook. Changes nothing if it already is in that state.
@@ -60,7 +58,7 @@ impl Services {
                     // have enqueued a notification.
                     storage::notifications::cancel_backlog(&transaction, &webhook, now).await?;
                 }
-                Ok(messages::webhook(&webhook, &store, now))
+                Ok(message(&webhook, &store, now))
             })
             .await
     }

@@ -13,9 +13,10 @@ use domain::{
     id::WebhookId,
     notification::Failure,
     store::Store,
-    webhook::{Webhook, WebhookKey},
+    webhook::{DisabledReason, Webhook, WebhookKey},
     webhook_secrets::Secrets,
 };
+use jiff::Timestamp;
 use proto::iri::Collection;
 use storage::Session;
 use tonic::{Request, Response};
@@ -43,7 +44,7 @@ impl proto::webhooks_server::Webhooks for Services {
         let (webhook, store) = self.webhook_of(&caller, Scope::PlatformRead, &name).await?;
 
         let now = self.clock.now();
-        Ok(Response::new(messages::webhook(&webhook, &store, now)))
+        Ok(Response::new(message(&webhook, &store, now)))
     }
 
     async fn list_webhooks(
@@ -70,7 +71,7 @@ impl proto::webhooks_server::Webhooks for Services {
             webhooks: webhooks
                 .map_err(Error::from)?
                 .iter()
-                .map(|webhook| messages::webhook(webhook, &store, now))
+                .map(|webhook| message(webhook, &store, now))
                 .collect(),
         }))
     }
@@ -277,5 +278,36 @@ impl Services {
         };
         let webhook = messages::find_resource(Collection::Webhooks, name, find).await?;
         Ok((webhook, store.clone()))
+    }
+}
+
+/// A webhook, without its secret.
+fn message(webhook: &Webhook, store: &Store, now: Timestamp) -> proto::Webhook {
+    use proto::webhook::DisabledReason as Reason;
+    let reason = webhook
+        .disabled
+        .map_or(Reason::Unspecified, |disabled| match disabled.reason {
+            DisabledReason::Client => Reason::Client,
+            DisabledReason::Operator => Reason::Operator,
+            DisabledReason::Gone => Reason::Gone,
+            DisabledReason::Failing => Reason::Failing,
+        });
+    proto::Webhook {
+        name: Collection::Webhooks.name(webhook.id),
+        event: webhook.event.clone(),
+        url: webhook.url.clone(),
+        secret: String::new(),
+        create_time: Some(messages::timestamp(webhook.created_at)),
+        disable_time: webhook
+            .disabled
+            .map(|disabled| messages::timestamp(disabled.at)),
+        disabled_reason: reason.into(),
+        overlap_end_time: webhook
+            .overlap_ends_at
+            .filter(|end| now < *end)
+            .map(messages::timestamp),
+        time_zone: store.time_zone_name().to_owned(),
+        api_client: Collection::ApiClients.name(webhook.api_client_id),
+        warnings: Vec::new(),
     }
 }

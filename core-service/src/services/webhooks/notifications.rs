@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use domain::{
-    api_client::Scope, id::NotificationId, notification::MAX_ATTEMPTS, notification_state::State,
-    store::Store, webhook::Webhook,
+    api_client::Scope,
+    id::NotificationId,
+    notification::{MAX_ATTEMPTS, State},
+    store::Store,
+    webhook::Webhook,
 };
 use proto::iri::Collection;
 use storage::{

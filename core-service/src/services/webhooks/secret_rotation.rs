@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use storage::webhooks::secret_columns;
 use tonic::Response;
 
-use super::lock;
+use super::{lock, message};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -90,7 +90,7 @@ impl Services {
                 };
                 Ok(proto::Webhook {
                     secret: new.unwrap_or_default(),
-                    ..messages::webhook(&webhook, &store, now)
+                    ..message(&webhook, &store, now)
                 })
             })
             .await

@@ -17,7 +17,9 @@ use sea_orm::{Database, TransactionTrait as _};
 
 use super::*;
 use crate::{
-    Storage, fixture,
+    Storage,
+    entity::store,
+    fixture,
     notifications::{self, DeliveryChange},
     personal_data, webhooks,
 };
@@ -100,10 +102,7 @@ async fn a_completion_by_an_earlier_version_is_by_dispatch() {
     for storage in storages {
         let delivery = insert_delivery(&storage).await;
         let update = "UPDATE tasks SET completed_at = $1 WHERE id = $2";
-        let values = [
-            instant::Instant::from(NOW).into(),
-            delivery.pickup.id.0.into(),
-        ];
+        let values = [Instant::from(NOW).into(), delivery.pickup.id.0.into()];
         let write = storage
             .write(move |transaction| async move { rows::run(&transaction, update, values).await });
         write.await.unwrap();
@@ -200,23 +199,6 @@ async fn a_webhook_that_is_created_while_a_completion_waits_is_notified() {
         .map(|new| new.leased.target.key.webhook_id)
         .collect();
     assert_eq!(notified, [webhook_id]);
-}
-
-#[tokio::test]
-async fn a_task_of_any_store_is_found_with_its_store() {
-    let Some((_, storage, delivery)) = stored_delivery().await else {
-        return;
-    };
-
-    let found = find_task_of_any_store(&storage, delivery.dropoff.id).await;
-
-    let (store, task) = found.unwrap().unwrap();
-    assert_eq!(
-        (store.id, &*store.display_name, task),
-        (delivery.store_id, "A", delivery.dropoff)
-    );
-    let unknown = find_task_of_any_store(&storage, TaskId::new()).await;
-    assert!(unknown.unwrap().is_none());
 }
 
 #[tokio::test]

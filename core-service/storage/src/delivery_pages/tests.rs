@@ -2,7 +2,8 @@
 
 use domain::{
     courier::{ListKey, Place},
-    id::CourierId,
+    delivery::Booking,
+    id::{CourierId, TimeSlotId},
     lifecycle::Command,
     task::{Actor, TaskKind},
 };
@@ -152,6 +153,39 @@ async fn assert_each_is_found_by_its_state(storage: &Storage, deliveries: &[Deli
             (&[delivery.id][..], false),
             "{state:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_store_lists_its_deliveries_without_bookings_and_positions_in_lists_of_couriers() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let mut before = fixture::delivery(StoreId::new(), Timestamp::UNIX_EPOCH);
+        before.booking = Some(Booking {
+            time_slot_id: TimeSlotId::new(),
+            window: before.dropoff.window,
+        });
+        let new = fixture::new_delivery(before.clone());
+        assert!(storage.insert_delivery(new).await.unwrap());
+        let mut after = in_state(before.clone(), DeliveryState::Assigned);
+        after.dropoff.place.as_mut().unwrap().position = 7;
+        let changes = deliveries::changes(&before, &after, &[]).unwrap();
+        let write = storage.write(move |transaction| async move {
+            changes.make(&transaction).await?;
+            Ok::<_, Error>(())
+        });
+        write.await.unwrap();
+        let listed = async |stores| {
+            let filter = Filter::default();
+            let page = read(storage.reader(), stores, &filter, Start::Newest, 30).await;
+            page.unwrap().0
+        };
+
+        assert_eq!(listed(Stores::One(after.store_id)).await, [after.clone()]);
+        let own = listed(Stores::Own(after.store_id)).await;
+        after.booking = None;
+        after.dropoff.place.as_mut().unwrap().position = 0;
+        assert_eq!(own, [after]);
     }
 }
 

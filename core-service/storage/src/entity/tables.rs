@@ -52,22 +52,23 @@ table! {
     price_currency: Option<String>,
     /// The name of the quote that sets the price.
     retail_price: Option<String>,
-    booked_time_slot_id: Option<Uuid>,
-    booked_after: Option<Instant>,
-    booked_before: Option<Instant>,
     created_at: Instant,
-    cancelled_at: Option<Instant>,
     external_reference: Option<String>,
-    /// Copied from the tasks for the filters of lists, as is `completed_at`.
-    dropoff_before: Option<Instant>,
-    completed_at: Option<Instant>,
     /// When its personal data was erased.
     erased_at: Option<Instant>,
-    /// Null if it is created, completed or cancelled.
-    state: Option<String>,
     /// Null if a program of an earlier version created it, and once it is erased.
     tracking_secret: Option<Vec<u8>>,
     tracking_revoked_at: Option<Instant>,
+    /// This one and those below are not read for a shop's lists.
+    booked_time_slot_id: Option<Uuid>,
+    booked_after: Option<Instant>,
+    booked_before: Option<Instant>,
+    /// Copied from the tasks for the filters of lists, as are those below: a delivery is read without them.
+    cancelled_at: Option<Instant>,
+    dropoff_before: Option<Instant>,
+    completed_at: Option<Instant>,
+    /// Null if it is created, completed or cancelled.
+    state: Option<String>,
 }
 
 table! {
@@ -93,15 +94,16 @@ table! {
     state: Option<String>,
     /// Null until a program of this version or a later one changes the task.
     state_since: Option<Instant>,
-    /// Valid if `state_since` is when the task got its state: a program of an earlier version does not set it.
-    state_set_by: Option<String>,
     failure_reason: Option<String>,
+    /// Null if none is open.
+    open_incidents: Option<i64>,
     /// Its place in the list of a courier on a day, such as `2026-12-01`: all three or none.
     courier_id: Option<Uuid>,
     list_day: Option<String>,
+    /// This one and the one below are not read for a shop's lists.
     list_position: Option<i64>,
-    /// Null if none is open.
-    open_incidents: Option<i64>,
+    /// Valid if `state_since` is when the task got its state: a program of an earlier version does not set it.
+    state_set_by: Option<String>,
 }
 
 table! {

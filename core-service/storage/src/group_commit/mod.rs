@@ -2,11 +2,9 @@
 //! commit share the next one, and return when it is on disk. If one of the
 //! writes fails, all are rolled back and run again, each in a savepoint.
 
-mod job;
 mod queue;
 #[cfg(test)]
 mod tests;
-mod write_check;
 
 use std::{
     sync::{
@@ -26,9 +24,8 @@ use super::{
     rows,
     session::{Session, Work},
 };
-use job::{Job, JobResult, WriteKind};
-use queue::{CommitTimer, Queue};
-pub(super) use write_check::WriteCheck;
+pub(super) use queue::WriteCheck;
+use queue::{CommitTimer, Job, JobResult, Queue, WriteKind};
 
 /// The capacity of the queue. More writes would time out before their commit.
 const QUEUE_CAPACITY: usize = 4096;

@@ -5,7 +5,7 @@ use sea_orm::Order;
 
 use super::{CANCELLED, is_leased, is_pending, of_webhook};
 use crate::entity::{
-    instant::Instant,
+    Instant,
     notification::{Column, Entity},
 };
 use crate::prelude::*;

@@ -13,7 +13,7 @@ use super::{PENDING, queue};
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         notification::{Column, Entity},
     },
     events, webhooks,

@@ -7,7 +7,7 @@ use sea_orm::Value;
 
 use super::eligibility::{EligibleWebhook, LEASE_LEFT_AFTER_WINDOW};
 use crate::prelude::*;
-use crate::{entity::instant::Instant, lease_clock};
+use crate::{entity::Instant, lease_clock};
 
 /// The due notifications of one webhook.
 #[derive(Clone, Debug, Default)]

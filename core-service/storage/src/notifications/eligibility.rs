@@ -15,8 +15,7 @@ use super::{
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
-        notification,
+        Instant, notification,
         webhook::{Column, Entity, Model},
     },
     lease_clock,

@@ -21,7 +21,7 @@ use crate::{
     ConnectionTrait, Error,
     changes::Changes,
     entity::{
-        instant::Instant,
+        Instant,
         notification::{Column, Entity},
         webhook,
     },

@@ -24,7 +24,7 @@ use super::{
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         notification::{Column, Entity, Model},
     },
     events,

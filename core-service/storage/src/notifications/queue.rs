@@ -15,8 +15,7 @@ use super::is_pending;
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
-        notification,
+        Instant, notification,
         webhook::{Column, Entity},
     },
     webhooks::{self, any_of},

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
-    notification::is_failing_for_too_long, proven_webhooks, scheduling::ReceiverHealth,
+    notification::is_failing_for_too_long,
+    scheduling::{self, ReceiverHealth},
     webhook::WebhookKey,
 };
 use jiff::SignedDuration;
 
 use crate::prelude::*;
 use crate::{
-    entity::{instant::Instant, webhook::Column},
+    entity::{Instant, webhook::Column},
     webhooks::{self, HostOutcomes, any_of},
 };
 
@@ -133,7 +134,7 @@ pub(super) async fn save(
         RETURNING webhooks.store_id, webhooks.id, host, is_proven, disabled_at, failing_since",
         rows::placeholders(&mut (3..), outcomes.len(), 6)
     );
-    let proof_lost_since = proven_webhooks::proof_lost_since(now);
+    let proof_lost_since = scheduling::proof_lost_since(now);
     let instants = [proof_lost_since, now].map(|instant| Instant::from(instant).into());
     let values = outcomes.iter().flat_map(|(webhook, summary)| {
         [

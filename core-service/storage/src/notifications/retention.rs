@@ -4,7 +4,7 @@
 use sea_orm::Value;
 
 use crate::entity::{
-    instant::Instant,
+    Instant,
     notification::{Column, Entity},
 };
 use crate::prelude::*;

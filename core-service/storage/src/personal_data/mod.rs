@@ -14,16 +14,11 @@ use sea_orm::{
 
 use crate::prelude::*;
 use crate::{
-    delivery_rows::failure_reason,
-    entity::{
-        delivery,
-        instant::Instant,
-        json::{AddressJson, MetadataJson, TagsJson},
-        task,
-    },
+    entity::{AddressJson, Instant, MetadataJson, TagsJson, delivery, task},
     incidents,
     task_changes::{self, Watched},
     task_events,
+    tasks::failure_reason,
 };
 
 /// The position of a task in a search, which reads tasks by store and id.

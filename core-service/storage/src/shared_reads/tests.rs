@@ -17,9 +17,8 @@ use uuid::Uuid;
 use super::{MAX_DURATION, MAX_KEYS, SharedReads, SharedRow, statement};
 use crate::{
     Error, Session, Storage,
-    deliveries::find_task,
     fixture::{self, statements, wait_for_locks},
-    rows,
+    rows, tasks,
 };
 
 /// Stored deliveries of a store.
@@ -173,7 +172,7 @@ async fn callers_that_have_gone_are_not_read_for_and_keep_no_one_from_reading() 
     for storage in storages {
         let stored = deliveries(&storage, StoreId::new(), 1).await.remove(0);
         let before = statements(&storage, "SELECT").await;
-        let find = |id| Box::pin(find_task(&storage, stored.store_id, id));
+        let find = |id| Box::pin(tasks::find(&storage, stored.store_id, id));
         let mut first = find(TaskId::new());
         let mut abandoned: Vec<_> = (0..3 * MAX_KEYS).map(|_| find(TaskId::new())).collect();
         let mut last = find(stored.pickup.id);
@@ -246,7 +245,7 @@ async fn a_read_does_not_wait_for_the_statements_of_others() {
     // Each begins when the statements of those before wait.
     let reads = join_all((0..3).map(async |number| {
         wait_for_locks(storage, number).await;
-        find_task(storage, StoreId::new(), TaskId::new()).await
+        tasks::find(storage, StoreId::new(), TaskId::new()).await
     }));
 
     let found = while_locked(storage, 3, reads).await;

@@ -4,7 +4,7 @@ use domain::task::StateName;
 use sea_orm::Value;
 
 use super::{CourierFilter, Filter, Order, Position, is_finished, listed};
-use crate::{entity::instant::Instant, pages::Cursor, prelude::*};
+use crate::{entity::Instant, pages::Cursor, prelude::*};
 
 /// As in the indexes.
 const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'done' \

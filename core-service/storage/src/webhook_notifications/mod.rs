@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use domain::{
     id::{DeliveryId, NotificationId, StoreId, WebhookId},
-    notification_state::State,
+    notification::State,
     webhook::WebhookKey,
 };
 
@@ -16,7 +16,7 @@ pub use self::recovery::MissedPage;
 pub use self::recovery::{enqueue_missed, failed_after, missed_events, resend};
 use super::{
     entity::{
-        attempt, instant,
+        Instant, attempt,
         notification::{Column, Entity, Model},
     },
     notifications::of_webhook,
@@ -171,7 +171,7 @@ impl TryFrom<Model> for NotificationView {
                 .map_err(|error| Error::inconsistent("notifications", error))?,
             due_at: is_unfinished.then(|| row.due_at.try_into()).transpose()?,
             created_at: row.created_at.try_into()?,
-            finished_at: instant::optional(row.finished_at)?,
+            finished_at: Instant::optional(row.finished_at)?,
         })
     }
 }

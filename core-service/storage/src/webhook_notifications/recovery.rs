@@ -6,8 +6,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 use domain::{
     event::Object,
     id::{DeliveryId, EventId, NotificationId},
-    notification::MAX_ATTEMPTS,
-    notification_state::State,
+    notification::{MAX_ATTEMPTS, State},
     webhook::{Webhook, WebhookKey},
 };
 
@@ -15,7 +14,7 @@ use super::page_queries;
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         notification::{ActiveModel, Column, Entity},
     },
     events,

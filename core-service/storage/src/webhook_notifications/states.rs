@@ -1,6 +1,6 @@
 //! Maps the states that API clients see to the stored ones.
 
-use domain::notification_state::State;
+use domain::notification::State;
 use sea_orm::sea_query::{Expr, SimpleExpr};
 
 use crate::{

@@ -13,7 +13,7 @@ use sea_orm::sea_query::ExprTrait as _;
 
 use super::secret_columns;
 use crate::entity::{
-    instant::Instant,
+    Instant,
     webhook::{Column, Entity, Model},
 };
 use crate::prelude::*;

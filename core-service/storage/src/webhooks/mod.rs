@@ -18,7 +18,7 @@ pub use self::{
     receiver_hosts::{HostOutcomes, record_host_outcomes, release_all_hosts, remove_old_failures},
 };
 use super::entity::{
-    instant,
+    Instant,
     webhook::{ActiveModel, Column, Entity, Model},
 };
 use crate::prelude::*;
@@ -206,10 +206,10 @@ impl TryFrom<Model> for Webhook {
             url: row.url,
             host: row.host,
             created_at: row.created_at.try_into()?,
-            overlap_ends_at: instant::optional(row.overlap_ends_at)?,
-            last_disabled_period: instant::optional(row.disabled_from)?
-                .zip(instant::optional(row.disabled_until)?),
-            disabled: instant::optional(row.disabled_at)?.map(|at| Disabled {
+            overlap_ends_at: Instant::optional(row.overlap_ends_at)?,
+            last_disabled_period: Instant::optional(row.disabled_from)?
+                .zip(Instant::optional(row.disabled_until)?),
+            disabled: Instant::optional(row.disabled_at)?.map(|at| Disabled {
                 at,
                 reason: row
                     .disabled_reason

@@ -9,7 +9,7 @@ use std::{
 
 use domain::{
     id::StoreId,
-    proven_webhooks::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
+    scheduling::{FAILURE_RETENTION, PAUSE_EXTENSION, PAUSES},
 };
 use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;
@@ -18,7 +18,7 @@ use super::dispatch::{any_of, lock};
 use crate::prelude::*;
 use crate::{
     entity::{
-        instant::Instant,
+        Instant,
         receiver_host::{Column, Entity},
         webhook,
     },

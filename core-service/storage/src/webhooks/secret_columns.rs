@@ -3,7 +3,7 @@
 use domain::{webhook::WebhookKey, webhook_secrets::Secrets};
 
 use crate::entity::{
-    instant,
+    Instant,
     webhook::{ActiveModel, Column, Entity, Model},
 };
 use crate::prelude::*;
@@ -81,7 +81,7 @@ pub(super) fn from_row(row: Model) -> Result<Secrets, Error> {
     Ok(Secrets {
         newest: row.encrypted_secret,
         retired,
-        overlap_ends_at: instant::optional(row.overlap_ends_at)?,
+        overlap_ends_at: Instant::optional(row.overlap_ends_at)?,
     })
 }
 

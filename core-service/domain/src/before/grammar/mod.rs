@@ -1,17 +1,12 @@
 //! The strict grammar, that of PHP's `strtotime`. At each position of a text the rule with the longest
 //! match wins; of two matches of equal length, the earlier rule.
 
-mod fragments;
 mod rules;
-mod token_kind;
 
-pub(super) use token_kind::{Field, TokenKind};
-
-use fragments::Fragments;
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::util::{primitives::StateID, syntax};
 use regex_automata::{Anchored, MatchKind};
-use rules::RULES;
+use rules::{Fragments, RULES};
 use std::sync::LazyLock;
 
 /// The byte that the automaton reads after the text, so that rules can match the end.
@@ -65,6 +60,82 @@ pub(super) fn longest_match(text: &[u8]) -> Option<(usize, TokenKind)> {
     }
     note_match(automaton.next_eoi_state(state), text.len() + 1);
     longest
+}
+
+/// What a token means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum TokenKind {
+    Separator,
+    Now,
+    /// `yesterday`, `today` or `tomorrow`: its days from today.
+    Day(i64),
+    Noon,
+    Midnight,
+    Timestamp,
+    /// `first day of`, `last day of`.
+    MonthBoundary,
+    /// `back of 10`, `front of 10`: a quarter past, a quarter to.
+    QuarterHour,
+    /// `first monday of`.
+    WeekdayOfMonth,
+    /// A date, a time or both, written in this order.
+    Fields(&'static [Field]),
+    /// Two or three numbers with slashes, hyphens or dots: a date, or a time of day.
+    Numbers,
+    /// A time of day or a year.
+    FourDigits,
+    Ago,
+    Weekday,
+    /// `this week`, `next week`.
+    CalendarWeek,
+    /// `next month`, `third day`, `last friday`.
+    OrdinalUnit,
+    /// `+2 hours`, `3 weekdays`.
+    Amount,
+    Month,
+    TimeZone,
+}
+
+impl TokenKind {
+    /// Whether it is a day or a duration, not a time of day, and not numbers that may be one.
+    pub(super) fn is_day(self) -> bool {
+        match self {
+            Self::Now
+            | Self::Day(_)
+            | Self::Timestamp
+            | Self::MonthBoundary
+            | Self::WeekdayOfMonth
+            | Self::Weekday
+            | Self::CalendarWeek
+            | Self::OrdinalUnit
+            | Self::Amount
+            | Self::Month => true,
+            Self::Fields(fields) => {
+                fields.contains(&Field::Year) || fields.contains(&Field::MonthName)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// One number or word of a date or time. The fields of a time after the hour are optional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Field {
+    Year,
+    Month,
+    MonthName,
+    Day,
+    /// Not in the text: sets the day to 1.
+    FirstOfMonth,
+    DayOfYear,
+    Week,
+    DayOfWeek,
+    Hour,
+    Minute,
+    Second,
+    Fraction,
+    Meridiem,
+    TimeZone,
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use domain::address::LatLng;
 
 use super::{AREA_RADIUS_METERS, Scope, Search, match_house, match_locality::StreetCandidate};
 
-use crate::{GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, result::NEAREST_TOWN};
+use crate::{
+    GeocodeMatch, GeocodeResult, Mismatch, PartialMatch, Precision, geocoder::NEAREST_TOWN,
+};
 
 // Factors that reduce the confidence.
 /// The factor for a street found with [`Scope::Area`], if the query has neither its town nor its postcode.

@@ -1,6 +1,7 @@
 //! Connections that end, are lost, or are used for too long.
 
 mod refused;
+mod retries;
 
 use std::{
     path::Path,
@@ -19,10 +20,7 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use super::{
-    manager::{MAX_LIFETIME, TEST_AFTER},
-    *,
-};
+use super::*;
 use crate::{connect, fixture, rows};
 
 async fn connections(url: &str, max: u32) -> Connections {

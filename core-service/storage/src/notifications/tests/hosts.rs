@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::proven_webhooks::FAILURE_RETENTION;
+use domain::scheduling::FAILURE_RETENTION;
 
 use super::{claims::counts, *};
 use crate::entity::receiver_host;

@@ -1,6 +1,6 @@
 //! Lists of notifications read little more than they show, also of a webhook with many in another state.
 
-use domain::notification_state::State;
+use domain::notification::State;
 use sea_orm::{ConnectionTrait as _, DbBackend, QueryTrait as _};
 
 use super::*;

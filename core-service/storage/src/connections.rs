@@ -3,36 +3,49 @@
 //! A query has a timeout: a database that does not respond (a stopped server, a network that drops
 //! all packets, a frozen disk) must not block callers forever. A write has that of `Storage::write`.
 
-mod manager;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use deadpool::managed::{Object, Pool, PoolError, QueueMode};
+use deadpool::managed::{self, Object, Pool, PoolError, QueueMode, RecycleResult};
+use migrations::driver_error;
+use parking_lot::Mutex;
 use process::{
     metrics::{Registry, Sample, Sampled},
     traces::TraceSpan,
 };
 use sea_orm::{
     ConnAcquireErr, ConnectionTrait, DbBackend, DbErr, ExecResult, QueryResult, Statement,
-    prelude::async_trait,
+    prelude::async_trait, sqlx,
 };
 use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use super::{
-    connect::{ACQUIRE_TIMEOUT, Target},
-    error::{is_serialization_failure, with_retries},
+    connect::{ACQUIRE_TIMEOUT, RETRY_AFTER, Target, is_refusal, is_starting},
+    error::is_serialization_failure,
     metrics::{Metrics, POOL},
-    session::{CLOSED, Connection, Session},
+    session::{CLOSED, Connection, Session, connect_error},
 };
-use manager::{Manager, TEST_TIMEOUT, is_temporary};
 
 /// Longer than any read takes while the database responds.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections that were idle for longer are closed.
 const MAX_IDLE: Duration = Duration::from_mins(10);
+
+/// How long a connection may be idle before it is tested when it is taken. One in constant use needs no test.
+const TEST_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a test may take, or the closing of a connection.
+const TEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Connections that were opened earlier are replaced: new ones are distributed again where servers or
+/// poolers share a name.
+const MAX_LIFETIME: Duration = Duration::from_mins(30);
+
+/// After this time without a refusal, the next one is logged.
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The pause between two looks for connections that can be closed, while the pool is closed.
 const CLOSING_PAUSE: Duration = Duration::from_millis(10);
@@ -44,7 +57,8 @@ pub struct Connections(Pool<Manager>);
 impl Connections {
     /// Opens no connection yet.
     pub(super) fn new(target: Target, max: u32) -> Self {
-        let pool = Pool::builder(Manager::new(target))
+        let state = Mutex::default();
+        let pool = Pool::builder(Manager { target, state })
             .max_size(usize::try_from(max).unwrap_or(usize::MAX))
             // Those that are not needed become idle.
             .queue_mode(QueueMode::Lifo)
@@ -136,9 +150,7 @@ impl Connections {
             loop {
                 match self.0.get().await {
                     Ok(pooled) => return Ok(Checkout(pooled)),
-                    Err(PoolError::Backend(error)) if is_temporary(&error) => {
-                        failure = Some(error);
-                    }
+                    Err(PoolError::Backend(error)) if is_temporary(&error) => failure = Some(error),
                     Err(PoolError::Backend(error)) => return Err(error),
                     Err(_) => return Err(CLOSED),
                 }
@@ -228,7 +240,7 @@ macro_rules! run {
 #[async_trait::async_trait]
 impl ConnectionTrait for Connections {
     fn get_database_backend(&self) -> DbBackend {
-        self.target().backend()
+        self.target().backend
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
@@ -250,4 +262,139 @@ impl ConnectionTrait for Connections {
         self.read(|| run!(self, query_all_raw, statement.clone()))
             .await
     }
+}
+
+/// Opens the connections, and tests them before they are used again.
+#[derive(Debug)]
+struct Manager {
+    target: Target,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the server last accepted no connection, and its error.
+    refusal: Option<(Instant, DbErr)>,
+    /// When the last test that failed began: connections that were not used since are probably lost too,
+    /// and each test takes time.
+    lost_at: Option<Instant>,
+}
+
+/// A connection of the pool.
+#[derive(Debug)]
+struct Pooled {
+    /// `None` while a transaction has it, and after one that did not end.
+    connection: Option<Connection>,
+    used_at: Instant,
+    /// Whether its last statement has ended without an error. Otherwise it may be lost, or have a response
+    /// to read.
+    is_clean: bool,
+    opened_at: Instant,
+    metrics: Metrics,
+}
+
+impl Manager {
+    fn refused(&self, error: sqlx::Error) -> DbErr {
+        let is_refused = is_refusal(&error);
+        let error = connect_error(error);
+        if is_temporary(&error) {
+            let refusal = Some((Instant::now(), error.clone()));
+            let last = std::mem::replace(&mut self.state.lock().refusal, refusal);
+            if is_refused && last.is_none_or(|(at, _)| at.elapsed() >= LOG_INTERVAL) {
+                tracing::warn!(
+                    reason = %error,
+                    "PostgreSQL refuses more connections: continuing with the open ones; raise its limit or lower --database-connections"
+                );
+            }
+        }
+        if is_refused {
+            self.target.metrics.refused.inc();
+        }
+        error
+    }
+}
+
+/// Whether the server may accept a connection in a moment.
+fn is_temporary(error: &DbErr) -> bool {
+    driver_error(error).is_some_and(|error| is_refusal(error) || is_starting(error))
+}
+
+impl managed::Manager for Manager {
+    type Type = Pooled;
+    type Error = DbErr;
+
+    async fn create(&self) -> Result<Pooled, DbErr> {
+        let refusal = self.state.lock().refusal.clone();
+        let error = match refusal.filter(|(at, _)| at.elapsed() < RETRY_AFTER) {
+            // Not tried again at once: a refusal costs `PostgreSQL` a process.
+            Some((_, error)) => error,
+            None => match self.target.connect().await {
+                Ok(connection) => {
+                    let now = Instant::now();
+                    return Ok(Pooled {
+                        connection: Some(connection),
+                        used_at: now,
+                        is_clean: false,
+                        opened_at: now,
+                        metrics: self.target.metrics.clone(),
+                    });
+                }
+                Err(error) => self.refused(error),
+            },
+        };
+        if is_temporary(&error) {
+            // With the pool's permit: other operations wait for an open connection.
+            sleep(RETRY_AFTER).await;
+        }
+        Err(error)
+    }
+
+    async fn recycle(&self, pooled: &mut Pooled, _: &managed::Metrics) -> RecycleResult<DbErr> {
+        let is_clean = std::mem::take(&mut pooled.is_clean);
+        let Some(connection) = &mut pooled.connection else {
+            return Err(CLOSED.into());
+        };
+        let (used_at, tested_at) = (pooled.used_at, Instant::now());
+        let is_old = pooled.opened_at.elapsed() >= MAX_LIFETIME;
+        if is_clean && !is_old && used_at.elapsed() < TEST_AFTER {
+            return Ok(());
+        }
+        let lost_at = self.state.lock().lost_at;
+        if is_old || lost_at.is_some_and(|lost_at| used_at <= lost_at) {
+            return Err(CLOSED.into());
+        }
+        // Boxed: the test's future is larger than all that most operations need.
+        if let Ok(Ok(())) = timeout(TEST_TIMEOUT, Box::pin(connection.ping())).await {
+            return Ok(());
+        }
+        self.state.lock().lost_at = Some(tested_at);
+        Err(CLOSED.into())
+    }
+}
+
+/// A random delay of up to 2, 4, 8 … 128 ms before a conflicting transaction is tried again.
+pub(super) fn jitter(tries: u32) -> Duration {
+    Duration::from_micros(process::random::below(1000 << tries.min(7)))
+}
+
+/// Repeats work while its error is that of a conflict, until a timeout (`None`).
+pub(super) async fn with_retries<T, E, W>(
+    limit: Duration,
+    work: impl Fn() -> W,
+    is_conflict: impl Fn(&E) -> bool,
+) -> Option<Result<T, E>>
+where
+    W: Future<Output = Result<T, E>>,
+{
+    let result = async {
+        let mut tries = 1;
+        loop {
+            match work().await {
+                Err(error) if is_conflict(&error) => sleep(jitter(tries)).await,
+                result => return result,
+            }
+            tries += 1;
+        }
+    };
+    timeout(limit, result).await.ok()
 }

@@ -1,7 +1,7 @@
-//! Tests of time windows.
+//! Tests of routes and of time windows.
 
 use super::*;
-use crate::{delivery::DistanceSource, violation::Violation};
+use crate::violation::Violation;
 
 const MINUTE: i64 = 60;
 
@@ -314,4 +314,20 @@ fn the_violations_say_what_is_wrong() {
             ),
         ]
     );
+}
+
+#[test]
+fn a_route_is_rounded_and_saturates() {
+    for (quantity, expected) in [(0.4, 0), (0.5, 1), (1e30, u32::MAX), (-1.0, 0)] {
+        let route = Route::rounded(quantity, 7.0, DistanceSource::Osrm);
+        assert_eq!(
+            (route.distance_meters, route.duration_seconds),
+            (expected, 7)
+        );
+        let route = Route::rounded(7.0, quantity, DistanceSource::Osrm);
+        assert_eq!(
+            (route.distance_meters, route.duration_seconds),
+            (7, expected)
+        );
+    }
 }
