@@ -15,6 +15,7 @@ use domain::{
     time_slot::TimeSlot,
 };
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use process::clock::Clock;
 use storage::{Session, notifications::DeliveryChange, slot_bookings};
 
 use super::Services;
@@ -38,6 +39,7 @@ pub(super) struct DeliveryWriter {
     pub(super) slot: Option<LimitedSlot>,
     pub(super) report: TaskReport,
     now: Timestamp,
+    clock: Clock,
     streams: Arc<Streams>,
 }
 
@@ -70,6 +72,7 @@ impl DeliveryWriter {
             slot: None,
             report,
             now: services.clock.now(),
+            clock: services.clock.clone(),
             streams: Arc::clone(&services.queue.streams),
         }
     }
@@ -121,8 +124,10 @@ impl DeliveryWriter {
             changes: storage::deliveries::changes(&before, &delivery, &history)?,
             events: names.clone(),
         };
-        // By the clock: notifications are due by it, and webhooks are disabled by it.
-        let pending_dispatch = self.streams.enqueue(transaction, change, self.now).await?;
+        // By the clock: notifications are due by it, and webhooks are disabled by it. Read after the lock: the sequencer
+        // numbers events by it, and those of a delivery in the order of its changes.
+        let now = self.clock.now();
+        let pending_dispatch = self.streams.enqueue(transaction, change, now).await?;
         let events = Some(WrittenEvents {
             names,
             pending_dispatch,
