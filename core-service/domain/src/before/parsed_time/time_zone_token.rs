@@ -54,10 +54,6 @@ impl ParsedTime<'_> {
             return Err(unrecognized());
         }
         let name = number.unwrap_or(name);
-        // `18-00` is rather 18:00.
-        if name == "-00" {
-            return Err(unrecognized());
-        }
         let zone = zone_called(name)?.ok_or_else(unrecognized)?;
         if let Some(range) = self.range(&zone, name, start) {
             return Err(self.context.range(range));
