@@ -218,8 +218,8 @@ pub struct PlatformConfig {
 /// How many deliveries a store may create, and when their personal data is erased.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct DeliveryConfig {
-    /// Deliveries that a store may create in 24 hours, cancelled ones included. Concurrent
-    /// creations may exceed it by their number. Default: unlimited. Example: `5000`.
+    /// Deliveries that a store may create in 24 hours, cancelled ones included, counted by the hour, since a quota is set.
+    /// Concurrent creations may exceed it by their number. Default: unlimited. Example: `5000`.
     #[arg(
         long,
         env = "DELIVERY_DELIVERIES_PER_DAY",

@@ -22,6 +22,8 @@ const IDLE_TIME: Duration = Duration::from_secs(4);
 const EVENT_STREAMS: usize = 32;
 
 const CREATES: usize = 500;
+/// Of a create with an idempotency key, which is a transaction. Others are what cores do periodically.
+const STATEMENTS_WITH_KEY: usize = 8;
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.
@@ -101,6 +103,32 @@ async fn a_create_costs_one_statement() {
     ));
     // The rest is what cores do periodically.
     assert_eq!(statements / CREATES, 1, "{statements} statements");
+}
+
+/// Of an operator that has set no quota.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_create_with_a_key_costs_a_fixed_number_of_statements() {
+    let _processors = all_processors().await;
+    let Some((cluster, proxy)) = start().await else {
+        return;
+    };
+    let shop = cluster.shop().await;
+
+    let before = proxy.statements();
+    for number in 0..CREATES {
+        let key = format!("key {number}");
+        shop.create_delivery_with_key(&key).await.unwrap();
+    }
+    let statements = proxy.statements() - before;
+
+    report(&format!(
+        "{CREATES} deliveries created with keys in {statements} statements"
+    ));
+    assert_eq!(
+        statements / CREATES,
+        STATEMENTS_WITH_KEY,
+        "{statements} statements"
+    );
 }
 
 /// While a receiver does not respond, there are moments without an open transaction.

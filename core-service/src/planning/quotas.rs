@@ -30,6 +30,11 @@ impl DeliveryQuotas {
         }
     }
 
+    /// Whether the operator has set none.
+    pub(crate) fn are_off(self) -> bool {
+        self.deliveries.is_none() && self.bytes.is_none()
+    }
+
     /// Fails if a store has used up a quota.
     pub(crate) async fn check(
         self,
@@ -38,7 +43,8 @@ impl DeliveryQuotas {
         bytes: usize,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Ok(since) = now.checked_sub(PERIOD) else {
+        let since = now.checked_sub(PERIOD).ok();
+        let Some(since) = since.filter(|_| !self.are_off()) else {
             return Ok(());
         };
         let hours = created_bytes::hours_after(connection, store_id, since).await?;
@@ -76,7 +82,7 @@ impl DeliveryQuotas {
         bytes: usize,
         now: Timestamp,
     ) -> Result<(), Error> {
-        if self.deliveries.is_some() || self.bytes.is_some() {
+        if !self.are_off() {
             created_bytes::add(transaction, store_id, signed(bytes), now).await?;
         }
         Ok(())

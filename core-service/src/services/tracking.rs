@@ -89,8 +89,7 @@ impl Services {
         }
         let history = self.history_of(&delivery).await?;
         let estimate = self.estimate(&delivery).await?;
-        let tracked = message(Tracked::of(&delivery, &history), store);
-        Ok(with_estimate(tracked, estimate))
+        Ok(message(Tracked::of(&delivery, &history), estimate, store))
     }
 
     async fn estimate(&self, delivery: &Delivery) -> Result<Option<Estimate>, Error> {
@@ -171,7 +170,7 @@ impl Services {
     }
 }
 
-fn message(tracked: Tracked, store: Store) -> proto::TrackedDelivery {
+fn message(tracked: Tracked, estimate: Option<Estimate>, store: Store) -> proto::TrackedDelivery {
     let stage = match tracked.stage {
         Stage::Ordered => StageMessage::Ordered,
         Stage::Collected => StageMessage::Collected,
@@ -201,29 +200,18 @@ fn message(tracked: Tracked, store: Store) -> proto::TrackedDelivery {
         time_zone: store.time_zone_name().to_owned(),
         store_display_name: store.display_name,
         store_telephone: store.telephone.unwrap_or_default(),
-        estimate: None,
-        overdue: false,
-    }
-}
-
-fn with_estimate(
-    mut tracked: proto::TrackedDelivery,
-    estimate: Option<Estimate>,
-) -> proto::TrackedDelivery {
-    match estimate {
-        None => {}
-        Some(Estimate::Overdue) => tracked.overdue = true,
-        Some(Estimate::Between {
-            from,
-            until,
-            known_at,
-        }) => {
-            tracked.estimate = Some(EstimateMessage {
+        estimate: match estimate {
+            None | Some(Estimate::Overdue) => None,
+            Some(Estimate::Between {
+                from,
+                until,
+                known_at,
+            }) => Some(EstimateMessage {
                 after: Some(timestamp(from)),
                 before: Some(timestamp(until)),
                 known_time: Some(timestamp(known_at)),
-            });
-        }
+            }),
+        },
+        overdue: estimate == Some(Estimate::Overdue),
     }
-    tracked
 }

@@ -125,11 +125,9 @@ impl Services {
             warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
-        let config = self.config.deliveries;
-        let has_quota =
-            config.deliveries_per_day.is_some() || config.delivery_bytes_per_day.is_some();
+        let quotas = DeliveryQuotas::new(self.config.deliveries);
         let is_single_insert =
-            request_key.is_none() && quote_id.is_none() && booking.is_none() && !has_quota;
+            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
         let new = NewDelivery { delivery, versions };
         let created = if is_single_insert {
             match self.storage.insert_delivery(new).await {
@@ -138,7 +136,6 @@ impl Services {
                 Err(error) => Err(error.into()),
             }
         } else {
-            let quotas = DeliveryQuotas::new(config);
             // With a key, the response is stored too.
             let copies = if request_key.is_none() { 1 } else { 2 };
             let bytes = reply.encoded_len() * copies;
