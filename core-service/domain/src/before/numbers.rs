@@ -45,10 +45,11 @@ pub(super) struct Readings<'a> {
 }
 
 impl<'a> Readings<'a> {
-    /// With dots, the day is first everywhere. With slashes, the country decides whether the month
-    /// may be first or is; with hyphens and a full year, whether it may be. A year of two digits may
-    /// be first or last.
-    pub(super) fn of(token: Token<'a>, date_order: DateOrder) -> Self {
+    /// With dots, the day is before the month everywhere. With slashes, the country decides whether the
+    /// month may be first or is; with hyphens and a full year, whether it may be. A year of two digits
+    /// may be first or last; with dots, it is first only if that year is not past: `07.12.26` is never
+    /// in 2007.
+    pub(super) fn of(token: Token<'a>, date_order: DateOrder, today: Date) -> Self {
         let has_dots = token.text.contains('.');
         let parts: Vec<_> = token.text.split(['/', '-', '.']).collect();
         let number = |index: usize| {
@@ -72,15 +73,13 @@ impl<'a> Readings<'a> {
         };
         // `30/11/26` has another reading than a year first wherever it is written.
         let may_be_day_first = !is_month_first || !is_year_last && !matches!(first, Some(1..=12));
+        let first_year = first.map(short_year);
+        let may_be_year_first = !is_year_last
+            && (!has_dots || first_year.is_some_and(|year| year >= today.year().into()));
         let orders = [
             (may_be_day_first, last_year, second, first),
             (may_be_month_first, last_year, first, second),
-            (
-                !has_dots && !is_year_last,
-                first.map(short_year),
-                second,
-                third,
-            ),
+            (may_be_year_first, first_year, second, third),
         ];
         let mut dates = Vec::new();
         for (is_possible, year, month, day) in orders {

@@ -50,13 +50,14 @@ pub(super) const RULES: &[(TokenKind, &str)] = table! {
     DATE => r"{YEAR4}/{MONTH_PADDED}/{DAY_PADDED}/?|{YEAR4}/{MONTH}/{DAY}";
     Fields(&[Year, Month, FirstOfMonth]) => r"{YEAR4}-{MONTH}";
     DATE => r"[0-9]{3,4}-{MONTH}-{DAY}";
-    Fields(&[Day, MonthName, Year]) => r"{DAY_MONTH_NAME}{YEAR_SEPARATORS}{YEAR}";
+    Fields(&[Day, MonthName, Year]) =>
+        r"{DAY}{DATE_SEPARATORS}{MONTH_OR_MAR}{YEAR_SEPARATORS}{YEAR}";
     DAY_MONTH_YEAR => r"{DAY}[.\t-]{MONTH}[.-]{YEAR4}";
     Fields(&[MonthName, Year, FirstOfMonth]) => r"{MONTH_TEXT}{YEAR_SEPARATORS}{YEAR}";
     Fields(&[Year, MonthName, FirstOfMonth]) => r"{YEAR}{DATE_SEPARATORS}{MONTH_TEXT}";
     MONTH_NAME_DAY_YEAR =>
         r"{MONTH_OR_MAR}{DATE_SEPARATORS}{DAY}{DAY_SEPARATORS}{YEAR}|{MONTH_NAME_DAY}";
-    Fields(&[Day, MonthName]) => r"{DAY_MONTH_NAME}";
+    Fields(&[Day, MonthName]) => r"{DAY}{DATE_SEPARATORS}{MONTH_TEXT}";
     DATE => r"{YEAR4}{MONTH_PADDED}{DAY_PADDED}";
     DATE_TIME => r"{YEAR4}{MONTH_PADDED}{DAY_PADDED}T{HOUR24}:{MINUTE_PADDED}:{SECOND_PADDED}";
     DATE_TIME => r"{YEAR4}{MONTH_PADDED}{DAY_PADDED}[tT]{HOUR24}{MINUTE_PADDED}{SECOND_PADDED}";
@@ -104,14 +105,13 @@ const FRAGMENTS: &[(&str, &str)] = table! {
     "MONTH_ABBREVIATIONS" => r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)";
     "ROMAN_MONTH" => r"I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII";
     "MONTH_TEXT" => r"{MONTHS}|{ROMAN_MONTH}";
-    // `mar` is a month only if a day or a year decides: it is Tuesday in three languages.
+    // `mar` is a month only if a year decides: it is Tuesday in three languages.
     "MONTH_OR_MAR" => r"{MONTH_TEXT}|(?i:mar)";
     "DAY_NAME" => r"{WEEKDAYS}|{WORKING_DAYS}";
     "DATE_SEPARATORS" => r"[ \t.-]*";
     "YEAR_SEPARATORS" => r"[ \t.,-]*";
     "DAY_SEPARATORS" => r"[,. \t]+";
     "MONTH_NAME_DAY" => r"{MONTH_TEXT}{DATE_SEPARATORS}{DAY}({DAY_SEPARATORS}|\x00)";
-    "DAY_MONTH_NAME" => r"{DAY}{DATE_SEPARATORS}{MONTH_OR_MAR}";
     // Times of day.
     // `am` or `p.m.`, and the space or end of the text that must follow.
     "MERIDIEM" => r"[aApP]\.?[mM]\.?[\x00\t ]";

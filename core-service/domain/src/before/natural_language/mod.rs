@@ -80,6 +80,15 @@ fn parse_iso(text: &str, now: &Zoned) -> Result<Option<Timestamp>, Error> {
     let Ok(time_zone) = pieces.to_time_zone() else {
         return Ok(None);
     };
+    // `2026-12-05 10-12`: rather hours than a time twelve hours west of UTC.
+    if let Some((_, hours)) = text.split_once(' ')
+        && hours.len() == "10-12".len()
+        && hours.contains('-')
+    {
+        return Err(Error::Range {
+            range: hours.to_owned(),
+        });
+    }
     let local = pieces
         .date()
         .to_datetime(pieces.time().unwrap_or(Time::midnight()));

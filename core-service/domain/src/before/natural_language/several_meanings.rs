@@ -84,11 +84,23 @@ impl NormalizedText<'_> {
         }
     }
 
-    /// What `mar` means, if the words around it decide: `mar 8 dic`, `8 mar`, `mar 8 2027`. `next` is
+    /// What `mar` means, if the words around it decide: `mar 8 dic`, `mar 8 mar`, `mar 8 2027`. `next` is
     /// the index of the word after it.
     fn tuesday_or_march(&self, next: usize) -> Option<&'static str> {
-        if is_number(self.last_word()) || value_of(self.last_word(), WEEKDAYS).is_some() {
+        let is_weekday =
+            |word: &str| value_of(word.trim_end_matches([',', '.']), WEEKDAYS).is_some();
+        let mut before = self.text.split(' ');
+        if before.any(is_weekday) {
             return Some("march");
+        }
+        if is_number(self.last_word()) {
+            // `15 mar 18h` may be the 15th, a Tuesday.
+            let is_year_next = self
+                .words
+                .rest(next)
+                .first()
+                .is_some_and(|word| is_year(word));
+            return is_year_next.then_some("march");
         }
         let number = self.words.folded.get(next)?;
         let day = number.trim_end_matches(|char: char| !char.is_ascii_digit());

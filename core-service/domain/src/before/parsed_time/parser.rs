@@ -87,7 +87,10 @@ impl<'a> ParsedTime<'a> {
             TokenKind::Timestamp => self.set_timestamp(token)?,
             TokenKind::Fields(fields) => self.set_fields(fields, token)?,
             TokenKind::Numbers => {
-                self.set_numbers(Readings::of(*token, self.context.date_order))?;
+                let Context {
+                    date_order, today, ..
+                } = self.context;
+                self.set_numbers(Readings::of(*token, date_order, today))?;
             }
             TokenKind::FourDigits => self.set_four_digits(token)?,
             TokenKind::Month => {

@@ -67,6 +67,18 @@ impl<'a> ParsedTime<'a> {
         {
             time = None;
         }
+        // `Montag 30.11.26` and `30.11.26, 18:00`: beside its weekday or a time, the day is first.
+        if let [day_first, _] = &*dates
+            && token.text.contains('.')
+        {
+            let is_decided = match self.days.weekday {
+                Some((weekday, _)) => day_first.weekday(today) == Some(weekday),
+                None => self.has_time(),
+            };
+            if is_decided {
+                dates.truncate(1);
+            }
+        }
         // Not between two dates: a mistake in the weekday would decide, too.
         if let (Some((weekday, _)), [date]) = (self.days.weekday, &*dates)
             && date.weekday(today) == Some(weekday)
@@ -113,10 +125,13 @@ impl<'a> ParsedTime<'a> {
         let (hour, minute) = (number / 100, number % 100);
         let time = TimeOfDay::at(hour, minute);
         let is_time = hour <= 24 && minute < 60;
+        let today = i64::from(self.context.today.year());
+        // `24 dec 2027 2015` is at 20:15, but `24 dec 2026 2027` has rather two years.
+        let is_near = (today - 1..=today + 3).contains(&number);
         let may_be_year = !token.text.starts_with(['t', 'T'])
-            && self.year.is_none()
-            && (1960..=2099).contains(&number);
-        if may_be_year && self.month.is_some() {
+            && (1960..=2099).contains(&number)
+            && (self.year.is_none() || is_near);
+        if may_be_year && self.year.is_none() && self.month.is_some() {
             self.year = Some(number);
             self.bare_year = Some(token.start);
             return Ok(());

@@ -15,7 +15,13 @@ fn an_offset_decides_what_the_abbreviation_after_it_means() {
     ] {
         assert_parsed(text, &format!("{instant}[UTC]"));
     }
+    assert_messages(&[(
+        "2026-12-05 10-12",
+        "\"10-12\" is a range, not one time: use timeSlot",
+    )]);
+    assert_parsed("2026-12-05T10-12", "2026-12-05T22:00[UTC]");
     for text in [
+        "2026-12-05 18-00",
         "Fri, 04 Dec 2026 10:00:00 -0700 (PST)",
         "Fri, 04 Dec 2026 10:00:00 -0800 (PST) CST",
         "10:00 (PST) -08:00",

@@ -161,6 +161,9 @@ fn a_number_with_h_is_a_time_and_mar_is_refused_unless_the_rest_decides() {
         "à 9 mar",
         "at 9 mar 2027",
         "by 9 mar",
+        "8 mar",
+        "15 mar 18h",
+        "le 15 mar à 18h",
         "by 9 mar 2030",
         "by 9 mar 18:00",
     ]);
@@ -224,6 +227,8 @@ fn four_digits_are_a_year_beside_a_month_and_refused_elsewhere_if_they_may_be_on
         ("tomorrow T2030", "2026-11-30 20:30"),
     ]);
     assert_refused(&[
+        "20 December 2026 2027",
+        "2026-12-24 2027",
         "in 2027",
         "tomorrow 2027",
         "2027",

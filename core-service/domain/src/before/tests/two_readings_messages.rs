@@ -46,6 +46,10 @@ fn messages_name_the_readings_or_what_to_write() {
             "\"26/11/30\" is ambiguous: write 2030-11-26 or 2026-11-30",
         ),
         (
+            "30.11.26",
+            "\"30.11.26\" is ambiguous: write 2026-11-30 or 2030-11-26",
+        ),
+        (
             "31-04-26",
             "\"31-04-26\" is ambiguous: write 2026-04-31 or 2031-04-26",
         ),
