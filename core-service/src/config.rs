@@ -117,16 +117,6 @@ pub struct Config {
     #[command(flatten)]
     pub webhooks: WebhookConfig,
 
-    /// How long clients can read an event from the event log, from 1d to 3650d. Example: `90d`.
-    #[arg(
-        long,
-        env = "DELIVERY_EVENT_RETENTION",
-        value_name = "DURATION",
-        default_value = "30d",
-        value_parser = days
-    )]
-    pub event_retention: Duration,
-
     #[command(flatten)]
     pub logs: LogConfig,
 
@@ -215,7 +205,7 @@ pub struct PlatformConfig {
     pub country: Country,
 }
 
-/// How many deliveries a store may create, and when their personal data is erased.
+/// How many deliveries a store may create, and when their personal data is erased and their events deleted.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct DeliveryConfig {
     /// Deliveries that a store may create in 24 hours, cancelled ones included, counted by the hour, since a quota is set.
@@ -249,6 +239,16 @@ pub struct DeliveryConfig {
         value_parser = delivery_retention
     )]
     pub delivery_retention: Option<Duration>,
+
+    /// How long clients can read an event from the event log, from 1d to 3650d. Example: `90d`.
+    #[arg(
+        long,
+        env = "DELIVERY_EVENT_RETENTION",
+        value_name = "DURATION",
+        default_value = "30d",
+        value_parser = days
+    )]
+    pub event_retention: Duration,
 }
 
 /// When failing webhooks are disabled and finished notifications are deleted.

@@ -133,7 +133,7 @@ pub(crate) fn wire(
     let retention = Retention {
         storage: Arc::clone(&storage),
         clock: clock.clone(),
-        events: config.event_retention,
+        events: config.deliveries.event_retention,
         notifications: config.webhooks.notification_retention,
         deliveries: config.deliveries.delivery_retention,
     };

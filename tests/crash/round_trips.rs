@@ -22,8 +22,9 @@ const IDLE_TIME: Duration = Duration::from_secs(4);
 const EVENT_STREAMS: usize = 32;
 
 const CREATES: usize = 500;
-/// Of a create with an idempotency key, which is a transaction. Others are what cores do periodically.
-const STATEMENTS_WITH_KEY: usize = 8;
+/// Of a create with an idempotency key: the key is looked up, then stored with the delivery. Others are what
+/// cores do periodically.
+const STATEMENTS_WITH_KEY: usize = 2;
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.

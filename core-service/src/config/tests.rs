@@ -26,7 +26,7 @@ fn each_flag_sets_its_own_retention() {
         "--delivery-retention=8d",
     ]);
 
-    assert_eq!(config.event_retention, DAY * 2);
+    assert_eq!(config.deliveries.event_retention, DAY * 2);
     assert_eq!(config.webhooks.notification_retention, DAY * 3);
     let disable_after = SignedDuration::from_hours(4 * 24);
     assert_eq!(config.webhooks.disable_after(), disable_after);

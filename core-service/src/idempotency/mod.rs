@@ -24,7 +24,7 @@ pub(crate) use self::{
 use crate::{auth::caller::Caller, error::Error, secrets::secret_box::SecretBox};
 use storage::{
     Session, Storage, Work,
-    idempotency_keys::{self, Acquisition},
+    idempotency_keys::{self, Acquisition, NewResponse},
 };
 
 /// The key of a call that is new, if it has one; a stored response is returned from the calling function. Takes what
@@ -104,6 +104,20 @@ impl Idempotency {
         stored
             .map(|stored| request.replay(&self.secret_box, &stored))
             .transpose()
+    }
+
+    /// What to store with the work of a request, if it has a key, unless another request has the key.
+    pub(crate) fn new_response(
+        &self,
+        request_key: RequestKey,
+        message: &impl prost::Message,
+    ) -> Option<NewResponse> {
+        request_key.map(|request| NewResponse {
+            key: request.key,
+            request_hash: request.hash,
+            encrypted_response: request.encrypt(&self.secret_box, message),
+            created_at: request.now,
+        })
     }
 
     /// Returns the response of a concurrent repetition if one has been stored: the

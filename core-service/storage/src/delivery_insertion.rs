@@ -4,7 +4,8 @@
 //!
 //! Deliveries that are created at the same time share a statement of `PostgreSQL`, and its flush: an
 //! insert of 16 takes a third of the processor time of 16 inserts. The first are inserted at once;
-//! those that arrive while [`MAX_STATEMENTS`] run are inserted together by the next.
+//! those that arrive while [`MAX_STATEMENTS`] run are inserted together by the next. A response that is
+//! stored under an idempotency key is inserted by the same statement, so that both exist or neither.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,8 @@ use tokio::{
 
 use super::{
     connections::Connections,
-    entity::{AddressJson, MetadataJson, PackagesJson, TagsJson, delivery, task},
+    entity::{AddressJson, MetadataJson, PackagesJson, TagsJson, delivery, idempotency_key, task},
+    idempotency_keys::{self, NewResponse},
     storage::{WRITE_TIMEOUT, spawned, with_retries},
     task_changes,
     time_slots::StoredTimeSlot,
@@ -36,7 +38,11 @@ const BATCH_SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The statements for them.
 static INSERT_IF_CURRENT: LazyLock<[String; BATCH_SIZES.len()]> =
-    LazyLock::new(|| BATCH_SIZES.map(insert_if_current));
+    LazyLock::new(|| BATCH_SIZES.map(|count| insert_if_current(count, false)));
+
+/// Those that store responses under idempotency keys, too.
+static INSERT_WITH_RESPONSES: LazyLock<[String; BATCH_SIZES.len()]> =
+    LazyLock::new(|| BATCH_SIZES.map(|count| insert_if_current(count, true)));
 
 /// How many statements run at the same time. With more, fewer deliveries share one.
 const MAX_STATEMENTS: usize = 2;
@@ -44,6 +50,9 @@ const MAX_STATEMENTS: usize = 2;
 /// A statement that takes longer is not counted in [`MAX_STATEMENTS`] any more: only its connection may be
 /// lost.
 const MAX_DURATION: Duration = Duration::from_secs(1);
+
+/// How long a statement waits for a transaction that stores one of its keys.
+const LOCK_TIMEOUT: &str = "100ms";
 
 /// The capacity of the queue. More insertions would time out before their statement.
 const QUEUE_CAPACITY: usize = 4096;
@@ -95,11 +104,30 @@ pub struct NewDelivery {
     pub versions: DefinitionVersions,
 }
 
+/// A delivery to insert, and the response to store with it.
+#[derive(Clone, Debug)]
+pub(super) struct Insertion {
+    pub(super) new: Arc<NewDelivery>,
+    pub(super) response: Option<NewResponse>,
+}
+
 /// Inserts a delivery with its tasks. Returns false, and inserts nothing, if a definition has
 /// changed.
 pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Result<bool, Error> {
+    insert_with(connection, new, None).await
+}
+
+/// Like [`insert`], with the response. Fails with a unique violation if its key is not free.
+pub(super) async fn insert_with(
+    connection: &impl ConnectionTrait,
+    new: &NewDelivery,
+    response: Option<&NewResponse>,
+) -> Result<bool, Error> {
     if connection.get_database_backend() == DbBackend::Postgres {
-        return insert_together(connection, &[new]).await;
+        return insert_together(connection, &[(new, response)]).await;
+    }
+    if let Some(response) = response {
+        idempotency_keys::insert(connection, response).await?;
     }
     rows::insert(connection, delivery_row(&new.delivery)).await?;
     let tasks = task::Entity::insert_many(task_rows(&new.delivery));
@@ -109,38 +137,73 @@ pub async fn insert(connection: &impl ConnectionTrait, new: &NewDelivery) -> Res
     Ok(true)
 }
 
-/// Inserts deliveries in one statement of `PostgreSQL`. Their number is one of [`BATCH_SIZES`]. Returns
-/// false, and inserts none, if a definition of one of them has changed.
+/// Inserts deliveries and responses in one statement of `PostgreSQL`. Their number is one of
+/// [`BATCH_SIZES`]. Returns false, and inserts none, if a definition of one of them has changed.
 async fn insert_together(
     connection: &impl ConnectionTrait,
-    deliveries: &[&NewDelivery],
+    deliveries: &[(&NewDelivery, Option<&NewResponse>)],
 ) -> Result<bool, Error> {
-    let rows = deliveries.iter().flat_map(|new| {
+    let rows = deliveries.iter().flat_map(|(new, _)| {
         let versions = new.versions.values().into_iter();
         versions.chain(values_of(delivery_row(&new.delivery)))
     });
-    let task_rows = deliveries.iter().flat_map(|new| task_rows(&new.delivery));
+    let task_rows = deliveries
+        .iter()
+        .flat_map(|(new, _)| task_rows(&new.delivery));
     let values = rows.chain(task_rows.flat_map(values_of));
+    let responses = deliveries
+        .iter()
+        .flat_map(|(_, response)| idempotency_keys::values(*response));
     // The sizes are powers of two.
-    let sql = &INSERT_IF_CURRENT[deliveries.len().ilog2() as usize];
-    Ok(rows::execute(connection, sql, values).await? > 0)
+    let size = deliveries.len().ilog2() as usize;
+    let inserted = if deliveries.iter().any(|(_, response)| response.is_some()) {
+        rows::execute(
+            connection,
+            &INSERT_WITH_RESPONSES[size],
+            values.chain(responses),
+        )
+        .await?
+    } else {
+        rows::execute(connection, &INSERT_IF_CURRENT[size], values).await?
+    };
+    Ok(inserted > 0)
 }
 
 /// The statement that inserts a number of deliveries. Its parameters: for each delivery its definitions
-/// and its row, then for each delivery its tasks' rows.
-fn insert_if_current(count: usize) -> String {
+/// and its row, then for each delivery its tasks' rows, then for each its response, if they have any.
+fn insert_if_current(count: usize, has_responses: bool) -> String {
     let deliveries = rows::names::<delivery::Entity>();
     let tasks = rows::names::<task::Entity>();
     let mut parameters = 1..;
     let delivery_rows = rows::placeholders(&mut parameters, count, 4 + deliveries.len());
     let task_rows = rows::placeholders(&mut parameters, 2 * count, tasks.len());
     let (deliveries, tasks) = (deliveries.join(", "), tasks.join(", "));
+    let responses = if has_responses {
+        let columns = rows::names::<idempotency_key::Entity>();
+        let rows = rows::placeholders(&mut parameters, count, columns.len());
+        let columns = columns.join(", ");
+        // In the order of keys, so that two statements do not wait for each other. A transaction that stores
+        // the same key delays the other deliveries little: after the timeout, each is inserted alone.
+        format!(
+            "bounded AS MATERIALIZED (SELECT set_config('lock_timeout', '{LOCK_TIMEOUT}', true)
+            ), responses AS (
+                INSERT INTO idempotency_keys ({columns})
+                SELECT response.* FROM bounded, (VALUES {rows}) AS response ({columns})
+                WHERE key_hash IS NOT NULL AND (SELECT are_current FROM checked)
+                ORDER BY key_hash
+            ), "
+        )
+    } else {
+        String::new()
+    };
     format!(
         "WITH planned (price_list, time_slot, needs_no_zones, zones, {deliveries}) AS (
             VALUES {delivery_rows}
-        ), inserted AS (
+        ), checked AS (
+            SELECT bool_and({ARE_CURRENT}) AS are_current FROM planned
+        ), {responses}inserted AS (
             INSERT INTO deliveries ({deliveries}) SELECT {deliveries} FROM planned
-            WHERE (SELECT bool_and({ARE_CURRENT}) FROM planned) RETURNING store_id, id
+            WHERE (SELECT are_current FROM checked) RETURNING store_id, id
         ), queued AS (
             INSERT INTO task_change_queue (store_id, delivery_id, is_creation)
             SELECT store_id, id, true FROM inserted
@@ -222,12 +285,12 @@ fn values_of<A: ActiveModelTrait>(mut row: A) -> Vec<Value> {
 #[derive(Debug)]
 pub(super) struct SharedInsertions {
     connections: Connections,
-    queue: mpsc::Sender<Insertion>,
+    queue: mpsc::Sender<Waiting>,
 }
 
 #[derive(Debug)]
-struct Insertion {
-    new: NewDelivery,
+struct Waiting {
+    insertion: Insertion,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -249,15 +312,15 @@ impl SharedInsertions {
 
     /// Inserts a delivery, and returns when it is on disk. Returns false, and inserts nothing, if a
     /// definition has changed.
-    pub(super) async fn insert(&self, new: NewDelivery) -> Result<bool, Error> {
+    pub(super) async fn insert(&self, insertion: Insertion) -> Result<bool, Error> {
         // It may wait for a transaction that inserts the same reference: others must not.
-        if new.delivery.external_reference.is_some() {
+        if insertion.new.delivery.external_reference.is_some() {
             let connections = self.connections.clone();
-            let insert = async move { insert_with_retries(&connections, &[&new]).await.0 };
+            let insert = async move { insert_with_retries(&connections, &[&insertion]).await.0 };
             return spawned(insert).await;
         }
         let (reply, result) = oneshot::channel();
-        self.queue.try_send(Insertion { new, reply })?;
+        self.queue.try_send(Waiting { insertion, reply })?;
         let result = timeout(WRITE_TIMEOUT, result).await;
         let (result, duration) = result
             .map_err(|_| Error::Timeout)?
@@ -269,8 +332,8 @@ impl SharedInsertions {
 }
 
 /// Runs one statement after the other, until the storage is dropped.
-async fn insert_waiting(queue: Arc<Mutex<mpsc::Receiver<Insertion>>>, connections: Connections) {
-    let mut waiting = Vec::new();
+async fn insert_waiting(queue: Arc<Mutex<mpsc::Receiver<Waiting>>>, connections: Connections) {
+    let mut waiting: Vec<Waiting> = Vec::new();
     loop {
         {
             let mut queue = queue.lock().await;
@@ -282,7 +345,7 @@ async fn insert_waiting(queue: Arc<Mutex<mpsc::Receiver<Insertion>>>, connection
         }
         loop {
             // A caller that timed out may have retried: its first insertion must not run.
-            waiting.retain(|insertion| !insertion.reply.is_closed());
+            waiting.retain(|waiting| !waiting.reply.is_closed());
             if waiting.is_empty() {
                 break;
             }
@@ -301,17 +364,17 @@ fn batch_size(waiting: usize) -> usize {
 }
 
 /// Inserts deliveries together, or each alone if the statement inserts none because of one of them.
-async fn insert_batch(connections: Connections, batch: Vec<Insertion>) {
-    let deliveries: Vec<_> = batch.iter().map(|insertion| &insertion.new).collect();
-    let together = insert_with_retries(&connections, &deliveries).await;
+async fn insert_batch(connections: Connections, batch: Vec<Waiting>) {
+    let insertions: Vec<_> = batch.iter().map(|waiting| &waiting.insertion).collect();
+    let together = insert_with_retries(&connections, &insertions).await;
     let concerns_one = match &together.0 {
         Ok(are_current) => !are_current,
-        Err(error) => error.is_rejected_value(),
+        Err(error) => error.is_rejected_value() || error.is_lock_timeout(),
     };
     let is_repeated = concerns_one && batch.len() > 1;
-    for Insertion { new, reply } in batch {
+    for Waiting { insertion, reply } in batch {
         let result = if is_repeated {
-            insert_with_retries(&connections, &[&new]).await
+            insert_with_retries(&connections, &[&insertion]).await
         } else {
             together.clone()
         };
@@ -320,8 +383,12 @@ async fn insert_batch(connections: Connections, batch: Vec<Insertion>) {
     }
 }
 
-async fn insert_with_retries(connections: &Connections, deliveries: &[&NewDelivery]) -> Reply {
+async fn insert_with_retries(connections: &Connections, insertions: &[&Insertion]) -> Reply {
     let started = Instant::now();
-    let inserted = with_retries(|| insert_together(connections, deliveries)).await;
+    let rows = insertions.iter();
+    let rows: Vec<_> = rows
+        .map(|insertion| (&*insertion.new, insertion.response.as_ref()))
+        .collect();
+    let inserted = with_retries(|| insert_together(connections, &rows)).await;
     (inserted, started.elapsed())
 }

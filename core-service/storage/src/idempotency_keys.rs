@@ -27,6 +27,15 @@ pub struct StoredResponse {
     pub encrypted_response: Vec<u8>,
 }
 
+/// A response to store under a key that must be free.
+#[derive(Clone, Debug)]
+pub struct NewResponse {
+    pub key: Key,
+    pub request_hash: [u8; 32],
+    pub encrypted_response: Vec<u8>,
+    pub created_at: Timestamp,
+}
+
 /// The result of [`acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquisition {
@@ -95,6 +104,37 @@ pub async fn acquire(
     stored.map(Acquisition::Stored).ok_or_else(|| {
         Error::inconsistent("idempotency_keys", "a key that is neither free nor stored")
     })
+}
+
+/// Stores the response to a request that no other has made. Fails with a unique violation if the key is not
+/// free, or expired but not deleted yet.
+pub(super) async fn insert(
+    connection: &impl ConnectionTrait,
+    response: &NewResponse,
+) -> Result<(), Error> {
+    let insert = "INSERT INTO idempotency_keys
+            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)";
+    rows::run(connection, insert, values(Some(response))).await
+}
+
+/// The values of a row, in the order of its columns; all are null without a response.
+pub(super) fn values(response: Option<&NewResponse>) -> [Value; 6] {
+    let key = response.map(|response| response.key);
+    [
+        key.map(|key| key.store_id.0).into(),
+        key.map(|key| key.api_client_id.0).into(),
+        key.map(|key| key.hash.to_vec()).into(),
+        response
+            .map(|response| response.request_hash.to_vec())
+            .into(),
+        response
+            .map(|response| response.encrypted_response.clone())
+            .into(),
+        response
+            .map(|response| Instant::from(response.created_at))
+            .into(),
+    ]
 }
 
 /// Stores the response under a key that is acquired.

@@ -1,6 +1,6 @@
 //! The entry point: reads by [`Storage::reader`], writes by [`Storage::write`].
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use domain::{api_client::ApiClient, store::Store, task::Task};
 use futures_util::FutureExt as _;
@@ -11,8 +11,9 @@ use super::{
     Error, HealthCheck, WriteError,
     connect::{self, SQLITE_READERS, Target},
     connections::{self, Connections},
-    delivery_insertion::{self, NewDelivery, SharedInsertions},
+    delivery_insertion::{self, Insertion, NewDelivery, SharedInsertions},
     group_commit::GroupCommit,
+    idempotency_keys::NewResponse,
     schema,
     session::Work,
     shared_reads::SharedReads,
@@ -145,11 +146,21 @@ impl Storage {
     /// deliveries that arrive together share a statement, without `BEGIN` and `COMMIT` except with
     /// `statement-cache-capacity=0`.
     pub async fn insert_delivery(&self, new: NewDelivery) -> Result<bool, Error> {
+        self.insert_with_response(Arc::new(new), None).await
+    }
+
+    /// Like [`Storage::insert_delivery`], with the response under an idempotency key. Fails with a unique
+    /// violation or a lock timeout, and inserts nothing, if another request has or may have the key.
+    pub async fn insert_with_response(
+        &self,
+        new: Arc<NewDelivery>,
+        response: Option<NewResponse>,
+    ) -> Result<bool, Error> {
         if let Writer::Concurrent(_, insertions) = &self.writer {
-            return insertions.insert(new).await;
+            return insertions.insert(Insertion { new, response }).await;
         }
         let insert = self.write(move |transaction| async move {
-            delivery_insertion::insert(&transaction, &new).await
+            delivery_insertion::insert_with(&transaction, &new, response.as_ref()).await
         });
         insert.await
     }

@@ -1,5 +1,7 @@
 //! Creates deliveries: of a store's own client, or of dispatch for the store that it names.
 
+use std::sync::Arc;
+
 use domain::{delivery::Delivery, tracking::TrackingLink};
 use process::random;
 use prost::Message as _;
@@ -126,45 +128,49 @@ impl Services {
             ..message(caller, delivery.clone(), store, &self.config.public_url)
         };
         let quotas = DeliveryQuotas::new(self.config.deliveries);
-        let is_single_insert =
-            request_key.is_none() && quote_id.is_none() && booking.is_none() && quotas.are_off();
-        let new = NewDelivery { delivery, versions };
-        let created = if is_single_insert {
-            match self.storage.insert_delivery(new).await {
-                Ok(true) => Ok(Response::new(reply)),
-                Ok(false) => Err(Error::DefinitionChanged),
-                Err(error) => Err(error.into()),
-            }
+        let is_single_insert = quote_id.is_none() && booking.is_none() && quotas.are_off();
+        let new = Arc::new(NewDelivery { delivery, versions });
+        let inserted = if is_single_insert {
+            self.insert_at_once(&new, request_key, &reply).await
         } else {
-            // With a key, the response is stored too.
-            let copies = if request_key.is_none() { 1 } else { 2 };
-            let bytes = reply.encoded_len() * copies;
-            let write = self
-                .idempotency
-                .write(request_key, move |transaction| async move {
-                    let delivery = &new.delivery;
-                    // Before the booking, so that a repeated request fails because of its quote,
-                    // not because of the time slot.
-                    if let Some(id) = quote_id {
-                        use_quote(&transaction, id, delivery).await?;
-                    }
-                    if let Some((booking, capacity)) = booking {
-                        let store_id = delivery.store_id;
-                        let booked =
-                            slot_bookings::book(&transaction, store_id, booking, capacity).await?;
-                        if !booked {
-                            return Err(Error::SlotFull);
+            Ok(None)
+        };
+        let created = match inserted {
+            Ok(Some(true)) => Ok(Response::new(reply)),
+            Ok(Some(false)) => Err(Error::DefinitionChanged),
+            Err(error) => Err(error),
+            Ok(None) => {
+                // With a key, the response is stored too.
+                let copies = if request_key.is_none() { 1 } else { 2 };
+                let bytes = reply.encoded_len() * copies;
+                let write = self
+                    .idempotency
+                    .write(request_key, move |transaction| async move {
+                        let delivery = &new.delivery;
+                        // Before the booking, so that a repeated request fails because of its quote,
+                        // not because of the time slot.
+                        if let Some(id) = quote_id {
+                            use_quote(&transaction, id, delivery).await?;
                         }
-                    }
-                    let (store_id, now) = (delivery.store_id, delivery.created_at);
-                    quotas.check(&transaction, store_id, bytes, now).await?;
-                    if !delivery_insertion::insert(&transaction, &new).await? {
-                        return Err(Error::DefinitionChanged);
-                    }
-                    quotas.count(&transaction, store_id, bytes, now).await?;
-                    Ok(reply)
-                });
-            Box::pin(write).await
+                        if let Some((booking, capacity)) = booking {
+                            let store_id = delivery.store_id;
+                            let booked =
+                                slot_bookings::book(&transaction, store_id, booking, capacity)
+                                    .await?;
+                            if !booked {
+                                return Err(Error::SlotFull);
+                            }
+                        }
+                        let (store_id, now) = (delivery.store_id, delivery.created_at);
+                        quotas.check(&transaction, store_id, bytes, now).await?;
+                        if !delivery_insertion::insert(&transaction, &new).await? {
+                            return Err(Error::DefinitionChanged);
+                        }
+                        quotas.count(&transaction, store_id, bytes, now).await?;
+                        Ok(reply)
+                    });
+                Box::pin(write).await
+            }
         };
 
         match created {
@@ -180,6 +186,31 @@ impl Services {
                 }
                 Ok(created)
             }
+        }
+    }
+
+    /// Inserts a delivery and the response under its key, without a transaction. Returns whether the
+    /// definitions are current; `None` if another request has or may have the key.
+    async fn insert_at_once(
+        &self,
+        new: &Arc<NewDelivery>,
+        request_key: RequestKey,
+        reply: &proto::Delivery,
+    ) -> Result<Option<bool>, Error> {
+        let response = self.idempotency.new_response(request_key, reply);
+        let inserted = self
+            .storage
+            .insert_with_response(Arc::clone(new), response)
+            .await;
+        match inserted {
+            Ok(are_current) => Ok(Some(are_current)),
+            Err(error)
+                if request_key.is_some()
+                    && (error.is_unique_violation() || error.is_lock_timeout()) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -19,7 +19,13 @@ impl NormalizedText<'_> {
             PhraseKind::TuesdayOrOf if self.words.is_of(phrase.end) => PhraseKind::Filler,
             PhraseKind::TuesdayOrOf => PhraseKind::Replacement("tuesday"),
             PhraseKind::TuesdayOrMarch => {
-                let name = self.tuesday_or_march(phrase.end);
+                // German `Mär.` is folded to `mar`.
+                let is_german = self.words.original[phrase.start].contains(['ä', 'Ä']);
+                let name = if is_german {
+                    Some("march")
+                } else {
+                    self.tuesday_or_march(phrase.end)
+                };
                 if name.is_none() {
                     self.rejection = Some(Error::Ambiguous {
                         text: self.words.original[phrase.start]

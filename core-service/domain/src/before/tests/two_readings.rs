@@ -130,6 +130,8 @@ fn a_number_with_h_is_a_time_and_mar_is_refused_unless_the_rest_decides() {
         ("by 9 mar 2027", "2027-03-09 00:00"),
         ("bis 9 mar 2027", "2027-03-09 00:00"),
         ("9-mar-2027", "2027-03-09 00:00"),
+        ("6. Mär. 2027", "2027-03-06 00:00"),
+        ("8 Mär 18 Uhr", "2026-03-08 18:00"),
     ]);
     assert_refused(&[
         "mar 18h30",
