@@ -47,8 +47,9 @@ pub(crate) async fn compare(database: &str, platforms: &[(String, Platform)]) {
     let mut rates = BTreeMap::<_, Rates>::new();
     let mut costs = BTreeMap::<_, Vec<_>>::new();
     // Creates last: they change the platforms.
-    let (creates, reads): (Vec<_>, Vec<_>) =
-        loads.iter().partition(|(endpoint, ..)| *endpoint == CREATE);
+    let (creates, reads): (Vec<_>, Vec<_>) = loads
+        .iter()
+        .partition(|(endpoint, ..)| endpoint.starts_with(CREATE));
     let loads = [reads, creates];
     for (loads, round) in loads
         .iter()

@@ -1,14 +1,18 @@
 //! The endpoints that are measured.
 
-use hyper::Request;
+use hyper::{Request, http::HeaderValue};
 
 use crate::{
+    load::IDEMPOTENCY_KEY,
     platform::Platform,
     requests::{Body, SHOP_SCOPE, calculate, create, get, token},
 };
 
 /// The endpoint that creates deliveries.
 pub(crate) const CREATE: &str = "`POST /api/deliveries`";
+
+/// Likewise, each with an idempotency key.
+pub(crate) const CREATE_WITH_KEY: &str = "`POST /api/deliveries` with a key";
 
 /// An endpoint and the requests to send to it, in turn.
 pub(crate) struct Endpoint {
@@ -25,6 +29,9 @@ impl Endpoint {
             let delivery = platform.fetch(create(authorization)).await;
             tasks.push(delivery["dropoff"]["@id"].as_str().unwrap().to_owned());
         }
+        let mut with_key = create(authorization);
+        let key = HeaderValue::from_static("another for each request");
+        with_key.headers_mut().insert(IDEMPOTENCY_KEY, key);
         let get = |path: &str| get(path, authorization);
         let endpoint = |name, requests| Self { name, requests };
         vec![
@@ -46,6 +53,7 @@ impl Endpoint {
             ),
             endpoint("`GET /api/deliveries` (30)", platform.lists.clone()),
             endpoint(CREATE, vec![create(authorization)]),
+            endpoint(CREATE_WITH_KEY, vec![with_key]),
         ]
     }
 }

@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::future::{join_all, try_join_all};
 use http_body_util::{BodyExt, Full};
-use hyper::{Request, client::conn::http1};
+use hyper::{Request, client::conn::http1, http::HeaderValue};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+
+/// A request that has this header gets a new key each time.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
@@ -65,7 +68,10 @@ impl Load {
                         break;
                     }
                     connection.ready().await.unwrap();
-                    let response = connection.send_request(request.clone()).await.unwrap();
+                    let response = connection
+                        .send_request(with_new_key(request))
+                        .await
+                        .unwrap();
                     let status = response.status();
                     let body = response.into_body().collect().await.unwrap().to_bytes();
                     assert!(status.is_success(), "{status} {body:?}");
@@ -93,6 +99,15 @@ impl Load {
         self.requests
             .get(if self.repeats { number % count } else { number })
     }
+}
+
+/// The request, with a new idempotency key in place of one.
+pub(crate) fn with_new_key(request: &Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    let mut request = request.clone();
+    if let Some(key) = request.headers_mut().get_mut(IDEMPOTENCY_KEY) {
+        *key = HeaderValue::from_str(&uuid::Uuid::now_v7().to_string()).unwrap();
+    }
+    request
 }
 
 pub(crate) async fn connect(

@@ -11,7 +11,7 @@ use hyper::{Request, StatusCode, header::RETRY_AFTER};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use crate::{
-    load::{Connection, Load, connect},
+    load::{Connection, Load, connect, with_new_key},
     requests::Body,
 };
 
@@ -79,7 +79,7 @@ pub(crate) async fn run(load: &Load, rate: f64, duration: Duration) -> Outcomes 
                 outcomes.unsent += 1;
                 continue;
             };
-            let request = requests.next().unwrap().clone();
+            let request = with_new_key(requests.next().unwrap());
             let (addr, idle, sender) = (load.addr.clone(), Arc::clone(&idle), sender.clone());
             tokio::spawn(async move {
                 let answer = send(connection, &addr, request).await;
