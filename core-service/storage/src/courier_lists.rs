@@ -61,7 +61,9 @@ pub async fn record_change(
     }
     let lists = padded(lists.iter().copied());
     let update = format!(
-        "UPDATE courier_lists SET changed_at = $1, changed_by = $2 WHERE (day, courier_id) IN (VALUES {})",
+        "WITH changed (day, courier_id) AS (VALUES {})
+        UPDATE courier_lists SET changed_at = $1, changed_by = $2 FROM changed
+        WHERE courier_lists.day = changed.day AND courier_lists.courier_id = changed.courier_id",
         rows::placeholders(&mut (3..), lists.len(), 2)
     );
     let keys = lists
