@@ -60,8 +60,8 @@ impl Worker {
         }
     }
 
-    /// Whether it may reopen a task: dispatch any, a courier one that it has completed itself. `completion` is the newest
-    /// one in the task's history.
+    /// Whether it may reopen a task: dispatch any, a courier one that it has completed itself. `completion` is the
+    /// newest one in the task's history.
     pub fn may_reopen(self, task: &Task, completion: Option<&TaskEvent>) -> bool {
         let Self::Courier { id, .. } = self else {
             return true;
@@ -173,7 +173,7 @@ mod tests {
     fn a_courier_reopens_what_it_completed_itself() {
         let [ada, ben] =
             [CourierId::new(), CourierId::new()].map(|id| Worker::Courier { id, today: TODAY });
-        let Some(id) = ada.courier_id() else { return };
+        let id = ada.courier_id().unwrap();
         let mut reopened = fixture::delivery(1000);
         let earlier = complete(&mut reopened, ada, hours_ago(2));
         let reopen = reopened.apply(
