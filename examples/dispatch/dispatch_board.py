@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import grpc
 from delivery.v1.couriers_pb2 import AssignTasksRequest, Courier, DayList, ListCourierListsRequest, ListCouriersRequest
 from delivery.v1.couriers_pb2_grpc import CouriersStub
-from delivery.v1.tasks_pb2 import ListTasksRequest, Task, WatchTasksRequest, WatchTasksResponse
+from delivery.v1.tasks_pb2 import Incident, ListTasksRequest, Task, WatchTasksRequest, WatchTasksResponse
 from delivery.v1.tasks_pb2_grpc import TasksStub
 
 BASE, CORE, KEY, SECRET = (os.environ[name] for name in ("BASE", "CORE", "KEY", "SECRET"))
@@ -101,6 +101,8 @@ class Board:
         try:
             for change in changes:
                 self.apply(change)
+                for incident in change.incidents:
+                    self.print_incident(incident)
                 self.assign()
                 self.show()
         finally:
@@ -114,6 +116,13 @@ class Board:
             self.tasks.pop(name, None)
         self.replace_lists(change.lists)
         self.position = change.position
+
+    def print_incident(self, incident: Incident) -> None:
+        """Prints an incident that was reported or closed, with the street of its task."""
+        state = Incident.State.Name(incident.state).removeprefix("STATE_").lower()
+        address = self.tasks[incident.task].address.street_address if incident.task in self.tasks else incident.task
+        texts = [incident.failure_reason, incident.description, incident.closed_with]
+        print(f"{state} incident, {address}: {'; '.join(text for text in texts if text)}", flush=True)
 
     def replace_lists(self, changed: Iterable[DayList]) -> None:
         for of_day in changed:

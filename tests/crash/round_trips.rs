@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
-use proto::{WatchEventsRequest, events_client::EventsClient};
+use proto::{
+    CourierList, CreateCourierRequest, ListCourierListsRequest, SetCourierListsRequest,
+    WatchEventsRequest, couriers_client::CouriersClient, events_client::EventsClient,
+};
 
 use crate::{
-    all_processors, cluster::Cluster, dispatcher::Dispatcher, eventually, grpc, postgres::Postgres,
-    postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
+    all_processors, caller::iri, cluster::Cluster, dispatcher::Dispatcher, eventually, grpc,
+    postgres::Postgres, postgres_proxy::PostgresProxy, report, webhook_receiver::WebhookReceiver,
 };
 
 /// Less than the 15 s that a receiver has to respond.
@@ -25,6 +28,9 @@ const CREATES: usize = 500;
 /// Of a create with an idempotency key: the key is looked up, then stored with the delivery. Others are what
 /// cores do periodically.
 const STATEMENTS_WITH_KEY: usize = 2;
+/// How often tasks are moved, and how many statements of other work fall into one move.
+const MOVES: usize = 20;
+const PERIODIC_STATEMENTS: usize = 8;
 const NOTIFICATIONS: usize = 4096;
 const WEBHOOKS: usize = 16;
 /// The capacity that a dispatcher grants its only core.
@@ -129,6 +135,73 @@ async fn a_create_with_a_key_costs_a_fixed_number_of_statements() {
         statements / CREATES,
         STATEMENTS_WITH_KEY,
         "{statements} statements"
+    );
+}
+
+/// Those of both cores' periodic work are a few more, since a move of many tasks takes longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn moving_200_tasks_to_another_list_costs_as_many_statements_as_moving_10() {
+    let _processors = all_processors().await;
+    let Some((cluster, proxy)) = start().await else {
+        return;
+    };
+    let (shop, client) = (cluster.shop().await, &cluster.operator_client);
+    let (channel, token) = grpc::connect(&cluster.core_urls[0], client, &["admin"]).await;
+    let mut desk = CouriersClient::new(channel);
+    let mut counted = Vec::new();
+    for deliveries in [5, 100] {
+        let mut tasks = Vec::new();
+        for _ in 0..deliveries {
+            let delivery = shop.create_delivery().await.unwrap();
+            let names =
+                ["pickup", "dropoff"].map(|task| proto::iri::name(iri(&delivery[task])).to_owned());
+            tasks.extend(names);
+        }
+        let request = grpc::with_token(&token, ListCourierListsRequest::default());
+        let found = desk.list_courier_lists(request).await.unwrap().into_inner();
+        let mut lists = Vec::new();
+        for display_name in ["Ada", "Ben"] {
+            let request = CreateCourierRequest {
+                display_name: display_name.to_owned(),
+                ..Default::default()
+            };
+            let created = desk.create_courier(grpc::with_token(&token, request)).await;
+            lists.push(CourierList {
+                courier: created.unwrap().into_inner().name,
+                etag: found.empty_etag.clone(),
+                ..Default::default()
+            });
+        }
+        lists[0].tasks = tasks;
+
+        let mut before = 0;
+        // The first one assigns them.
+        for number in 0..=MOVES {
+            let request = SetCourierListsRequest {
+                day: found.day.clone(),
+                lists: lists.clone(),
+                idempotency: None,
+            };
+            let set = desk
+                .set_courier_lists(grpc::with_token(&token, request))
+                .await;
+            lists = set.unwrap().into_inner().lists;
+            assert_eq!(lists[number % 2].tasks.len(), 2 * deliveries);
+            let (one, other) = lists.split_at_mut(1);
+            std::mem::swap(&mut one[0].tasks, &mut other[0].tasks);
+            if number == 0 {
+                before = proxy.statements();
+            }
+        }
+        counted.push((proxy.statements() - before) / MOVES);
+    }
+
+    report(&format!(
+        "10 and 200 tasks moved to another list in {counted:?} statements"
+    ));
+    assert!(
+        counted[1] <= counted[0] + PERIODIC_STATEMENTS,
+        "{counted:?}"
     );
 }
 

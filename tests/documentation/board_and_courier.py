@@ -26,6 +26,7 @@ TIMEOUT = 60
 CLOCK_ERROR = -7
 ADDRESSES = {"pickup": "24 Rue de la Paix, 75002 Paris", "dropoff": "48 Rue de Rivoli, 75004 Paris"}
 NOTES = "at the back door"
+INCIDENT = re.compile(r"(?m)^(?:open|closed) incident, .*\n")
 STATES = ["TODO", "DOING", "DONE", "FAILED"]
 
 
@@ -99,8 +100,15 @@ class Programs:
 
     def tables(self):
         """What the board has printed, without times."""
-        text = re.sub(r"\d\d-\d\d \d\d:\d\d", "TIME", (self.folder / "board.out").read_text())
+        text = re.sub(r"\d\d-\d\d \d\d:\d\d", "TIME", INCIDENT.sub("", self.printed()))
         return re.sub(r"(?m)^\d{4}-\d\d-\d\d:", "DAY:", text).split("\n\n")[:-1]
+
+    def incidents(self):
+        """What the board has printed of incidents. The watch may repeat them."""
+        return set(INCIDENT.findall(self.printed()))
+
+    def printed(self):
+        return (self.folder / "board.out").read_text()
 
     def errors(self):
         return (self.folder / "board.err").read_text()
@@ -236,6 +244,8 @@ def day(platform, programs, phone, desk):
     assert programs.phone(phone, "sync") == []
     sending = datetime.now(timezone.utc) - platform_learns
     shows(Ada="DONE DONE DONE FAILED", Bob="DONE DONE")
+    incident = f"open incident, {ADDRESSES['pickup']}: DONE was reported by a courier while the task is DONE\n"
+    wait_for(programs.incidents, lambda: programs.incidents() == {incident})
 
     assigned = ["created unspecified", "assigned dispatch"]
     done = ["started courier", "done courier"]

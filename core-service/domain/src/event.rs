@@ -60,7 +60,7 @@ named_enum! {
     }
 }
 
-/// The numbers of the retained events.
+/// The numbers of the retained entries of a log, such as events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogBounds {
     /// The newest deleted number; 0 before the first deletion.
@@ -69,15 +69,28 @@ pub struct LogBounds {
     pub last: i64,
 }
 
-/// Why the events after a cursor can't be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why the entries of a log after a cursor can't be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CursorError {
-    /// Some of the following events have been deleted.
-    #[error("the events up to {retained_after} have been deleted; the oldest is {}", .retained_after + 1)]
+    /// Some of the following entries have been deleted.
     Expired { retained_after: i64 },
-    /// No event has this number: the cursor belongs to another log, or this log has lost events.
-    #[error("is beyond the newest event, {last}")]
+    /// No entry has this number: the cursor belongs to another log, or this log has lost entries.
     Beyond { last: i64 },
+}
+
+impl CursorError {
+    /// The message, of a log whose entries are called so: `event`.
+    pub fn of(self, entry: &str) -> String {
+        match self {
+            Self::Expired { retained_after } => {
+                let oldest = retained_after.saturating_add(1);
+                format!(
+                    "the {entry}s up to {retained_after} have been deleted; the oldest is {oldest}"
+                )
+            }
+            Self::Beyond { last } => format!("is beyond the newest {entry}, {last}"),
+        }
+    }
 }
 
 impl LogBounds {
@@ -141,8 +154,8 @@ mod tests {
             retained_after: 50,
             last: 50,
         };
-        let expired = |retained_after| Err(CursorError::Expired { retained_after });
-        let beyond = |last| Err(CursorError::Beyond { last });
+        let expired = |retained_after| Err::<(), _>(CursorError::Expired { retained_after });
+        let beyond = |last| Err::<(), _>(CursorError::Beyond { last });
         for (bounds, after, expected) in [
             (empty, 0, Ok(())),
             (empty, 1, beyond(0)),
@@ -160,6 +173,14 @@ mod tests {
         assert_eq!(
             (empty.first(), some.first(), all_deleted.first()),
             (1, 21, 51)
+        );
+        let messages = [expired(20), beyond(50)].map(|error| error.unwrap_err().of("task change"));
+        assert_eq!(
+            messages,
+            [
+                "the task changes up to 20 have been deleted; the oldest is 21",
+                "is beyond the newest task change, 50"
+            ]
         );
     }
 }

@@ -16,7 +16,8 @@ use crate::{
     task::{Actor, FailureReason, Task, TaskKind, TaskState, TimeWindow},
 };
 
-/// How long a courier may reopen a task that a courier has completed.
+/// How long a courier may reopen a task that it has completed: [`Worker::may_reopen`](crate::worker::Worker::may_reopen)
+/// tells which.
 const REOPENING: SignedDuration = SignedDuration::from_mins(10);
 
 /// A change of a task.

@@ -7,6 +7,7 @@ use crate::{
     courier::ListKey,
     id::CourierId,
     task::{Actor, Task},
+    task_event::TaskEvent,
 };
 
 /// How long late reports of a task are taken from the courier that had it.
@@ -59,6 +60,17 @@ impl Worker {
         }
     }
 
+    /// Whether it may reopen a task: dispatch any, a courier one that it has completed itself. `completion` is the
+    /// newest one in the task's history.
+    pub fn may_reopen(self, task: &Task, completion: Option<&TaskEvent>) -> bool {
+        let Self::Courier { id, .. } = self else {
+            return true;
+        };
+        let is_own =
+            |done: &TaskEvent| done.created_at == task.state_since && done.courier_id == Some(id);
+        !task.is_done() || completion.is_some_and(is_own)
+    }
+
     /// Whether it is a courier whose own a task was within the last 24 hours. `placements` are those since
     /// [`late_since`] and the one before, oldest first.
     pub fn had(self, placements: &[Placement], now: Timestamp, zone: &TimeZone) -> bool {
@@ -84,7 +96,16 @@ pub fn late_since(now: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{courier::Place, fixture};
+    use crate::{
+        courier::Place,
+        delivery::Delivery,
+        device_clock::DeviceTimes,
+        fixture,
+        id::ApiClientId,
+        lifecycle::Command,
+        task::TaskKind,
+        task_event::{Remarks, TaskReport},
+    };
 
     const TODAY: Date = Date::constant(1970, 1, 10);
 
@@ -131,6 +152,56 @@ mod tests {
         assert_eq!(actors, [Actor::Dispatch, Actor::Dispatch, Actor::Courier]);
         let couriers = [Worker::Dispatch, for_ada, of_ada].map(Worker::courier_id);
         assert_eq!(couriers, [None, Some(ada), Some(ada)]);
+    }
+
+    /// The event of a completion of the pickup.
+    fn complete(delivery: &mut Delivery, worker: Worker, at: Timestamp) -> TaskEvent {
+        let report = TaskReport {
+            by: worker.actor(),
+            api_client_id: ApiClientId::new(),
+            courier_id: worker.courier_id(),
+            times: DeviceTimes::default(),
+            remarks: Remarks::default(),
+        };
+        let before = delivery.clone();
+        let completed = delivery.apply(TaskKind::Pickup, &Command::Complete, report.by, at);
+        assert!(completed.unwrap().is_some());
+        report.events(&before, delivery, at).remove(0)
+    }
+
+    #[test]
+    fn a_courier_reopens_what_it_completed_itself() {
+        let [ada, ben] =
+            [CourierId::new(), CourierId::new()].map(|id| Worker::Courier { id, today: TODAY });
+        let id = ada.courier_id().unwrap();
+        let mut reopened = fixture::delivery(1000);
+        let earlier = complete(&mut reopened, ada, hours_ago(2));
+        let reopen = reopened.apply(
+            TaskKind::Pickup,
+            &Command::Reopen,
+            Actor::Dispatch,
+            hours_ago(1),
+        );
+        assert!(reopen.unwrap().is_some());
+        for (by, may_ada) in [(ada, true), (ben, false), (Worker::Dispatch, false)] {
+            let mut delivery = reopened.clone();
+            let done = complete(&mut delivery, by, now());
+            let task = &delivery.pickup;
+            let cases = [
+                (ada, Some(&done), may_ada),
+                // An earlier completion, and one of a version without a history.
+                (ada, Some(&earlier), false),
+                (ada, None, false),
+                (Worker::Dispatch, None, true),
+                (Worker::OnBehalfOf(id), Some(&done), true),
+            ];
+            for (worker, completion, expected) in cases {
+                let may = worker.may_reopen(task, completion);
+                assert_eq!(may, expected, "{by:?} {worker:?} {completion:?}");
+            }
+        }
+        // Which changes nothing.
+        assert!(ada.may_reopen(&reopened.pickup, None));
     }
 
     /// Each row: the placements of a task, by hours ago.

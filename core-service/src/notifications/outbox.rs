@@ -1,11 +1,16 @@
 //! The outbox: notifications are enqueued in the transaction of their event, and dispatched after
 //! its commit.
 
+use std::collections::BTreeSet;
+
 use domain::scheduling::LEASE_DURATION;
 use jiff::Timestamp;
 
 use super::streams::{Reservation, Streams};
-use storage::{Session, notifications::DeliveryChange};
+use storage::{
+    Session,
+    notifications::{DeliveryChange, NewNotification},
+};
 
 use crate::error::Error;
 
@@ -18,25 +23,39 @@ pub(crate) struct PendingDispatch {
 }
 
 impl Streams {
-    /// Changes a delivery, writes its events and enqueues their notifications: pre-leased to a stream
-    /// of this process if one has capacity and the webhook is proven and without a backlog, else
-    /// pending.
+    /// Changes a delivery, writes its events and enqueues their notifications.
     pub(crate) async fn enqueue(
         &self,
         transaction: &Session,
         change: DeliveryChange,
         now: Timestamp,
     ) -> Result<PendingDispatch, Error> {
-        let mut notifications =
-            storage::notifications::record_events(transaction, change, now).await?;
+        let notifications = storage::notifications::record_events(transaction, change, now).await?;
+        self.insert(transaction, notifications, now).await
+    }
+
+    /// Enqueues notifications: pre-leased to a stream of this process if one has capacity and the webhook is proven and
+    /// without a backlog, else pending.
+    pub(crate) async fn insert(
+        &self,
+        transaction: &Session,
+        mut notifications: Vec<NewNotification>,
+        now: Timestamp,
+    ) -> Result<PendingDispatch, Error> {
         if notifications.is_empty() {
             return Ok(PendingDispatch::default());
         }
-        let mut reservations = Vec::new();
+        let (mut reservations, mut has_backlog) = (Vec::new(), BTreeSet::new());
         for notification in &mut notifications {
+            let webhook = notification.leased.target.key;
+            if has_backlog.contains(&webhook) {
+                continue;
+            }
             if let Some(reservation) = self.reserve(notification) {
                 notification.is_pre_leased = true;
                 reservations.push(reservation);
+            } else {
+                has_backlog.insert(webhook);
             }
         }
         let is_any_pending =

@@ -1,10 +1,11 @@
 //! Changes of a delivery: one transaction changes its tasks, adds to their history, moves its place in a time slot,
 //! writes its events and enqueues their notifications.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use domain::{
     api_client::Scope,
+    courier_lists::Places,
     delivery::{Booking, Delivery},
     event::EventName,
     id::{DeliveryId, StoreId, TimeSlotId},
@@ -16,7 +17,9 @@ use domain::{
 };
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use process::clock::Clock;
-use storage::{Session, notifications::DeliveryChange, slot_bookings};
+use storage::{
+    Session, courier_lists::PlacedDelivery, notifications::DeliveryChange, slot_bookings,
+};
 
 use super::Services;
 use crate::{
@@ -133,6 +136,43 @@ impl DeliveryWriter {
             pending_dispatch,
         });
         Ok(Some(Changed { delivery, events }))
+    }
+
+    /// Gives tasks of deliveries, which the transaction has locked, their places, by a fixed number of statements.
+    /// Returns `None` if there was nothing to change.
+    pub(super) async fn place(
+        &self,
+        transaction: &Session,
+        deliveries: &BTreeSet<(StoreId, DeliveryId)>,
+        places: &Places,
+    ) -> Result<Option<WrittenEvents>, Error> {
+        let keys = deliveries.iter().copied();
+        let mut found = storage::deliveries::find_all(transaction, keys).await?;
+        found.sort_by_key(|delivery| (delivery.store_id, delivery.id));
+        let mut placed = Vec::new();
+        for before in found {
+            let now = time_of_change(&before, self.now);
+            let mut after = before.clone();
+            let events = after.place(places, now);
+            let events = events.map_err(|why| refused(why, &before, &self.zone))?;
+            placed.extend(events.map(|events| PlacedDelivery {
+                history: self.report.events(&before, &after, now),
+                before,
+                after,
+                events,
+            }));
+        }
+        if placed.is_empty() {
+            return Ok(None);
+        }
+        // After the locks, as in `change`.
+        let now = self.clock.now();
+        let notifications = storage::courier_lists::place(transaction, &placed, now).await?;
+        let pending_dispatch = self.streams.insert(transaction, notifications, now).await?;
+        Ok(Some(WrittenEvents {
+            names: placed.into_iter().flat_map(|of| of.events).collect(),
+            pending_dispatch,
+        }))
     }
 
     fn find_slot(&self, window: TimeWindow) -> Option<TimeSlotId> {

@@ -25,6 +25,8 @@ pub(crate) trait Log: Send + Sync + 'static {
     const BATCH: usize;
     /// How many batches are kept: a stream that falls further behind reads the log itself.
     const CAPACITY: usize;
+    /// What an entry is called in errors.
+    const ENTRY: &'static str;
     /// The reason of the error for a position whose next entries were removed.
     const EXPIRED: &'static str;
 
@@ -218,14 +220,15 @@ fn check_cursor<L: Log>(bounds: LogBounds, after: i64) -> Result<(), Error> {
         ));
     }
     let checked = bounds.check_cursor(after);
-    checked.map_err(|error| cursor_error(error, FIELD, L::EXPIRED))
+    checked.map_err(|error| cursor_error::<L>(error, FIELD))
 }
 
 /// The error for a cursor that was given in `field`.
-pub(super) fn cursor_error(error: CursorError, field: &str, expired: &'static str) -> Error {
+pub(super) fn cursor_error<L: Log>(error: CursorError, field: &str) -> Error {
+    let message = error.of(L::ENTRY);
     match error {
-        CursorError::Expired { .. } => Error::Expired(expired, error.to_string()),
-        CursorError::Beyond { .. } => Error::invalid(field, "OUT_OF_RANGE", error.to_string()),
+        CursorError::Expired { .. } => Error::Expired(L::EXPIRED, message),
+        CursorError::Beyond { .. } => Error::invalid(field, "OUT_OF_RANGE", message),
     }
 }
 

@@ -1,5 +1,9 @@
 //! The lists of couriers. A change locks the lists, and then the deliveries of their tasks.
 
+mod placing;
+
+pub use self::placing::{PlacedDelivery, place};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
@@ -12,7 +16,7 @@ use sea_orm::Value;
 
 use super::{
     entity::{
-        ByPosition as _,
+        ByPosition as _, Instant,
         courier_list::{ActiveModel, Column, Entity, Model},
         task,
     },
@@ -34,15 +38,15 @@ pub async fn lock(
     lists: &BTreeSet<ListKey>,
     change: &Change,
 ) -> Result<(), Error> {
-    for list in lists {
-        let key = [Column::Day, Column::CourierId];
-        // Also a lock: PostgreSQL locks the row that it would update.
-        let locked = OnConflict::columns(key)
-            .update_column(Column::CourierId)
-            .to_owned();
-        let insert = Entity::insert(row(list, change)).on_conflict(locked);
-        insert.exec_without_returning(transaction).await?;
-    }
+    let key = [Column::Day, Column::CourierId];
+    // Also a lock: PostgreSQL locks the row that it would update, row by row.
+    let locked = OnConflict::columns(key)
+        .update_column(Column::CourierId)
+        .to_owned();
+    // Executes no statement if there is no row.
+    let insert = Entity::insert_many(lists.iter().map(|list| row(list, change)));
+    let insert = insert.on_conflict(locked);
+    insert.exec_without_returning(transaction).await?;
     Ok(())
 }
 
@@ -52,11 +56,22 @@ pub async fn record_change(
     lists: &BTreeSet<ListKey>,
     change: &Change,
 ) -> Result<(), Error> {
-    for list in lists {
-        rows::update(transaction, row(list, change)).await?;
+    if lists.is_empty() {
+        return Ok(());
     }
-    // Executes no statement if there is no row. A change may come twice.
     let lists = padded(lists.iter().copied());
+    let update = format!(
+        "WITH changed (day, courier_id) AS (VALUES {})
+        UPDATE courier_lists SET changed_at = $1, changed_by = $2 FROM changed
+        WHERE courier_lists.day = changed.day AND courier_lists.courier_id = changed.courier_id",
+        rows::placeholders(&mut (3..), lists.len(), 2)
+    );
+    let keys = lists
+        .iter()
+        .flat_map(|list| [list.day.to_string().into(), list.courier_id.0.into()]);
+    let values = [Instant::from(change.at).into(), change.by.0.into()];
+    rows::run(transaction, &update, values.into_iter().chain(keys)).await?;
+    // A change may come twice.
     let queued = task_changes::insertion(lists.into_iter().map(Watched::List));
     queued.exec_without_returning(transaction).await?;
     Ok(())

@@ -1,5 +1,7 @@
 //! Reads and writes couriers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::{courier::Courier, id::CourierId};
 
 use super::{
@@ -13,6 +15,43 @@ pub async fn find(
     id: CourierId,
 ) -> Result<Option<Courier>, Error> {
     rows::first(connection, Entity::find_by_id(id.0)).await
+}
+
+/// Those of these couriers that exist, by their ids.
+pub async fn find_all(
+    connection: &impl ConnectionTrait,
+    ids: &BTreeSet<CourierId>,
+) -> Result<BTreeMap<CourierId, Courier>, Error> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    by_id(connection, of(ids)).await
+}
+
+/// Like [`find_all`], locked until the transaction ends, in the order of their ids.
+pub async fn find_all_and_lock(
+    transaction: &impl ConnectionTrait,
+    ids: &BTreeSet<CourierId>,
+) -> Result<BTreeMap<CourierId, Courier>, Error> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let query = of(ids).order_by_asc(Column::Id).lock_exclusive();
+    by_id(transaction, query).await
+}
+
+fn of(ids: &BTreeSet<CourierId>) -> Select<Entity> {
+    let ids = padded(ids.iter().map(|id| id.0));
+    Entity::find().filter(Column::Id.is_in(ids))
+}
+
+async fn by_id(
+    connection: &impl ConnectionTrait,
+    query: Select<Entity>,
+) -> Result<BTreeMap<CourierId, Courier>, Error> {
+    let couriers: Vec<Courier> = rows::all(connection, query).await?;
+    let couriers = couriers.into_iter().map(|courier| (courier.id, courier));
+    Ok(couriers.collect())
 }
 
 /// Like [`find`], locked until the transaction ends.

@@ -40,6 +40,10 @@ pub async fn find(
     Ok(read(connection, query, ALL).await?.pop())
 }
 
+/// How many deliveries a statement finds or changes together: the parameters of their rows stay below the 32,766 that
+/// `SQLite` permits.
+pub(super) const MAX_DELIVERIES: usize = 500;
+
 /// What is read of deliveries and of each of their tasks: the first columns of either table.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
@@ -78,20 +82,22 @@ pub async fn find_all(
     connection: &impl ConnectionTrait,
     keys: impl IntoIterator<Item = (StoreId, DeliveryId)>,
 ) -> Result<Vec<Delivery>, Error> {
-    let mut by_store = BTreeMap::<_, BTreeSet<_>>::new();
-    for (store_id, id) in keys {
-        by_store.entry(store_id.0).or_default().insert(id.0);
+    let keys: Vec<_> = keys.into_iter().collect();
+    let mut found = Vec::new();
+    for keys in keys.chunks(MAX_DELIVERIES) {
+        let mut by_store = BTreeMap::<_, BTreeSet<_>>::new();
+        for (store_id, id) in keys {
+            by_store.entry(store_id.0).or_default().insert(id.0);
+        }
+        let any = padded(by_store)
+            .into_iter()
+            .fold(Condition::any(), |any, (store_id, ids)| {
+                let is_of_store = Column::StoreId.eq(store_id);
+                any.add(is_of_store.and(Column::Id.is_in(padded(ids))))
+            });
+        found.extend(read(connection, delivery::Entity::find().filter(any), ALL).await?);
     }
-    if by_store.is_empty() {
-        return Ok(Vec::new());
-    }
-    let any = padded(by_store)
-        .into_iter()
-        .fold(Condition::any(), |any, (store_id, ids)| {
-            let is_of_store = Column::StoreId.eq(store_id);
-            any.add(is_of_store.and(Column::Id.is_in(padded(ids))))
-        });
-    read(connection, delivery::Entity::find().filter(any), ALL).await
+    Ok(found)
 }
 
 /// The store of a delivery.
@@ -317,11 +323,6 @@ pub fn changes(
 /// What may change in the row of a delivery after its creation.
 fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
     let booking = delivery.booking;
-    let state = match delivery.state() {
-        // Which other columns tell.
-        DeliveryState::Created | DeliveryState::Completed | DeliveryState::Cancelled => None,
-        state => Some(state.as_str().to_owned()),
-    };
     delivery::ActiveModel {
         store_id: Set(delivery.store_id.0),
         id: Set(delivery.id.0),
@@ -331,7 +332,16 @@ fn delivery_changes(delivery: &Delivery) -> delivery::ActiveModel {
         cancelled_at: Set(delivery.cancelled_at().map(Into::into)),
         dropoff_before: Set(Some(delivery.dropoff.window.before.into())),
         completed_at: Set(delivery.completed_at().map(Into::into)),
-        state: Set(state),
+        state: Set(stored_state(delivery)),
         ..Default::default()
+    }
+}
+
+/// The column `state` of a delivery.
+pub(super) fn stored_state(delivery: &Delivery) -> Option<String> {
+    match delivery.state() {
+        // Which other columns tell.
+        DeliveryState::Created | DeliveryState::Completed | DeliveryState::Cancelled => None,
+        state => Some(state.as_str().to_owned()),
     }
 }

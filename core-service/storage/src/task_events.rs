@@ -29,7 +29,8 @@ pub(super) fn insertion(store_id: StoreId, events: &[TaskEvent]) -> InsertMany<A
     Entity::insert_many(events.iter().map(|event| row(store_id, event)))
 }
 
-fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
+/// The row of an event of a store's task.
+pub(super) fn row(store_id: StoreId, event: &TaskEvent) -> ActiveModel {
     let mut row = ActiveModel {
         store_id: Set(store_id.0),
         task_id: Set(event.task_id.0),

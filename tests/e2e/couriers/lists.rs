@@ -146,6 +146,38 @@ on_both_databases! {
         assert_eq!(back.len(), 2);
     }
 
+    async fn a_list_of_300_tasks_is_moved_to_another_courier_and_back_in_its_order(platform: &Platform) {
+        let (client, desk) = (platform.client().await, Desk::authorized(platform).await);
+        let (ada, ben) = (desk.courier("Ada").await, desk.courier("Ben").await);
+        let mut orders = Vec::new();
+        for _ in 0..150 {
+            orders.push(Order::on(&client, TODAY).await);
+        }
+        let dropoffs = orders.iter().rev().map(|order| order.dropoff.clone());
+        let all: Vec<_> = orders.iter().map(|order| order.pickup.clone()).chain(dropoffs).collect();
+        let empty = [desk.list(TODAY, &ada).await, desk.list(TODAY, &ben).await];
+
+        let planned = desk.set(TODAY, vec![with_tasks(&empty[0], &all)]).await.unwrap();
+        platform.advance(SignedDuration::from_mins(1));
+        let moved = vec![with_tasks(&planned[0], &[]), with_tasks(&empty[1], &all)];
+        let moved = desk.set(TODAY, moved).await.unwrap();
+
+        assert_eq!((&moved[0].tasks, &moved[1].tasks), (&vec![], &all));
+        assert_eq!(desk.lists(TODAY).await.lists, [moved[1].clone()]);
+        platform.advance(SignedDuration::from_mins(1));
+        let back = vec![with_tasks(&moved[0], &all), with_tasks(&moved[1], &[])];
+        let back = desk.set(TODAY, back).await.unwrap();
+        assert_eq!((&back[0].etag, &back[0].tasks, &back[1].tasks), (&planned[0].etag, &all, &vec![]));
+        assert_eq!(desk.lists(TODAY).await.lists, [back[0].clone()]);
+        assert_eq!(desk.tasks_of(TODAY, &ada).await, all);
+        for task in [&all[0], &all[299]] {
+            let history = desk.history(task).await;
+            let told: Vec<_> = history.iter().map(|event| (&*event.event, &*event.courier)).collect();
+            let expected = [&ada, &ben, &ada].map(|courier| ("task:assigned", &**courier));
+            assert_eq!(told[1..], expected);
+        }
+    }
+
     async fn a_task_that_is_left_out_becomes_unassigned(platform: &Platform) {
         let (client, desk) = (platform.client().await, Desk::authorized(platform).await);
         let (ada, ben) = (desk.courier("Ada").await, desk.courier("Ben").await);

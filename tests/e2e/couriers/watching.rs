@@ -270,6 +270,7 @@ on_both_databases! {
         });
         let refused = expired.await;
         assert_eq!((refused.code(), reason(&refused).as_deref()), (Code::OutOfRange, Some("POSITION_EXPIRED")));
+        assert!(refused.message().starts_with("the task changes up to "), "{}", refused.message());
         // Also if nothing has changed for so long.
         let mut board = Board::follow(&desk, &on(TODAY)).await;
         desk.start(&order.pickup).await;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
     courier::ListKey,
-    courier_lists::{self, Lists, Places, Target},
-    delivery::Delivery,
+    courier_lists::{self, Lists, Places, RequestedList, Target},
     device_clock::DeviceTimes,
     id::{ApiClientId, CourierId, StoreId, TaskId},
     task::{Actor, Task},
@@ -68,8 +67,12 @@ impl Services {
         let keys: BTreeSet<_> = requested.iter().map(|list| list.key).collect();
         let named = requested.iter().flat_map(|list| list.tasks.iter().copied());
         let named: BTreeSet<_> = named.collect();
-        for list in &request.lists {
-            self.find_courier(&list.courier).await?;
+        let couriers = keys.iter().map(|list| list.courier_id).collect();
+        let known = storage::couriers::find_all(self.storage.reader(), &couriers).await?;
+        let unknown = |list: &&RequestedList| !known.contains_key(&list.key.courier_id);
+        if let Some(list) = requested.iter().find(unknown) {
+            let name = Collection::Couriers.name(list.key.courier_id);
+            return Err(Error::NotFound(name));
         }
 
         let writer = ListWriter::new(self, caller.id);
@@ -236,14 +239,15 @@ impl ListWriter {
         let found = tasks.iter().map(|(_, task)| task.clone());
         let current = Lists::new(lists.iter().copied(), found);
         let (places, outcome) = decide(&current)?;
-        for id in current.receivers(&places) {
-            let courier = storage::couriers::find_and_lock(transaction, id).await?;
+        let receivers = current.receivers(&places);
+        let couriers = storage::couriers::find_all_and_lock(transaction, &receivers).await?;
+        for id in receivers {
+            let courier = couriers.get(&id);
             if courier.is_none_or(|courier| courier.disabled_at.is_some()) {
                 return Err(courier_disabled(id));
             }
         }
 
-        // By store: the changes lock the webhooks of a store, as others do in this order.
         let (mut changed, mut deliveries) = (BTreeSet::new(), BTreeSet::new());
         for (store, task) in tasks
             .iter()
@@ -254,15 +258,8 @@ impl ListWriter {
             changed.extend(places.map(|place| place.list));
             deliveries.insert((*store, task.delivery_id));
         }
-        let mut events = Vec::new();
-        for (store, id) in deliveries {
-            let place = |delivery: &mut Delivery, now| delivery.place(&places, now);
-            let written = self
-                .deliveries
-                .change(transaction, store, id, place)
-                .await?;
-            events.extend(written.and_then(|changed| changed.events));
-        }
+        let place = self.deliveries.place(transaction, &deliveries, &places);
+        let events = place.await?;
         storage::courier_lists::record_change(transaction, &changed, &self.change).await?;
         Ok(Written {
             orders: current.orders_with(&places),
@@ -279,7 +276,8 @@ struct Written<T> {
     orders: BTreeMap<ListKey, Vec<TaskId>>,
     changed: BTreeSet<ListKey>,
     outcome: T,
-    events: Vec<WrittenEvents>,
+    /// None if nothing changed.
+    events: Option<WrittenEvents>,
 }
 
 impl<T> Written<T> {

@@ -112,7 +112,7 @@ impl Services {
                 (Ok(()), _) => break (after, page),
                 // The oldest event was removed: start from the oldest that is left.
                 (Err(CursorError::Expired { .. }), None) => {}
-                (Err(error), _) => return Err(cursor_error(error, "after", EXPIRED)),
+                (Err(error), _) => return Err(cursor_error::<EventLog>(error, "after")),
             }
         };
 

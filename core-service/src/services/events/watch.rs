@@ -26,6 +26,7 @@ impl Log for EventLog {
 
     const BATCH: usize = 100;
     const CAPACITY: usize = 64;
+    const ENTRY: &'static str = "event";
     const EXPIRED: &'static str = super::EXPIRED;
 
     fn position(event: &Event) -> i64 {

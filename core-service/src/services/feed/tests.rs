@@ -119,6 +119,7 @@ impl Log for Six {
 
     const BATCH: usize = 2;
     const CAPACITY: usize = 1;
+    const ENTRY: &'static str = "number";
     const EXPIRED: &'static str = "";
 
     fn position(entry: &i64) -> i64 {

@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use proto::{iri::Collection, list_tasks_request};
 use storage::{
     pages::{Cursor, Start},
-    task_lists::{self, CourierFilter, ListedTask, Order, Position},
+    task_changes,
+    task_lists::{self, CourierFilter, Filter, ListedTask, Order, Position},
 };
 
-use super::worker::reads_any_store;
+use super::{requests::read_filter, worker::reads_any_store};
 use crate::{
     auth::caller::Caller,
     error::Error,
@@ -21,6 +22,20 @@ use crate::{
 };
 
 impl Services {
+    pub(super) fn read_task_filter(
+        &self,
+        request: &proto::ListTasksRequest,
+        violations: &mut Violations,
+    ) -> Result<Filter, Error> {
+        let zone = self.config.platform.timezone.clone();
+        read_filter(request, &self.clock.now().to_zoned(zone), violations)
+    }
+
+    /// The position of the last change that watchers get.
+    pub(in crate::services) async fn change_position(&self) -> Result<i64, Error> {
+        Ok(task_changes::bounds(self.storage.reader()).await?.last)
+    }
+
     pub(super) async fn list_page(
         &self,
         caller: &Caller,

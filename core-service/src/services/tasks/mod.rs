@@ -27,20 +27,12 @@ use domain::{
 };
 use futures_util::Stream;
 use proto::iri::Collection;
-use storage::{
-    courier_lists::{self, Selection},
-    task_changes,
-    task_lists::Filter,
-};
+use storage::courier_lists::{self, Selection};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
 pub(crate) use self::watch::TaskLog;
-use self::{
-    late::ReportedTask,
-    requests::{read_filter, read_reschedule},
-    worker::reads_any_store,
-};
+use self::{late::ReportedTask, requests::read_reschedule, worker::reads_any_store};
 use super::{
     Reply, Services,
     delivery_changes::{DeliveryWriter, TASK_STATE, WrittenEvents},
@@ -243,20 +235,6 @@ impl proto::tasks_server::Tasks for Services {
 }
 
 impl Services {
-    fn read_task_filter(
-        &self,
-        request: &proto::ListTasksRequest,
-        violations: &mut Violations,
-    ) -> Result<Filter, Error> {
-        let zone = self.config.platform.timezone.clone();
-        read_filter(request, &self.clock.now().to_zoned(zone), violations)
-    }
-
-    /// The position of the last change that watchers get.
-    pub(super) async fn change_position(&self) -> Result<i64, Error> {
-        Ok(task_changes::bounds(self.storage.reader()).await?.last)
-    }
-
     /// Applies a command to a task of any store.
     async fn change_task(
         &self,
@@ -337,6 +315,8 @@ impl Services {
             let tasks = courier_lists::tasks(self.storage.reader(), &selection).await?;
             lists.extend(tasks.iter().filter_map(|(_, task)| Some(task.place?.list)));
         }
+        let completion = self.find_completion(&command, worker, &store, &task);
+        let completion = completion.await?;
         let change = courier_lists::Change {
             at: self.clock.now(),
             by: writer.report.api_client_id,
@@ -354,7 +334,10 @@ impl Services {
                     if !worker.has(delivery.task(kind)) {
                         return Err(Refusal::NotAssigned);
                     }
-                    delivery.apply(kind, &command, writer.report.by, now)
+                    let may_do = command != Command::Reopen
+                        || worker.may_reopen(delivery.task(kind), completion.as_ref());
+                    let events = delivery.apply(kind, &command, writer.report.by, now)?;
+                    may_do.then_some(events).ok_or(Refusal::State(kind))
                 };
                 let changed = writer.change(&transaction, store.id, task.delivery_id, apply);
                 let changed = reported.or_late(&transaction, &writer, &command, changed.await);

@@ -64,6 +64,7 @@ impl Log for TaskLog {
     const BATCH: usize = 32;
     /// Of the longest tasks, 32 MiB.
     const CAPACITY: usize = 8;
+    const ENTRY: &'static str = "task change";
     const EXPIRED: &'static str = "POSITION_EXPIRED";
 
     fn position(change: &Change) -> i64 {

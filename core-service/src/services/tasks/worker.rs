@@ -3,8 +3,10 @@
 use domain::{
     api_client::Scope,
     id::{CourierId, TaskId},
+    lifecycle::Command,
     store::Store,
     task::Task,
+    task_event::{TaskEvent, TransitionName},
     violation::Violations,
     worker::Worker,
 };
@@ -56,6 +58,22 @@ impl Services {
     ) -> Result<(Store, Task), Error> {
         let find = |id| storage::tasks::find_of_any_store(&self.storage, TaskId(id));
         messages::find_resource(Collection::Tasks, name, find).await
+    }
+
+    /// The newest completion of a task that a courier is to reopen.
+    pub(super) async fn find_completion(
+        &self,
+        command: &Command,
+        worker: Worker,
+        store: &Store,
+        task: &Task,
+    ) -> Result<Option<TaskEvent>, Error> {
+        if *command != Command::Reopen || !matches!(worker, Worker::Courier { .. }) {
+            return Ok(None);
+        }
+        let (reader, done) = (self.storage.reader(), [TransitionName::Done]);
+        let newest = storage::task_events::newest(reader, store.id, task.id, &done, 1);
+        Ok(newest.await?.pop())
     }
 
     /// Whether a courier reports of a task late: it was its own within the last 24 hours. Fails if it is not for the

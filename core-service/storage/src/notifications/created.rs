@@ -9,7 +9,7 @@ use domain::{
 };
 use sea_orm::sea_query::Query;
 
-use super::{PENDING, queue};
+use super::{MAX_ROWS, PENDING, queue};
 use crate::prelude::*;
 use crate::{
     entity::{
@@ -18,9 +18,6 @@ use crate::{
     },
     events, webhooks,
 };
-
-/// The most notifications that one statement inserts: each has ten parameters, and `SQLite` permits 32,766.
-const MAX_ROWS: usize = 1000;
 
 /// What a transaction has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

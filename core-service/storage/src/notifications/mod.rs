@@ -45,6 +45,7 @@ mod retention;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::outbox::{DeliveryEvent, record_events_of_many};
 pub use self::{
     attempts::{AttemptReport, RecordedAttempt, insert_attempts},
     backlog_cleanup::{cancel_backlog, cancel_backlog_batch, cancel_whole_backlog},
@@ -67,6 +68,10 @@ pub(crate) const LEASED: &str = "leased";
 pub(crate) const DELIVERED: &str = "delivered";
 pub(crate) const EXHAUSTED: &str = "exhausted";
 pub(crate) const CANCELLED: &str = "cancelled";
+
+/// The most notifications or events that one statement inserts: each has at most 16 parameters, and `SQLite` permits
+/// 32,766.
+const MAX_ROWS: usize = 1000;
 
 /// Literal SQL, not a parameter: planners choose the partial indexes of pending and of leased
 /// notifications by this text.

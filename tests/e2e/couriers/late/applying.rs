@@ -8,7 +8,9 @@ use proto::{
 
 use super::{End, Remarks, after, incidents, last_events, minute, move_away};
 use crate::{
-    couriers::{Desk, Order, TODAY, assert_unknown, assignment, now, orders, phone::phone},
+    couriers::{
+        Desk, Order, TODAY, assert_refused, assert_unknown, assignment, now, orders, phone::phone,
+    },
     harness::Platform,
 };
 
@@ -174,6 +176,27 @@ on_both_databases! {
         for order in [&left, &of_ben, &of_tomorrow] {
             assert_eq!(incidents(&desk, &order.pickup).await, []);
         }
+    }
+
+    /// "The same courier within 10 minutes."
+    async fn a_task_is_not_reopened_by_a_courier_who_has_it_but_did_not_complete_it(platform: &Platform) {
+        let (client, desk) = (platform.client().await, Desk::authorized(platform).await);
+        let (ada, ben) = (desk.courier("Ada").await, desk.courier("Ben").await);
+        let (of_ada, of_ben) = (phone(platform, &ada).await, phone(platform, &ben).await);
+        let [order]: [Order; 1] = orders(&client).await;
+        move_away(platform, &desk, &order, [&ada, &ben]).await;
+        minute(platform);
+        let remarks = Remarks::of_a_minute_ago(platform);
+        End::Done.report(&of_ada, &order.pickup, &remarks).await.unwrap();
+
+        let reopen = ReopenTaskRequest { name: order.pickup.clone(), ..Default::default() };
+        let refused = of_ben.reopen_task(reopen.clone()).await.unwrap_err();
+        assert_refused(&refused, "TASK_STATE");
+        assert_unknown(&of_ada.reopen_task(reopen.clone()).await.unwrap_err(), &order.pickup);
+        assert_eq!(desk.task(&order.pickup).await.state(), State::Done);
+        assert_eq!(desk.reopen_task(reopen.clone()).await.unwrap().state(), State::Doing);
+        of_ben.complete(&order.pickup).await;
+        assert_eq!(of_ben.reopen_task(reopen).await.unwrap().state(), State::Doing);
     }
 
     async fn a_courier_reports_incidents_of_a_task_that_left_its_list(platform: &Platform) {
