@@ -226,7 +226,11 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
         &[
             (
                 &["SELECT"],
-                "FROM deliveries WHERE erased_at IS NULL AND dropoff_before >= $",
+                "FROM deliveries WHERE erased_at IS NULL AND dropoff_before >= $… GROUP BY",
+            ),
+            (
+                &["SELECT"],
+                "AND before >= $… GROUP BY",
             ),
             (
                 &["SELECT"],
