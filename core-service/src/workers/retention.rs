@@ -203,7 +203,10 @@ fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
 mod tests {
     use domain::id::ApiClientId;
     use jiff::SignedDuration;
-    use storage::{fixture, idempotency_keys::Key};
+    use storage::{
+        fixture,
+        idempotency_keys::{Key, Request},
+    };
     use uuid::Uuid;
 
     use super::*;
@@ -286,7 +289,11 @@ mod tests {
         let acquired = storage.write(move |transaction| async move {
             for (number, acquired_at) in [(1, expired), (2, valid)] {
                 let (key, cutoff) = (key(number), Timestamp::MIN);
-                idempotency_keys::acquire(&transaction, key, [0; 32], acquired_at, cutoff).await?;
+                let request = Request {
+                    hash: [0; 32],
+                    delivery_id: None,
+                };
+                idempotency_keys::acquire(&transaction, key, request, acquired_at, cutoff).await?;
             }
             Ok::<_, Error>(())
         });

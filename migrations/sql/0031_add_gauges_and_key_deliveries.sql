@@ -8,3 +8,7 @@ CREATE TABLE platform_gauges (
     PRIMARY KEY (id)
 );
 INSERT INTO platform_gauges (id, claimed_until, read_at) VALUES (1, 0, 0);
+
+-- The delivery whose personal data the stored response may have; the nil UUID if that of none. Null if a program of an
+-- earlier version stored it.
+ALTER TABLE idempotency_keys ADD COLUMN delivery_id uuid;
