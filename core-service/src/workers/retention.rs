@@ -230,8 +230,9 @@ mod tests {
         let lease = Duration::from_mins(1);
         // Each has an event. Only numbered ones are removed.
         fixture::leased_notifications(&storage, &webhook, 3, lease).await;
-        let numbered = storage
-            .write(move |transaction| async move { events::assign_numbers(&transaction, 3).await });
+        let numbered = storage.write(move |transaction| async move {
+            events::assign_numbers(&transaction, 3, events::QueueHeads::BEGINNING).await
+        });
         assert_eq!(numbered.await.unwrap(), Some(3));
         for (after, is_left) in [(0, true), (1, false)] {
             let now = webhook.created_at + RETENTION + SignedDuration::from_micros(after);

@@ -110,7 +110,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
         &[
             (
                 &["SELECT"],
-                "EXISTS (SELECT … FROM events WHERE number IS NULL)",
+                "(SELECT MIN(created_at) FROM events WHERE number IS NULL AND created_at >= $",
             ),
             (
                 &["SELECT"],

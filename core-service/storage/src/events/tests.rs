@@ -73,7 +73,7 @@ impl Log {
         self.storage
             .write(move |transaction| async move {
                 runs.fetch_add(1, Ordering::SeqCst);
-                assign_numbers(&transaction, limit).await
+                assign_numbers(&transaction, limit, QueueHeads::BEGINNING).await
             })
             .await
             .unwrap()
@@ -89,7 +89,7 @@ impl Log {
         let transaction = tokio::spawn(async move {
             let written = storage.write(move |transaction| async move {
                 let (numbered, commit) = signals.clone();
-                let run = assign_numbers(&transaction, 10).await?;
+                let run = assign_numbers(&transaction, 10, QueueHeads::BEGINNING).await?;
                 numbered.add_permits(1);
                 let _permit = commit.acquire().await;
                 Ok::<_, Error>(run)
@@ -261,7 +261,7 @@ async fn create(storage: &Storage, store_id: StoreId) -> DeliveryId {
 
 async fn move_to_log(storage: &Storage, limit: usize) -> task_changes::Moved {
     let moved = storage.write(move |transaction| async move {
-        task_changes::move_to_log(&transaction, limit, NOW).await
+        task_changes::move_to_log(&transaction, limit, QueueHeads::BEGINNING, NOW).await
     });
     moved.await.unwrap().unwrap()
 }
