@@ -12,7 +12,7 @@
 //!   (expand/contract), because cores of that release serve until they are replaced.
 //!
 //! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`migrator`] replaces the names
-//! of types. Instants are `bigint` microseconds since 1970 (comparable and exact on both); ids are
+//! of types, and ignores what follows the line `-- PostgreSQL only.`. Instants are `bigint` microseconds since 1970 (comparable and exact on both); ids are
 //! UUIDs; JSON is `jsonb` on `PostgreSQL`, text on `SQLite`. Every table of a store's data has
 //! `store_id` first in its primary key.
 //!

@@ -53,6 +53,9 @@ const REPLACED_FOR_SQLITE: [(&str, &str); 6] = [
     (" CONCURRENTLY", ""),
 ];
 
+/// `SQLite` ignores the rest of a migration after this line.
+const POSTGRES_ONLY: &str = "\n-- PostgreSQL only.\n";
+
 /// All migrations. They are applied without sqlx's lock, which belongs to a session: a pooler gives that to
 /// other clients. Those of later releases are ignored: [`pending`](crate::pending) refuses them.
 pub fn migrator(backend: DbBackend) -> Migrator {
@@ -68,6 +71,8 @@ pub fn migration(backend: DbBackend, name: &'static str, text: &str) -> Migratio
     let (_, description) = name.split_once('_').unwrap_or_default();
     let mut text = text.to_owned();
     if backend == DbBackend::Sqlite {
+        let end = text.find(POSTGRES_ONLY).unwrap_or(text.len());
+        text.truncate(end);
         for (postgres, sqlite) in REPLACED_FOR_SQLITE {
             text = text.replace(postgres, sqlite);
         }

@@ -333,6 +333,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_queues_are_vacuumed_when_a_hundredth_is_dead() {
+        let Some(storage) = crate::fixture::postgres().await else {
+            return;
+        };
+        let select = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
+            WHERE relkind = 'r' AND 'autovacuum_vacuum_scale_factor=0.01' = ANY(reloptions)";
+        let tables: String = crate::rows::value(storage.reader(), select).await.unwrap();
+        assert_eq!(
+            tables,
+            "attempts events idempotency_keys notifications task_change_queue task_changes"
+        );
+    }
+
+    #[tokio::test]
     async fn an_index_is_created_outside_a_transaction() {
         let (_directory, databases) = migrated().await;
         for database in databases {
