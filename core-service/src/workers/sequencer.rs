@@ -22,7 +22,7 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 
 /// How often the database is polled without a signal from this core: the minimum interval after a
 /// run that found events, then doubled up to the maximum. Polling finds events that other cores
-/// wrote.
+/// wrote, and, for the task that claims, notifications that are due.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -74,6 +74,9 @@ impl Sequencer {
     async fn sequence(&self, heads: &mut QueueHeads) -> Result<bool, Error> {
         let now = self.clock.now();
         let waiting = events::waiting(self.storage.reader(), heads, now).await?;
+        if waiting.is_any_due {
+            self.streams.found_due();
+        }
         // First: a later event of a delivery waits for that of its creation.
         let are_moved = !waiting.changes || self.move_changes(*heads).await?;
         if waiting.events && are_moved {

@@ -228,10 +228,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
                 &["SELECT"],
                 "FROM deliveries WHERE erased_at IS NULL AND dropoff_before >= $… GROUP BY",
             ),
-            (
-                &["SELECT"],
-                "AND before >= $… GROUP BY",
-            ),
+            (&["SELECT"], "AND before >= $… GROUP BY"),
             (
                 &["SELECT"],
                 "FROM webhooks WHERE next_due_at IS NOT NULL AND next_due_at <= $",

@@ -11,7 +11,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use crate::prelude::*;
+use crate::{entity::Instant as StoredInstant, prelude::*};
 
 /// What waits for a sequencer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,11 +22,14 @@ pub struct Waiting {
     pub events: bool,
     /// Numbered events, for the notifications of new deliveries.
     pub notifications: bool,
+    /// Pending notifications, for their attempt. Not for the sequencer: it polls for what else a core waits for.
+    pub is_any_due: bool,
 }
 
 impl Waiting {
+    /// For the sequencer.
     pub fn is_anything(self) -> bool {
-        self != Self::default()
+        self.changes || self.events || self.notifications
     }
 }
 
@@ -126,7 +129,11 @@ async fn look(
 ) -> Result<Waiting, Error> {
     let mut from = heads.or_beginning(now, at);
     let select = statement(connection.get_database_backend());
-    let values = [from.change.into(), from.event.into()];
+    let values = [
+        from.change.into(),
+        from.event.into(),
+        StoredInstant::from(now).into(),
+    ];
     let rows = rows::query(connection, &select, values).await?;
     let Some(row) = rows.first() else {
         return Ok(Waiting::default());
@@ -134,7 +141,7 @@ async fn look(
     let found = Found {
         change: row.try_get_by_index(0)?,
         event: row.try_get_by_index(1)?,
-        last_change: row.try_get_by_index(3)?,
+        last_change: row.try_get_by_index(4)?,
     };
     from.advance(&found, now, at);
     *heads = from;
@@ -142,10 +149,11 @@ async fn look(
         changes: found.change.is_some(),
         events: found.event.is_some(),
         notifications: row.try_get_by_index(2)?,
+        is_any_due: row.try_get_by_index(3)?,
     })
 }
 
-/// The statement of [`look`]. The parameters are the heads of changes and events.
+/// The statement of [`look`]. The parameters are the heads of changes and events, and now.
 fn statement(backend: DbBackend) -> String {
     let last_change = match backend {
         DbBackend::Postgres => {
@@ -158,6 +166,7 @@ fn statement(backend: DbBackend) -> String {
         "SELECT (SELECT MIN(id) FROM task_change_queue WHERE id >= $1),
         (SELECT MIN(created_at) FROM events WHERE number IS NULL AND created_at >= $2),
         EXISTS (SELECT 1 FROM notified_positions, event_sequencers WHERE position < last_position),
+        EXISTS (SELECT 1 FROM webhooks WHERE disabled_at IS NULL AND next_due_at <= $3),
         {last_change}"
     )
 }

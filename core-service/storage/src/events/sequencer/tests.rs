@@ -48,7 +48,7 @@ async fn a_long_snapshot_does_not_make_the_sequencer_read_what_it_has_numbered()
             for (heads, is_bounded) in [(QueueHeads::BEGINNING, false), (heads, true)] {
                 let [event, change] = [heads.event, heads.change].map(|head| head.max(0));
                 for (statement, parameters) in [
-                    (&*looking, vec![change, event]),
+                    (&*looking, vec![change, event, 0]),
                     (ASSIGN_NUMBERS, vec![0, 1000, event, change]),
                 ] {
                     let read = buffers(reader, statement, &parameters).await?;
