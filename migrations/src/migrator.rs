@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 27] = files![
+pub(crate) const FILES: [(&str, &str); 28] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -41,6 +41,7 @@ pub(crate) const FILES: [(&str, &str); 27] = files![
     "0031_add_gauges_and_key_deliveries"
     "0032_add_key_delivery_index"
     "0033_add_notification_delivery_index"
+    "0034_add_index_of_late_creations"
 ];
 
 /// What `SQLite` calls something else, or does not know.

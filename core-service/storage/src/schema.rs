@@ -319,7 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "DROP INDEX notifications_by_delivery";
+            let drop = "DROP INDEX deliveries_created_late";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();
