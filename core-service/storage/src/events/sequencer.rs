@@ -87,6 +87,11 @@ impl QueueHeads {
     /// Moves the heads to what was found, but not past the mark: before that, nothing is added any more.
     fn advance(&mut self, found: &Found, now: Timestamp, at: Instant) {
         if let Some(mark) = self.mark {
+            // A standby that lacks the last ids became the primary: it gives them again.
+            if found.last_change < mark.last_change {
+                *self = Self::BEGINNING;
+                return;
+            }
             if at.saturating_duration_since(mark.at) < LATEST_COMMIT {
                 return;
             }

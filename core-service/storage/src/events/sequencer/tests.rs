@@ -130,4 +130,10 @@ fn heads_move_once_the_transactions_of_the_mark_have_ended_and_not_past_what_is_
         assert_eq!(from.event == i64::MIN, is_beginning);
         assert_eq!(from.change == i64::MIN, is_beginning);
     }
+    let promoted = Found {
+        last_change: 8,
+        ..nothing
+    };
+    heads.advance(&promoted, NOW + minute * 2, at + minute);
+    assert_eq!((heads.event, heads.change), beginning);
 }
