@@ -143,7 +143,9 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
         .unwrap();
     let all: Vec<_> = all.iter().map(|event| (event.id, event.position)).collect();
     assert_eq!(all, [(a, 1), (b, 2), (late, 3), (c, 4)]);
-    assert!(!waiting(log.storage.reader()).await.unwrap().events);
+    let mut heads = QueueHeads::BEGINNING;
+    let waiting = waiting(log.storage.reader(), &mut heads, NOW).await;
+    assert!(!waiting.unwrap().events);
 }
 
 #[tokio::test]
