@@ -152,9 +152,8 @@ struct CompiledPriceList {
 }
 
 impl CompiledPriceList {
-    fn bytes(found: &Option<Self>) -> usize {
-        let bytes = |list: &Self| DEFINITION_BYTES + PRICE_LIST_FACTOR * list.text_bytes;
-        found.as_ref().map_or(0, bytes)
+    fn bytes(&self) -> usize {
+        DEFINITION_BYTES + PRICE_LIST_FACTOR * self.text_bytes
     }
 }
 
@@ -166,10 +165,8 @@ pub(crate) struct CompiledTimeSlot {
 }
 
 impl CompiledTimeSlot {
-    fn bytes(found: &Option<Self>) -> usize {
-        let bytes =
-            |slot: &Self| DEFINITION_BYTES + TIME_SLOT_FACTOR * slot.stored.definition.len();
-        found.as_ref().map_or(0, bytes)
+    fn bytes(&self) -> usize {
+        DEFINITION_BYTES + TIME_SLOT_FACTOR * self.stored.definition.len()
     }
 }
 
@@ -178,10 +175,14 @@ impl Definitions {
         Self {
             storage,
             applied: AtomicU64::new(0),
-            price_lists: DefinitionCache::new(PRICE_LIST_BYTES, CompiledPriceList::bytes),
+            price_lists: DefinitionCache::new(PRICE_LIST_BYTES, |list| {
+                list.as_ref().map_or(0, CompiledPriceList::bytes)
+            }),
             // There is one.
             zones: DefinitionCache::new(PRICE_LIST_BYTES, |_| 0),
-            time_slots: DefinitionCache::new(TIME_SLOT_BYTES, CompiledTimeSlot::bytes),
+            time_slots: DefinitionCache::new(TIME_SLOT_BYTES, |slot| {
+                slot.as_ref().map_or(0, CompiledTimeSlot::bytes)
+            }),
         }
     }
 

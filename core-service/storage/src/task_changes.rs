@@ -143,8 +143,8 @@ const DELETE: &str = "DELETE FROM task_change_queue WHERE id >= $5 AND id <= (
     SELECT MAX(id) FROM (SELECT id FROM task_change_queue WHERE id >= $5 ORDER BY id LIMIT $4) AS oldest
 )";
 
-/// The parameters are the last positions of changes and events, the time, the limit and the queue's head. The event of a new delivery has
-/// its id: there is one.
+/// The parameters are the last positions of changes and events, the time, the limit and the queue's head. The event of a
+/// new delivery has its id: there is one.
 static MOVE: LazyLock<String> = LazyLock::new(|| {
     let (select, changes) = moves("moved");
     let changes = (0..).zip(changes);

@@ -59,8 +59,7 @@ async fn a_failure_is_not_cached() {
 }
 
 #[tokio::test]
-async fn the_definitions_of_100_000_stores_without_their_own_are_cached_and_long_ones_up_to_the_capacity()
- {
+async fn a_hundred_thousand_stores_are_cached_and_long_definitions_up_to_the_capacity() {
     let of_bytes: [(fn(&u32) -> usize, _); 2] =
         [(|_| 0, 100_000..=100_000), (|_| 10_000_000, 1..=26)];
     for (bytes, expected) in of_bytes {
