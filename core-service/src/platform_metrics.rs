@@ -1,9 +1,7 @@
-//! The state of the platform as metrics, read from the database when they are scraped, at most
-//! every 15 s.
+//! The state of the platform as metrics, read from the database when they are scraped.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use process::{
     clock::Clock,
@@ -16,11 +14,11 @@ use storage::{
 };
 use tokio::time::{Instant, timeout};
 
-/// How old the values may be before they are read again.
-const INTERVAL: Duration = Duration::from_secs(15);
+/// How old the values may be before they are read again, which another core may have done shortly before.
+const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Timeout of reading them; scrapes have short timeouts.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The last state that was read. Clones share it.
 #[derive(Clone)]
@@ -30,13 +28,7 @@ pub(crate) struct PlatformMetrics {
     clock: Clock,
     /// When the state was last read, successfully or not. Locked while it is read.
     read_at: Arc<tokio::sync::Mutex<Option<Instant>>>,
-    snapshot: Arc<Mutex<Option<Snapshot>>>,
-}
-
-#[derive(Clone)]
-struct Snapshot {
-    at: Timestamp,
-    state: PlatformState,
+    state: Arc<Mutex<Option<PlatformState>>>,
 }
 
 impl PlatformMetrics {
@@ -45,7 +37,7 @@ impl PlatformMetrics {
             storage: Arc::downgrade(storage),
             clock,
             read_at: Arc::default(),
-            snapshot: Arc::default(),
+            state: Arc::default(),
         }
     }
 
@@ -55,17 +47,16 @@ impl PlatformMetrics {
         if read_at.is_some_and(|instant| instant.elapsed() < INTERVAL) {
             return;
         }
-        let snapshot = self.read().await;
-        *self.snapshot.lock() = snapshot;
+        let state = self.read().await;
+        *self.state.lock() = state;
         *read_at = Some(Instant::now());
     }
 
-    async fn read(&self) -> Option<Snapshot> {
+    async fn read(&self) -> Option<PlatformState> {
         let storage = self.storage.upgrade()?;
-        let at = self.clock.now();
-        let read = platform_state::read(storage.reader(), at);
+        let read = platform_state::current(&storage, self.clock.now());
         match timeout(TIMEOUT, read).await {
-            Ok(Ok(state)) => Some(Snapshot { at, state }),
+            Ok(Ok(state)) => state,
             Ok(Err(error)) => {
                 tracing::warn!(error = %error_chain(&error), "cannot read the platform's state for metrics");
                 None
@@ -78,64 +69,62 @@ impl PlatformMetrics {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        type Read = fn(&Snapshot) -> Vec<Sample>;
+        type Read = fn(&PlatformState) -> Vec<Sample>;
         let gauges: [(_, _, Read); 8] = [
             (
                 "delivery_deliveries",
                 "Deliveries whose dropoff window has not ended or ended in the last 24 hours, by state",
-                |snapshot| {
-                    let tasks = snapshot.state.tasks.iter();
-                    let dropoffs = tasks.filter(|task| task.kind == "dropoff");
-                    sums(dropoffs.map(|task| (vec![("state", &*task.delivery_state)], task.count)))
+                |state| {
+                    let deliveries = state.deliveries.iter();
+                    sums(deliveries.map(|of| (vec![("state", &*of.state)], of.count)))
                 },
             ),
             (
                 "delivery_deliveries_late",
                 "Current deliveries that are not done although their dropoff window has ended",
-                |snapshot| vec![number(snapshot.state.late_deliveries)],
+                |state| vec![number(state.late_deliveries)],
             ),
             (
                 "delivery_tasks",
-                "Tasks of current deliveries by type and state",
-                |snapshot| {
-                    let tasks = snapshot.state.tasks.iter();
-                    sums(tasks.map(|task| {
-                        let labels = vec![("type", &*task.kind), ("state", &*task.task_state)];
-                        (labels, task.count)
+                "Tasks whose window has not ended or ended in the last 24 hours, by type and state",
+                |state| {
+                    sums(state.tasks.iter().map(|of| {
+                        let labels = vec![("type", &*of.kind), ("state", &*of.state)];
+                        (labels, of.count)
                     }))
                 },
             ),
             (
                 "delivery_notifications_due",
                 "Notifications that wait for a dispatcher",
-                |snapshot| vec![number(snapshot.state.due_notifications)],
+                |state| vec![number(state.due_notifications)],
             ),
             (
                 "delivery_notifications_leased",
                 "Notifications in flight",
-                |snapshot| vec![number(snapshot.state.leased_notifications)],
+                |state| vec![number(state.leased_notifications)],
             ),
             (
                 "delivery_notifications_oldest_due_age_seconds",
                 "How long the oldest due notification has waited",
-                |snapshot| vec![age(snapshot, snapshot.state.oldest_due_at)],
+                |state| vec![age(state.oldest_due_age)],
             ),
             (
                 "delivery_events_unsequenced",
                 "Committed events without a number",
-                |snapshot| vec![number(snapshot.state.unsequenced_events)],
+                |state| vec![number(state.unsequenced_events)],
             ),
             (
                 "delivery_events_lag_seconds",
                 "Age of the oldest event without a number",
-                |snapshot| vec![age(snapshot, snapshot.state.oldest_unsequenced_at)],
+                |state| vec![age(state.oldest_unsequenced_age)],
             ),
         ];
         for (name, help, read) in gauges {
-            let snapshot = Arc::clone(&self.snapshot);
+            let state = Arc::clone(&self.state);
             let samples = Sampled::new(move || {
-                let snapshot = snapshot.lock();
-                snapshot.as_ref().map(read).unwrap_or_default()
+                let state = state.lock();
+                state.as_ref().map(read).unwrap_or_default()
             });
             registry.register(name, help, samples);
         }
@@ -157,48 +146,50 @@ fn number(count: i64) -> Sample {
     Sample::count(&[], usize::try_from(count).unwrap_or_default())
 }
 
-/// In seconds. The clocks of cores may differ: never negative.
-fn age(snapshot: &Snapshot, since: Option<Timestamp>) -> Sample {
-    let age = since.map_or(0.0, |since| snapshot.at.duration_since(since).as_secs_f64());
-    Sample::new(&[], age.max(0.0))
+fn age(age: Duration) -> Sample {
+    Sample::new(&[], age.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use process::metrics::Exposition;
-    use storage::platform_state::TaskCount;
+    use storage::platform_state::{DeliveryCount, TaskCount};
 
     use super::*;
 
     #[tokio::test]
-    async fn tasks_with_the_same_labels_are_summed_and_ages_are_not_negative() {
+    async fn states_are_labels_and_ages_are_in_seconds() {
+        let deliveries = [("todo", 2), ("completed", 8), ("cancelled", 16)];
         let tasks = [
-            ("pickup", "todo", "todo", 1),
-            ("dropoff", "todo", "todo", 2),
-            ("pickup", "todo", "done", 4),
-            ("dropoff", "completed", "done", 8),
-            ("dropoff", "cancelled", "todo", 16),
+            ("pickup", "todo", 1),
+            ("dropoff", "todo", 18),
+            ("pickup", "done", 4),
+            ("dropoff", "done", 8),
         ];
-        let at = Timestamp::UNIX_EPOCH;
         let state = PlatformState {
+            deliveries: deliveries
+                .map(|(state, count)| DeliveryCount {
+                    state: state.to_owned(),
+                    count,
+                })
+                .into(),
             tasks: tasks
-                .map(|(kind, delivery, task, count)| TaskCount {
+                .map(|(kind, state, count)| TaskCount {
                     kind: kind.to_owned(),
-                    delivery_state: delivery.to_owned(),
-                    task_state: task.to_owned(),
+                    state: state.to_owned(),
                     count,
                 })
                 .into(),
             due_notifications: 3,
-            oldest_due_at: Timestamp::from_second(-90).ok(),
-            oldest_unsequenced_at: Timestamp::from_second(1).ok(),
+            oldest_due_age: Duration::from_secs(90),
             ..PlatformState::default()
         };
         let metrics = PlatformMetrics {
             storage: std::sync::Weak::new(),
-            clock: Clock::manual(at),
+            clock: Clock::manual(Timestamp::UNIX_EPOCH),
             read_at: Arc::default(),
-            snapshot: Arc::new(Mutex::new(Some(Snapshot { at, state }))),
+            state: Arc::new(Mutex::new(Some(state))),
         };
         let mut exposition = Exposition::new();
         metrics.register(exposition.registry());

@@ -11,10 +11,10 @@
 //!   its release cannot be rolled back. It only removes what the previous release no longer uses
 //!   (expand/contract), because cores of that release serve until they are replaced.
 //!
-//! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`migrator`] replaces the names
-//! of types. Instants are `bigint` microseconds since 1970 (comparable and exact on both); ids are
-//! UUIDs; JSON is `jsonb` on `PostgreSQL`, text on `SQLite`. Every table of a store's data has
-//! `store_id` first in its primary key.
+//! Conventions: statements are those of `PostgreSQL`; for `SQLite`, [`migrator`] replaces the names of types, and
+//! ignores what follows the line `-- PostgreSQL only.`. Instants are `bigint` microseconds since 1970 (comparable
+//! and exact on both); ids are UUIDs; JSON is `jsonb` on `PostgreSQL`, text on `SQLite`. Every table of a store's
+//! data has `store_id` first in its primary key.
 //!
 //! An index of a large table has a file of its own, which begins with `-- no-transaction` and has one
 //! statement, `CREATE INDEX CONCURRENTLY IF NOT EXISTS`: cores write meanwhile.

@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// The names and texts of all migrations, in order.
-pub(crate) const FILES: [(&str, &str); 24] = files![
+pub(crate) const FILES: [(&str, &str); 28] = files![
     "0001_initial_schema"
     "0002_add_traceparent"
     "0003_add_task_states"
@@ -38,6 +38,10 @@ pub(crate) const FILES: [(&str, &str); 24] = files![
     "0025_add_notification_state_index"
     "0027_add_incidents_to_task_changes"
     "0028_add_deliveries_to_created_bytes"
+    "0031_add_gauges_and_key_deliveries"
+    "0032_add_key_delivery_index"
+    "0033_add_notification_delivery_index"
+    "0034_add_index_of_late_creations"
 ];
 
 /// What `SQLite` calls something else, or does not know.
@@ -49,6 +53,9 @@ const REPLACED_FOR_SQLITE: [(&str, &str); 6] = [
     (" uuid", " uuid_text"),
     (" CONCURRENTLY", ""),
 ];
+
+/// `SQLite` ignores the rest of a migration after this line.
+const POSTGRES_ONLY: &str = "\n-- PostgreSQL only.\n";
 
 /// All migrations. They are applied without sqlx's lock, which belongs to a session: a pooler gives that to
 /// other clients. Those of later releases are ignored: [`pending`](crate::pending) refuses them.
@@ -65,6 +72,8 @@ pub fn migration(backend: DbBackend, name: &'static str, text: &str) -> Migratio
     let (_, description) = name.split_once('_').unwrap_or_default();
     let mut text = text.to_owned();
     if backend == DbBackend::Sqlite {
+        let end = text.find(POSTGRES_ONLY).unwrap_or(text.len());
+        text.truncate(end);
         for (postgres, sqlite) in REPLACED_FOR_SQLITE {
             text = text.replace(postgres, sqlite);
         }

@@ -15,7 +15,7 @@ use crate::cli::{
     output::{self, View},
 };
 
-/// How many calls search between two lines of progress.
+/// How many calls that find nothing there are between two lines of progress.
 const CALLS_PER_LINE: usize = 100;
 
 #[derive(Args, Debug)]
@@ -62,12 +62,13 @@ impl Erase {
                 page_token,
             };
             let response = core.call(request).await?;
+            let has_found = !response.deliveries.is_empty();
             erased.extend(response.deliveries);
             page_token = response.next_page_token;
             if page_token.is_empty() {
                 break;
             }
-            if calls % CALLS_PER_LINE == 0 {
+            if has_found || calls % CALLS_PER_LINE == 0 {
                 eprintln!("searching: {} deliveries found", erased.len());
             }
         }

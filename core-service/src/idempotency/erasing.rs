@@ -3,9 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
 
-use domain::{id::StoreId, task::FailureReason};
+use domain::{
+    id::{DeliveryId, StoreId},
+    task::FailureReason,
+};
 use proto::iri::Collection;
-use storage::idempotency_keys::{self, Key};
+use storage::idempotency_keys::{self, Listed};
 
 use super::{CommandResponse, Idempotency, request};
 use crate::error::Error;
@@ -22,38 +25,54 @@ impl Idempotency {
     pub(crate) async fn erase_responses(
         &self,
         store_id: StoreId,
+        id: DeliveryId,
         erased: &proto::Delivery,
         created_at: Timestamp,
     ) -> Result<(), Error> {
         let since = created_at
             .checked_sub(LONGEST_REQUEST)
             .unwrap_or(created_at);
+        for listed in [Listed::OfDelivery(id), Listed::Unnamed(since)] {
+            self.erase_listed(store_id, listed, erased).await?;
+        }
+        Ok(())
+    }
+
+    async fn erase_listed(
+        &self,
+        store_id: StoreId,
+        listed: Listed,
+        erased: &proto::Delivery,
+    ) -> Result<(), Error> {
         let mut after = None;
         loop {
             let reader = self.storage.reader();
-            let page = idempotency_keys::list(reader, store_id, since, after, PAGE).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(());
-            };
-            after = Some(*last);
+            let page = idempotency_keys::list(reader, store_id, listed, after, PAGE).await?;
+            let is_last = u64::try_from(page.len()).is_ok_and(|length| length < PAGE);
+            after = page.last().map(|(key, _)| *key);
+            let mut replaced = Vec::new();
             for (key, encrypted) in page {
                 let plain = request::decrypt(&self.secret_box, key, &encrypted)?;
                 let replacement = replace_tasks(&plain, erased)
                     .or_else(|| replace_task(&plain, erased))
                     .or_else(|| replace_incident(&plain, erased));
                 if let Some(replacement) = replacement {
-                    self.store(key, &replacement).await?;
+                    replaced.push((key, request::encrypt(&self.secret_box, key, &replacement)));
                 }
             }
+            if !replaced.is_empty() {
+                let stored = self.storage.write(move |transaction| async move {
+                    for (key, encrypted) in replaced {
+                        idempotency_keys::store_response(&transaction, key, encrypted).await?;
+                    }
+                    Ok::<_, Error>(())
+                });
+                stored.await?;
+            }
+            if is_last {
+                return Ok(());
+            }
         }
-    }
-
-    async fn store(&self, key: Key, plain: &[u8]) -> Result<(), Error> {
-        let encrypted = request::encrypt(&self.secret_box, key, plain);
-        let stored = self.storage.write(move |transaction| async move {
-            idempotency_keys::store_response(&transaction, key, encrypted).await
-        });
-        Ok(stored.await?)
     }
 }
 
@@ -132,7 +151,10 @@ mod tests {
 
     use domain::id::ApiClientId;
     use process::clock::Clock;
-    use storage::fixture;
+    use storage::{
+        fixture,
+        idempotency_keys::{Key, Request},
+    };
     use uuid::Uuid;
 
     use super::*;
@@ -263,8 +285,12 @@ mod tests {
             .collect();
         let write = idempotency.storage.write(move |transaction| async move {
             for (key, now, encrypted) in rows.iter() {
-                let (hash, cutoff) = ([0; 32], Timestamp::MIN);
-                idempotency_keys::acquire(&transaction, *key, hash, *now, cutoff).await?;
+                let request = Request {
+                    hash: [0; 32],
+                    delivery_id: None,
+                };
+                let cutoff = Timestamp::MIN;
+                idempotency_keys::acquire(&transaction, *key, request, *now, cutoff).await?;
                 idempotency_keys::store_response(&transaction, *key, encrypted.clone()).await?;
             }
             Ok::<_, Error>(())
@@ -273,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn responses_lose_the_data_of_the_erased_delivery_only() {
+    async fn responses_of_earlier_versions_lose_the_data_of_the_erased_delivery_only() {
         use proto::task::Status::{Done, Todo};
 
         let (directory, storage) = fixture::sqlite().await;
@@ -300,9 +326,12 @@ mod tests {
         responses.extend((4..=PAGE).map(|number| (number, CREATED_AT, other.clone())));
         responses.push((PAGE + 1, earliest, created));
         store_all(&idempotency, &responses).await;
+        let storage = &idempotency.storage;
+        fixture::execute(storage, "UPDATE idempotency_keys SET delivery_id = NULL").await;
 
         let erased = delivery("deliveries/1", "", Done);
-        let result = idempotency.erase_responses(STORE, &erased, CREATED_AT);
+        let id = DeliveryId::new();
+        let result = idempotency.erase_responses(STORE, id, &erased, CREATED_AT);
         result.await.unwrap();
 
         let expected = delivery("deliveries/1", "", Todo).encode_to_vec();

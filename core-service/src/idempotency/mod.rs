@@ -114,7 +114,7 @@ impl Idempotency {
     ) -> Option<NewResponse> {
         request_key.map(|request| NewResponse {
             key: request.key,
-            request_hash: request.hash,
+            request: request.request(),
             encrypted_response: request.encrypt(&self.secret_box, message),
             created_at: request.now,
         })

@@ -1,7 +1,10 @@
 //! A request with an idempotency key: validates the key, and encrypts and decrypts the stored
 //! response.
 
-use domain::{id::StoreId, violation::Violations};
+use domain::{
+    id::{DeliveryId, StoreId},
+    violation::Violations,
+};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use tonic::{Response, metadata::MetadataValue};
@@ -10,7 +13,7 @@ use zeroize::Zeroizing;
 
 use storage::{
     Session,
-    idempotency_keys::{self, Acquisition, Key, StoredResponse},
+    idempotency_keys::{self, Acquisition, Key, Request, StoredResponse},
 };
 
 use crate::{
@@ -32,6 +35,8 @@ pub(crate) struct KeyedRequest {
     pub(super) key: Key,
     /// The hash of the request's content. Another request under the same key has another hash.
     pub(super) hash: [u8; 32],
+    /// The delivery whose personal data the response may have.
+    pub(super) delivery_id: Option<DeliveryId>,
     pub(super) now: Timestamp,
 }
 
@@ -63,26 +68,39 @@ impl KeyedRequest {
                     hash: key_hash(operation, &idempotency.key),
                 },
                 hash,
+                delivery_id: None,
                 now,
             }),
             _ => Err(Error::Invalid(violations)),
         }
     }
 
-    /// The same request under a key of a store, whose personal data its response has.
-    pub(crate) fn of_store(self, store_id: StoreId) -> Self {
+    /// The same request under a key of a delivery's store, whose personal data its response may have.
+    pub(crate) fn of_delivery(self, store_id: StoreId, id: DeliveryId) -> Self {
         let key = Key {
             store_id,
             ..self.key
         };
-        Self { key, ..self }
+        Self {
+            key,
+            delivery_id: Some(id),
+            ..self
+        }
+    }
+
+    /// What is stored of it.
+    pub(super) fn request(&self) -> Request {
+        Request {
+            hash: self.hash,
+            delivery_id: self.delivery_id,
+        }
     }
 
     /// Acquires the key for this transaction, or returns the stored response. Waits for a
     /// concurrent request with the same key, up to the database's lock timeout.
     pub(super) async fn acquire(&self, transaction: &Session) -> Result<Acquisition, Error> {
         let cutoff = expired_before(self.now);
-        idempotency_keys::acquire(transaction, self.key, self.hash, self.now, cutoff)
+        idempotency_keys::acquire(transaction, self.key, self.request(), self.now, cutoff)
             .await
             .map_err(|error| match error {
                 error if error.is_lock_timeout() => Error::IdempotencyKeyInUse,

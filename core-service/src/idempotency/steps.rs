@@ -105,6 +105,7 @@ mod tests {
             hash: [1; 32],
         },
         hash: [2; 32],
+        delivery_id: None,
         now: Timestamp::UNIX_EPOCH,
     };
 

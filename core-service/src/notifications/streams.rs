@@ -31,6 +31,8 @@ pub(crate) struct Streams {
     unsent_leases: mpsc::UnboundedSender<Lease>,
     /// Signalled when notifications become claimable.
     pub(super) notifications_ready: watch::Sender<()>,
+    /// Signalled when the sequencer has found something due in the database.
+    pub(super) due_found: Notify,
     /// Signalled when more may be claimable, because a dispatcher has granted credit or outcomes are
     /// recorded.
     pub(super) capacity_freed: Notify,
@@ -55,6 +57,7 @@ impl Streams {
             flow_control: Arc::default(),
             unsent_leases,
             notifications_ready: watch::Sender::new(()),
+            due_found: Notify::new(),
             capacity_freed: Notify::new(),
             events_written: watch::Sender::new(()),
         };
@@ -64,6 +67,11 @@ impl Streams {
     /// Wakes the task that claims, for notifications that became claimable.
     pub(crate) fn wake(&self) {
         self.notifications_ready.send_replace(());
+    }
+
+    /// Says that something is due in the database, which may not be claimable.
+    pub(crate) fn found_due(&self) {
+        self.due_found.notify_one();
     }
 
     pub(super) fn flow_control(&self) -> MutexGuard<'_, FlowControl> {

@@ -32,7 +32,19 @@ use crate::error::Error;
 /// How long a price calculation may miss a definition applied at another core.
 const TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
-const CAPACITY: u64 = 1_000;
+/// The bytes of cached price lists, and of time slots: those of 100,000 stores without their own take a tenth.
+const PRICE_LIST_BYTES: u64 = 256 * 1024 * 1024;
+const TIME_SLOT_BYTES: u64 = 128 * 1024 * 1024;
+
+/// The bytes of an entry without a definition.
+const ENTRY_BYTES: usize = 256;
+
+/// What the expressions, and the hours, of a definition take in memory, compared with its text.
+const PRICE_LIST_FACTOR: usize = 32;
+const TIME_SLOT_FACTOR: usize = 8;
+
+/// What a definition takes besides.
+const DEFINITION_BYTES: usize = 2048;
 
 /// Which cached definitions may be used. None is older than the last definition applied at this core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +74,13 @@ where
     K: Eq + Hash + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    fn new() -> Self {
-        Self(moka::sync::Cache::new(CAPACITY))
+    /// A cache of so many bytes, of values that take `bytes` besides the entry.
+    fn new(capacity: u64, bytes: fn(&V) -> usize) -> Self {
+        let weigh = move |_: &K, cached: &CachedValue<V>| {
+            u32::try_from(ENTRY_BYTES + bytes(&cached.value)).unwrap_or(u32::MAX)
+        };
+        let cache = moka::sync::Cache::builder().max_capacity(capacity);
+        Self(cache.weigher(weigh).build())
     }
 
     /// The cached value, of any age. A compiled definition is valid as long as its source is
@@ -131,6 +148,13 @@ struct CompiledPriceList {
     version: i64,
     zones: Option<i64>,
     list: Arc<PriceList>,
+    text_bytes: usize,
+}
+
+impl CompiledPriceList {
+    fn bytes(&self) -> usize {
+        DEFINITION_BYTES + PRICE_LIST_FACTOR * self.text_bytes
+    }
 }
 
 /// A time slot, as stored and compiled for the store's country.
@@ -140,14 +164,25 @@ pub(crate) struct CompiledTimeSlot {
     pub(crate) rules: Arc<TimeSlot>,
 }
 
+impl CompiledTimeSlot {
+    fn bytes(&self) -> usize {
+        DEFINITION_BYTES + TIME_SLOT_FACTOR * self.stored.definition.len()
+    }
+}
+
 impl Definitions {
     pub(crate) fn new(storage: Arc<Storage>) -> Self {
         Self {
             storage,
             applied: AtomicU64::new(0),
-            price_lists: DefinitionCache::new(),
-            zones: DefinitionCache::new(),
-            time_slots: DefinitionCache::new(),
+            price_lists: DefinitionCache::new(PRICE_LIST_BYTES, |list| {
+                list.as_ref().map_or(0, CompiledPriceList::bytes)
+            }),
+            // There is one.
+            zones: DefinitionCache::new(PRICE_LIST_BYTES, |_| 0),
+            time_slots: DefinitionCache::new(TIME_SLOT_BYTES, |slot| {
+                slot.as_ref().map_or(0, CompiledTimeSlot::bytes)
+            }),
         }
     }
 
@@ -216,6 +251,7 @@ impl Definitions {
             version: stored.version,
             zones: zones_version,
             list: Arc::new(list),
+            text_bytes: stored.definition.len(),
         }))
     }
 

@@ -103,7 +103,7 @@ impl Services {
         let key = self
             .idempotency
             .read_key(caller, "ReportIncident", &request.task, idempotency)?
-            .map(|key| key.of_store(store.id));
+            .map(|key| key.of_delivery(store.id, task.delivery_id));
         if let Some(replayed) = self.idempotency.replay(key).await? {
             return Ok((replayed, Effect::Replayed));
         }
@@ -164,7 +164,7 @@ impl Services {
         let key = self
             .idempotency
             .read_key(caller, "CloseIncident", &name, idempotency)?
-            .map(|key| key.of_store(found.store_id));
+            .map(|key| key.of_delivery(found.store_id, found.delivery_id));
         if let Some(replayed) = self.idempotency.replay(key).await? {
             return Ok((replayed, Effect::Replayed));
         }

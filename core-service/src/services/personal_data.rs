@@ -13,8 +13,7 @@ use tonic::{Request, Response};
 use super::{Reply, Services};
 use crate::{auth::caller::Caller, error::Error, messages};
 
-/// The tasks that a call searches for a telephone number, and the most of them that it erases: each
-/// erasure reads the store's notifications and stored responses.
+/// The tasks that a call searches for a telephone number, and the most of them that it erases.
 const SEARCHED_TASKS: u64 = 2000;
 const MAX_FOUND: usize = 10;
 
@@ -128,7 +127,7 @@ impl Services {
         let created_at = delivery.created_at;
         let erased = messages::delivery(delivery, &store, &self.config.public_url);
         self.idempotency
-            .erase_responses(store_id, &erased, created_at)
+            .erase_responses(store_id, id, &erased, created_at)
             .await
     }
 }

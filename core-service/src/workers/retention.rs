@@ -203,7 +203,10 @@ fn cutoff(now: Timestamp, retention: Duration) -> Timestamp {
 mod tests {
     use domain::id::ApiClientId;
     use jiff::SignedDuration;
-    use storage::{fixture, idempotency_keys::Key};
+    use storage::{
+        fixture,
+        idempotency_keys::{Key, Request},
+    };
     use uuid::Uuid;
 
     use super::*;
@@ -227,8 +230,9 @@ mod tests {
         let lease = Duration::from_mins(1);
         // Each has an event. Only numbered ones are removed.
         fixture::leased_notifications(&storage, &webhook, 3, lease).await;
-        let numbered = storage
-            .write(move |transaction| async move { events::assign_numbers(&transaction, 3).await });
+        let numbered = storage.write(move |transaction| async move {
+            events::assign_numbers(&transaction, 3, events::QueueHeads::BEGINNING).await
+        });
         assert_eq!(numbered.await.unwrap(), Some(3));
         for (after, is_left) in [(0, true), (1, false)] {
             let now = webhook.created_at + RETENTION + SignedDuration::from_micros(after);
@@ -286,7 +290,11 @@ mod tests {
         let acquired = storage.write(move |transaction| async move {
             for (number, acquired_at) in [(1, expired), (2, valid)] {
                 let (key, cutoff) = (key(number), Timestamp::MIN);
-                idempotency_keys::acquire(&transaction, key, [0; 32], acquired_at, cutoff).await?;
+                let request = Request {
+                    hash: [0; 32],
+                    delivery_id: None,
+                };
+                idempotency_keys::acquire(&transaction, key, request, acquired_at, cutoff).await?;
             }
             Ok::<_, Error>(())
         });

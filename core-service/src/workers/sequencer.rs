@@ -4,7 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use process::{clock::Clock, metrics::Counter};
-use storage::{Storage, notifications, task_changes};
+use storage::{
+    Storage,
+    events::{self, QueueHeads},
+    notifications, task_changes,
+};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +22,7 @@ const BATCH_WINDOW: Duration = Duration::from_millis(20);
 
 /// How often the database is polled without a signal from this core: the minimum interval after a
 /// run that found events, then doubled up to the maximum. Polling finds events that other cores
-/// wrote.
+/// wrote, and, for the task that claims, notifications that are due.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -37,6 +41,7 @@ impl Sequencer {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut events_written = self.streams.events_written.subscribe();
         let mut interval = MIN_POLL_INTERVAL;
+        let mut heads = QueueHeads::BEGINNING;
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -48,7 +53,7 @@ impl Sequencer {
                     interval = (interval * 2).min(MAX_POLL_INTERVAL);
                 }
             }
-            match self.sequence().await {
+            match self.sequence(&mut heads).await {
                 Ok(false) => {}
                 Ok(true) => interval = MIN_POLL_INTERVAL,
                 Err(error) => {
@@ -66,12 +71,16 @@ impl Sequencer {
     }
 
     /// Returns whether there was anything to do.
-    async fn sequence(&self) -> Result<bool, Error> {
-        let waiting = storage::events::waiting(self.storage.reader()).await?;
+    async fn sequence(&self, heads: &mut QueueHeads) -> Result<bool, Error> {
+        let now = self.clock.now();
+        let waiting = events::waiting(self.storage.reader(), heads, now).await?;
+        if waiting.is_any_due {
+            self.streams.found_due();
+        }
         // First: a later event of a delivery waits for that of its creation.
-        let are_moved = !waiting.changes || self.move_changes().await?;
+        let are_moved = !waiting.changes || self.move_changes(*heads).await?;
         if waiting.events && are_moved {
-            self.number_events().await?;
+            self.number_events(*heads).await?;
         }
         if waiting.is_anything() {
             self.notify_of_created().await?;
@@ -80,11 +89,11 @@ impl Sequencer {
     }
 
     /// Writes the events of new deliveries, too. Returns whether none waits any more: another core may be moving some.
-    async fn move_changes(&self) -> Result<bool, Error> {
+    async fn move_changes(&self, heads: QueueHeads) -> Result<bool, Error> {
         loop {
             let now = self.clock.now();
             let moved = self.storage.write(move |transaction| async move {
-                task_changes::move_to_log(&transaction, BATCH, now).await
+                task_changes::move_to_log(&transaction, BATCH, heads, now).await
             });
             let Some(moved) = moved.await? else {
                 return Ok(false);
@@ -97,10 +106,10 @@ impl Sequencer {
     }
 
     /// Another core may be numbering other events: these are looked for again soon.
-    async fn number_events(&self) -> Result<(), Error> {
+    async fn number_events(&self, heads: QueueHeads) -> Result<(), Error> {
         loop {
             let numbered = self.storage.write(move |transaction| async move {
-                storage::events::assign_numbers(&transaction, BATCH).await
+                events::assign_numbers(&transaction, BATCH, heads).await
             });
             let Some(count) = numbered.await? else {
                 return Ok(());
@@ -168,7 +177,7 @@ mod tests {
         let other = Arc::clone(&storage);
         let other = tokio::spawn(async move {
             let numbering = other.write(move |transaction| async move {
-                storage::events::assign_numbers(&transaction, BATCH).await?;
+                events::assign_numbers(&transaction, BATCH, QueueHeads::BEGINNING).await?;
                 signals[0].add_permits(1);
                 let _end = signals[1].acquire().await;
                 // Rolls back, as if the other core was killed.
@@ -179,13 +188,17 @@ mod tests {
         let _numbered = numbered.acquire().await.unwrap();
         let sequencer = sequencer(&storage);
 
-        let run = tokio::time::timeout(Duration::from_mins(1), sequencer.number_events());
+        let run = tokio::time::timeout(
+            Duration::from_mins(1),
+            sequencer.number_events(QueueHeads::BEGINNING),
+        );
         run.await.expect("the run should end").unwrap();
         assert_eq!(sequencer.sequenced.get(), 0);
 
         end.add_permits(1);
         other.await.unwrap().unwrap_err();
-        assert!(sequencer.sequence().await.unwrap());
+        let mut heads = QueueHeads::BEGINNING;
+        assert!(sequencer.sequence(&mut heads).await.unwrap());
         assert_eq!(sequencer.sequenced.get(), 1);
     }
 
@@ -197,9 +210,10 @@ mod tests {
         fixture::leased_notifications(&storage, &webhook, BATCH + 1, lease).await;
         let sequencer = sequencer(&storage);
 
-        assert!(sequencer.sequence().await.unwrap());
+        let mut heads = QueueHeads::BEGINNING;
+        assert!(sequencer.sequence(&mut heads).await.unwrap());
 
         assert_eq!(usize::try_from(sequencer.sequenced.get()), Ok(BATCH + 1));
-        assert!(!sequencer.sequence().await.unwrap());
+        assert!(!sequencer.sequence(&mut heads).await.unwrap());
     }
 }

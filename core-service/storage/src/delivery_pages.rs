@@ -72,12 +72,16 @@ pub async fn read(
     start: Start,
     size: u32,
 ) -> Result<(Vec<Delivery>, bool), Error> {
-    let page = query(stores, filter, start).limit(pages::limit(size));
     let columns = match stores {
         Stores::Own(_) => deliveries::SHOWN_TO_SHOPS,
         Stores::One(_) | Stores::All => deliveries::ALL,
     };
-    let mut found = deliveries::read(connection, page, columns).await?;
+    let mut found = Vec::new();
+    for part in parts(stores, filter) {
+        let page = query(stores, filter, start).filter(part);
+        let page = page.limit(pages::limit(size));
+        found.append(&mut deliveries::read(connection, page, columns).await?);
+    }
     found.sort_unstable_by_key(|delivery| {
         let cursor = stores.cursor(delivery);
         Reverse((cursor.created_at, cursor.id))
@@ -86,6 +90,26 @@ pub async fn read(
         found.reverse();
     }
     Ok(pages::cut(found, start, size))
+}
+
+/// The parts of a list that are read one by one. A store's deliveries are read by their creation; those that were
+/// created after a dropoff's end, and end before it, have an index of their own. Otherwise, a list of what ended long ago
+/// would read all that was created since.
+fn parts(stores: Stores, filter: &Filter) -> Vec<Condition> {
+    let ends = [filter.dropoff.until, filter.day.until];
+    match ends.into_iter().flatten().min() {
+        Some(until) if stores != Stores::All => {
+            let until = Instant::from(until);
+            let is_late = Expr::col((delivery::Entity, Column::DropoffBefore))
+                .lte(Expr::col((delivery::Entity, Column::CreatedAt)));
+            let created_late = Condition::all().add(Column::CreatedAt.gte(until));
+            vec![
+                Condition::all().add(Column::CreatedAt.lt(until)),
+                created_late.add(is_late),
+            ]
+        }
+        _ => vec![Condition::all()],
+    }
 }
 
 /// The query for the rows from a start, in the direction of reading.
@@ -147,7 +171,13 @@ fn condition(filter: &Filter) -> Condition {
             .add_option(period.from.map(|from| column.gte(Instant::from(from))))
             .add_option(period.until.map(|until| column.lt(Instant::from(until))))
     };
-    let is_completed = |completed| is_set(Column::CompletedAt, completed);
+    let is_completed = |completed| {
+        if completed {
+            in_index_by_state().add(Expr::cust(STATE).eq(DeliveryState::Completed.as_str()))
+        } else {
+            Condition::all().add(Column::CompletedAt.is_null())
+        }
+    };
     let is_cancelled = |cancelled| is_set(Column::CancelledAt, cancelled);
     let has_reference = |reference| Column::ExternalReference.eq(reference);
     Condition::all()
@@ -163,6 +193,13 @@ fn condition(filter: &Filter) -> Condition {
 /// As in the index by state, which has no delivery that is only created or was cancelled.
 const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'completed' ELSE state END";
 
+fn in_index_by_state() -> Condition {
+    let is_in_index = Condition::any()
+        .add(Column::CompletedAt.is_not_null())
+        .add(Column::State.is_not_null());
+    Condition::all().add(is_in_index)
+}
+
 fn has_state(state: DeliveryState) -> Condition {
     match state {
         DeliveryState::Cancelled => Condition::all().add(Column::CancelledAt.is_not_null()),
@@ -170,16 +207,10 @@ fn has_state(state: DeliveryState) -> Condition {
             .add(Column::CompletedAt.is_null())
             .add(Column::CancelledAt.is_null())
             .add(Column::State.is_null()),
-        state => {
-            let is_in_index = Condition::any()
-                .add(Column::CompletedAt.is_not_null())
-                .add(Column::State.is_not_null());
-            // A core of an earlier version cancels a delivery without changing its state.
-            Condition::all()
-                .add(Column::CancelledAt.is_null())
-                .add(is_in_index)
-                .add(Expr::cust(STATE).eq(state.as_str()))
-        }
+        // A core of an earlier version cancels a delivery without changing its state.
+        state => in_index_by_state()
+            .add(Column::CancelledAt.is_null())
+            .add(Expr::cust(STATE).eq(state.as_str())),
     }
 }
 

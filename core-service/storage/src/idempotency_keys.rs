@@ -1,7 +1,7 @@
 //! Responses stored under idempotency keys, to be replayed when a request is retried. A response
 //! is written in the transaction that executes the request, so that both exist or neither.
 
-use domain::id::{ApiClientId, StoreId};
+use domain::id::{ApiClientId, DeliveryId, StoreId};
 use sea_orm::Value;
 
 use super::entity::{
@@ -19,10 +19,25 @@ pub struct Key {
     pub hash: [u8; 32],
 }
 
+/// What is stored of a request under its key.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Distinguishes it from others with the same key.
+    pub hash: [u8; 32],
+    /// The delivery whose personal data its response may have.
+    pub delivery_id: Option<DeliveryId>,
+}
+
+impl Request {
+    fn stored_delivery(self) -> Uuid {
+        self.delivery_id.map_or(NO_DELIVERY, |id| id.0)
+    }
+}
+
 /// The stored response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// Distinguishes the request from others with the same key.
+    /// [`Request::hash`].
     pub request_hash: Vec<u8>,
     pub encrypted_response: Vec<u8>,
 }
@@ -31,10 +46,13 @@ pub struct StoredResponse {
 #[derive(Clone, Debug)]
 pub struct NewResponse {
     pub key: Key,
-    pub request_hash: [u8; 32],
+    pub request: Request,
     pub encrypted_response: Vec<u8>,
     pub created_at: Timestamp,
 }
+
+/// Instead of a delivery, in the index.
+const NO_DELIVERY: Uuid = Uuid::nil();
 
 /// The result of [`acquire`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,24 +83,26 @@ pub async fn find(
 pub async fn acquire(
     transaction: &impl ConnectionTrait,
     key: Key,
-    request_hash: [u8; 32],
+    request: Request,
     now: Timestamp,
     cutoff: Timestamp,
 ) -> Result<Acquisition, Error> {
     // An expired key that is not deleted yet is free.
     let acquire = "INSERT INTO idempotency_keys
-            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6)
+            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at, delivery_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $8)
         ON CONFLICT (store_id, api_client_id, key_hash) DO UPDATE SET
             request_hash = excluded.request_hash,
             encrypted_response = excluded.encrypted_response,
-            created_at = excluded.created_at
+            created_at = excluded.created_at,
+            delivery_id = excluded.delivery_id
         WHERE idempotency_keys.created_at <= $7";
     let values = columns(key).into_iter().chain([
-        request_hash.to_vec().into(),
+        request.hash.to_vec().into(),
         Vec::<u8>::new().into(),
         Instant::from(now).into(),
         Instant::from(cutoff).into(),
+        request.stored_delivery().into(),
     ]);
     // SQLite has a single writer: there is no other transaction to wait for.
     let may_wait = transaction.get_database_backend() == DbBackend::Postgres;
@@ -113,27 +133,25 @@ pub(super) async fn insert(
     response: &NewResponse,
 ) -> Result<(), Error> {
     let insert = "INSERT INTO idempotency_keys
-            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6)";
+            (store_id, api_client_id, key_hash, request_hash, encrypted_response, created_at, delivery_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
     rows::run(connection, insert, values(Some(response))).await
 }
 
 /// The values of a row, in the order of its columns; all are null without a response.
-pub(super) fn values(response: Option<&NewResponse>) -> [Value; 6] {
+pub(super) fn values(response: Option<&NewResponse>) -> [Value; 7] {
     let key = response.map(|response| response.key);
+    let request = response.map(|response| response.request);
+    let encrypted = response.map(|response| response.encrypted_response.clone());
+    let created_at = response.map(|response| Instant::from(response.created_at));
     [
         key.map(|key| key.store_id.0).into(),
         key.map(|key| key.api_client_id.0).into(),
         key.map(|key| key.hash.to_vec()).into(),
-        response
-            .map(|response| response.request_hash.to_vec())
-            .into(),
-        response
-            .map(|response| response.encrypted_response.clone())
-            .into(),
-        response
-            .map(|response| Instant::from(response.created_at))
-            .into(),
+        request.map(|request| request.hash.to_vec()).into(),
+        encrypted.into(),
+        created_at.into(),
+        request.map(Request::stored_delivery).into(),
     ]
 }
 
@@ -154,18 +172,30 @@ fn columns(key: Key) -> [Value; 3] {
     [store_id.into(), api_client_id.into(), hash.into()]
 }
 
-/// Stored responses to a store's clients, under keys that were acquired at or after `since`: those
-/// after a key, in the order of keys, `limit` at most.
+/// Which stored responses are listed.
+#[derive(Clone, Copy, Debug)]
+pub enum Listed {
+    /// Those that may have the personal data of the delivery.
+    OfDelivery(DeliveryId),
+    /// Those under keys acquired at or after the instant, that programs of earlier versions stored: of any delivery.
+    Unnamed(Timestamp),
+}
+
+/// Stored responses to a store's clients: those after a key, in the order of keys, `limit` at most.
 pub async fn list(
     connection: &impl ConnectionTrait,
     store_id: StoreId,
-    since: Timestamp,
+    listed: Listed,
     after: Option<Key>,
     limit: u64,
 ) -> Result<Vec<(Key, Vec<u8>)>, Error> {
-    let responses = Entity::find()
-        .filter(Column::StoreId.eq(store_id.0))
-        .filter(Column::CreatedAt.gte(Instant::from(since)));
+    let of_store = Entity::find().filter(Column::StoreId.eq(store_id.0));
+    let responses = match listed {
+        Listed::OfDelivery(id) => of_store.filter(Column::DeliveryId.eq(id.0)),
+        Listed::Unnamed(since) => of_store
+            .filter(Column::DeliveryId.is_null())
+            .filter(Column::CreatedAt.gte(Instant::from(since))),
+    };
     let after = after.map(|key| [key.api_client_id.0.into(), key.hash.to_vec().into()]);
     let page = rows::after(responses, [Column::ApiClientId, Column::KeyHash], after).limit(limit);
     let rows = page.all(connection).await?.into_iter();

@@ -319,7 +319,7 @@ mod tests {
             migrate(&database).await.unwrap();
 
             let last = applied.last().unwrap();
-            let drop = "ALTER TABLE created_bytes DROP COLUMN deliveries";
+            let drop = "DROP INDEX deliveries_created_late";
             let remove = format!("DELETE FROM seaql_migrations WHERE version = 'm{last}'; {drop}");
             database.execute_unprepared(&remove).await.unwrap();
             let pending = migrations::pending(&database).await.unwrap();
@@ -330,6 +330,20 @@ mod tests {
             assert_eq!(migrations::applied(&database).await.unwrap(), applied);
             database.execute_unprepared(drop).await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn the_queues_are_vacuumed_when_a_hundredth_is_dead() {
+        let Some(storage) = crate::fixture::postgres().await else {
+            return;
+        };
+        let select = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
+            WHERE relkind = 'r' AND 'autovacuum_vacuum_scale_factor=0.01' = ANY(reloptions)";
+        let tables: String = crate::rows::value(storage.reader(), select).await.unwrap();
+        assert_eq!(
+            tables,
+            "attempts events idempotency_keys notifications task_change_queue task_changes"
+        );
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use super::{
         queued_task_change::{ActiveModel, Entity},
         task_change,
     },
-    events,
+    events::{self, QueueHeads},
     tasks::list_key,
 };
 use crate::prelude::*;
@@ -93,6 +93,7 @@ pub struct Moved {
 pub async fn move_to_log(
     transaction: &impl ConnectionTrait,
     limit: usize,
+    heads: QueueHeads,
     now: Timestamp,
 ) -> Result<Option<Moved>, Error> {
     let is_postgres = transaction.get_database_backend() == DbBackend::Postgres;
@@ -113,7 +114,8 @@ pub async fn move_to_log(
         [last.try_get_by_index(0)?, last.try_get_by_index(1)?];
     let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
     let now = Instant::from(now).into();
-    let values = [last_change.into(), last_event.into(), now, limit];
+    let head = heads.change.into();
+    let values = [last_change.into(), last_event.into(), now, limit, head];
     let rows = if is_postgres {
         rows::query(transaction, &MOVE, values).await?
     } else {
@@ -137,12 +139,12 @@ pub async fn move_to_log(
 
 /// The oldest changes of the queue. Not `id IN (SELECT …)`: PostgreSQL may have planned for a queue of one row, and would
 /// read all of a long one for each.
-const DELETE: &str = "DELETE FROM task_change_queue WHERE id <= (
-    SELECT MAX(id) FROM (SELECT id FROM task_change_queue ORDER BY id LIMIT $4) AS oldest
+const DELETE: &str = "DELETE FROM task_change_queue WHERE id >= $5 AND id <= (
+    SELECT MAX(id) FROM (SELECT id FROM task_change_queue WHERE id >= $5 ORDER BY id LIMIT $4) AS oldest
 )";
 
-/// The parameters are the last positions of changes and events, the time and the limit. The event of a new delivery has
-/// its id: there is one.
+/// The parameters are the last positions of changes and events, the time, the limit and the queue's head. The event of a
+/// new delivery has its id: there is one.
 static MOVE: LazyLock<String> = LazyLock::new(|| {
     let (select, changes) = moves("moved");
     let changes = (0..).zip(changes);
@@ -158,7 +160,7 @@ static MOVE: LazyLock<String> = LazyLock::new(|| {
 /// The same over `SQLite`, where nothing changes between two statements of a transaction.
 static MOVE_OVER_SQLITE: LazyLock<(String, Vec<String>)> = LazyLock::new(|| {
     let (select, changes) =
-        moves("(SELECT * FROM task_change_queue ORDER BY id LIMIT $4) AS moved");
+        moves("(SELECT * FROM task_change_queue WHERE id >= $5 ORDER BY id LIMIT $4) AS moved");
     let delete = [DELETE.to_owned()];
     (select, changes.into_iter().chain(delete).collect())
 });
@@ -288,8 +290,9 @@ mod tests {
     }
 
     async fn move_some(storage: &Arc<Storage>, limit: usize, now: Timestamp) -> Option<usize> {
-        let write = storage
-            .write(move |transaction| async move { move_to_log(&transaction, limit, now).await });
+        let write = storage.write(move |transaction| async move {
+            move_to_log(&transaction, limit, QueueHeads::BEGINNING, now).await
+        });
         let moved = write.await.unwrap()?;
         assert_eq!(moved.created, 0);
         Some(moved.changes)
@@ -312,12 +315,17 @@ mod tests {
             queue(&storage, &changes[..1]).await;
             queue(&storage, &changes[1..]).await;
 
-            assert!(events::waiting(storage.reader()).await.unwrap().changes);
+            let mut heads = QueueHeads::BEGINNING;
+            let mut waiting = async || {
+                let waiting = events::waiting(storage.reader(), &mut heads, NOW).await;
+                waiting.unwrap().changes
+            };
+            assert!(waiting().await);
             assert_eq!(list(storage.reader(), 0, 10).await.unwrap(), []);
             assert_eq!(move_some(&storage, 2, NOW).await, Some(2));
             assert_eq!(move_some(&storage, 2, NOW).await, Some(1));
             assert_eq!(move_some(&storage, 2, NOW).await, Some(0));
-            assert!(!events::waiting(storage.reader()).await.unwrap().changes);
+            assert!(!waiting().await);
 
             let expected = (1..).zip(&changes);
             let expected: Vec<_> = expected
@@ -378,7 +386,7 @@ mod tests {
                 let insert = insertion([uncommitted]);
                 insert.exec_without_returning(&transaction).await?;
                 assert_eq!(move_some(&other, 9, NOW).await, Some(1));
-                let moved = move_to_log(&transaction, 9, NOW).await?;
+                let moved = move_to_log(&transaction, 9, QueueHeads::BEGINNING, NOW).await?;
                 assert_eq!(moved.unwrap().changes, 1);
                 assert_eq!(move_some(&other, 9, NOW).await, None);
                 Ok::<_, Error>(())

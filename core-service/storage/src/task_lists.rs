@@ -5,6 +5,8 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::statements::{LENGTH_CLASS, STATE};
+
 use domain::{
     courier::Place,
     id::{CourierId, DeliveryId, StoreId},

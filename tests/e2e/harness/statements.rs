@@ -110,7 +110,7 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
         &[
             (
                 &["SELECT"],
-                "EXISTS (SELECT … FROM events WHERE number IS NULL)",
+                "(SELECT MIN(created_at) FROM events WHERE number IS NULL AND created_at >= $",
             ),
             (
                 &["SELECT"],
@@ -226,8 +226,9 @@ pub(crate) const EXCEPTIONS: [(&str, &[Pattern]); 12] = [
         &[
             (
                 &["SELECT"],
-                "FROM deliveries WHERE erased_at IS NULL AND dropoff_before >= $",
+                "FROM deliveries WHERE erased_at IS NULL AND dropoff_before >= $… GROUP BY",
             ),
+            (&["SELECT"], "AND before >= $… GROUP BY"),
             (
                 &["SELECT"],
                 "FROM webhooks WHERE next_due_at IS NOT NULL AND next_due_at <= $",

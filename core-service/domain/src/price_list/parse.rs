@@ -1,6 +1,6 @@
 //! Parses a definition into a price list, or into all its mistakes.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cel::Env;
 use iso_currency::Currency;
@@ -40,6 +40,9 @@ const MAX_QUOTE_EXPIRY: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Stack for parsing conditions at the maximum nesting. An unoptimised build needs several hundred
 /// kilobytes per level, in total more than the default stack. Unused stack takes no memory.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// Of all lists: it is larger than most of them. Macros are disabled, so that conditions cannot loop.
+static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::default().with_stdlib()));
 
 impl PriceList {
     /// Parses and checks a definition (TOML), and returns all its mistakes.
@@ -101,9 +104,8 @@ fn read_list(
         }
     }
 
-    // Macros are disabled, so that conditions cannot loop.
-    let env = Arc::new(Env::default().with_stdlib());
-    let functions = functions::context(&env, zones);
+    let env = &*ENVIRONMENT;
+    let functions = functions::context(env, zones);
     let rules = {
         let samples = sample_inputs(packages.as_ref());
         let variables = samples.each_ref().map(SampleInput::variables);
@@ -113,7 +115,7 @@ fn read_list(
             .each_ref()
             .map(|variables| Scope { variables, task });
         let reader = ConditionReader {
-            env: &env,
+            env,
             zones,
             packages: packages.as_ref(),
             sample_contexts: &scopes.each_ref().map(|scope| scope.context(&functions)),

@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn cache() -> DefinitionCache<u8, u8> {
+    DefinitionCache::new(1024, |_| 1)
+}
+
 async fn get(
     cache: &DefinitionCache<u8, u8>,
     applied: &AtomicU64,
@@ -17,7 +21,7 @@ async fn get(
 
 #[tokio::test]
 async fn only_a_recent_value_comes_from_the_cache() {
-    let (cache, applied) = (DefinitionCache::new(), AtomicU64::new(0));
+    let (cache, applied) = (cache(), AtomicU64::new(0));
 
     assert_eq!(get(&cache, &applied, CachePolicy::Recent, 1).await, 1);
     assert_eq!(get(&cache, &applied, CachePolicy::Recent, 2).await, 1);
@@ -27,7 +31,7 @@ async fn only_a_recent_value_comes_from_the_cache() {
 
 #[tokio::test]
 async fn a_definition_applied_at_this_core_invalidates_the_cache() {
-    let (cache, applied) = (DefinitionCache::new(), AtomicU64::new(0));
+    let (cache, applied) = (cache(), AtomicU64::new(0));
     assert_eq!(get(&cache, &applied, CachePolicy::Recent, 1).await, 1);
 
     applied.fetch_add(1, Ordering::AcqRel);
@@ -46,10 +50,28 @@ async fn a_definition_applied_at_this_core_invalidates_the_cache() {
 
 #[tokio::test]
 async fn a_failure_is_not_cached() {
-    let (cache, applied) = (DefinitionCache::<u8, u8>::new(), AtomicU64::new(0));
+    let (cache, applied) = (cache(), AtomicU64::new(0));
 
     let read = async { Err("unavailable") };
     let failed = cache.get(1, CachePolicy::Recent, 0, read);
     assert_eq!(failed.await, Err("unavailable"));
     assert_eq!(get(&cache, &applied, CachePolicy::Recent, 1).await, 1);
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_stores_are_cached_and_long_definitions_up_to_the_capacity() {
+    let of_bytes: [(fn(&u32) -> usize, _); 2] =
+        [(|_| 0, 100_000..=100_000), (|_| 10_000_000, 1..=26)];
+    for (bytes, expected) in of_bytes {
+        let cache = DefinitionCache::new(PRICE_LIST_BYTES, bytes);
+        for store in 0..100_000_u32 {
+            let read = async { Ok::<_, ()>(store) };
+            let value = cache.get(store, CachePolicy::AnyAge, 0, read).await;
+            assert_eq!(value, Ok(store));
+        }
+        cache.0.run_pending_tasks();
+
+        let count = cache.0.entry_count();
+        assert!(expected.contains(&count), "{count}");
+    }
 }

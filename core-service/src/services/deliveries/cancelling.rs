@@ -67,7 +67,7 @@ impl Services {
         let key = self
             .idempotency
             .read_key(&caller, RPC, &name, request.idempotency)?
-            .map(|key| key.of_store(store.id));
+            .map(|key| key.of_delivery(store.id, id));
         if let Some(replayed) = self.idempotency.replay(key).await? {
             return Ok((replayed, None));
         }

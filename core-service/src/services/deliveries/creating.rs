@@ -123,6 +123,7 @@ impl Services {
         delivery.tracking = Some(TrackingLink::new(random::bytes()));
         let booking = delivery.booking.zip(capacity);
         let reference = delivery.external_reference.clone();
+        let request_key = request_key.map(|key| key.of_delivery(store.id, delivery.id));
         let reply = proto::Delivery {
             warnings: warnings(&planned.warnings),
             ..message(caller, delivery.clone(), store, &self.config.public_url)

@@ -41,8 +41,9 @@ async fn publish(feed: &Feed<EventLog>, count: usize) {
     let lease = Duration::from_mins(1);
     let storage = &feed.log.0;
     fixture::leased_notifications(storage, &webhook, count, lease).await;
-    let numbered = storage
-        .write(move |transaction| async move { events::assign_numbers(&transaction, count).await });
+    let numbered = storage.write(move |transaction| async move {
+        events::assign_numbers(&transaction, count, events::QueueHeads::BEGINNING).await
+    });
     assert_eq!(numbered.await.unwrap(), Some(count));
     let log = events::list_of_all_stores(storage.reader(), 0, 1000).await;
     for event in log.unwrap() {

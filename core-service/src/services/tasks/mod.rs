@@ -249,7 +249,7 @@ impl Services {
         let key = self
             .idempotency
             .read_key(caller, rpc, &name, idempotency)?
-            .map(|key| key.of_store(store.id));
+            .map(|key| key.of_delivery(store.id, task.delivery_id));
         let (response, events) = if let Some(replayed) = self.idempotency.replay(key).await? {
             (replayed, None)
         } else {

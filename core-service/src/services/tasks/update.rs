@@ -35,7 +35,7 @@ impl Services {
         let key = self
             .idempotency
             .read_key(caller, rpc, &name, request.idempotency)?
-            .map(|key| key.of_store(store.id));
+            .map(|key| key.of_delivery(store.id, task.delivery_id));
         if let Some(replayed) = self.idempotency.replay(key).await? {
             caller.audit_effect(rpc, &name, Effect::Replayed);
             return CommandResponse::into_task(replayed, TASK_STATE);

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     Storage, deliveries,
     fixture::{self, new_delivery},
-    idempotency_keys::Key,
+    idempotency_keys::{Key, Request},
     price_lists::{self, StoredPriceList},
     time_slots,
     zones::{self, StoredZones},
@@ -71,7 +71,10 @@ fn response(store_id: StoreId, number: u8) -> NewResponse {
             api_client_id: ApiClientId(uuid::Uuid::nil()),
             hash: [number; 32],
         },
-        request_hash: [0; 32],
+        request: Request {
+            hash: [0; 32],
+            delivery_id: None,
+        },
         encrypted_response: vec![number],
         created_at: NOW,
     }
@@ -92,10 +95,13 @@ async fn insert_all_with_keys(
 
 /// The stored responses of a store's keys, in ascending order.
 async fn responses(storage: &Storage, store_id: StoreId) -> Vec<u8> {
-    let stored =
-        idempotency_keys::list(storage.reader(), store_id, Timestamp::MIN, None, 100).await;
-    let responses = stored.unwrap().into_iter();
-    responses.flat_map(|(_, response)| response).collect()
+    let sql = "SELECT encrypted_response FROM idempotency_keys WHERE store_id = $1
+        ORDER BY key_hash";
+    let rows = rows::query(storage.reader(), sql, [store_id.0.into()]).await;
+    let responses = rows.unwrap().into_iter();
+    responses
+        .flat_map(|row| row.try_get_by_index::<Vec<u8>>(0).unwrap())
+        .collect()
 }
 
 #[tokio::test]

@@ -14,18 +14,87 @@ use super::*;
 use crate::{Storage, fixture, stores};
 
 async fn plan(stores: Stores, filter: &Filter) -> Vec<String> {
+    let mut plans = plans(stores, filter).await;
+    assert_eq!(plans.len(), 1);
+    plans.remove(0)
+}
+
+/// Of each part.
+async fn plans(stores: Stores, filter: &Filter) -> Vec<Vec<String>> {
     let (_directory, storage) = fixture::sqlite().await;
     let start = Start::OlderThan(Cursor {
         created_at: Timestamp::UNIX_EPOCH,
         id: Uuid::now_v7(),
     });
-    let query = query(stores, filter, start).limit(31);
-    let mut statement: Statement = query.build(DbBackend::Sqlite);
-    statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
-    let rows = storage.reader().query_all_raw(statement).await.unwrap();
-    rows.iter()
-        .map(|row| row.try_get("", "detail").unwrap())
-        .collect()
+    let mut plans = Vec::new();
+    for part in parts(stores, filter) {
+        let query = query(stores, filter, start).filter(part).limit(31);
+        let mut statement: Statement = query.build(DbBackend::Sqlite);
+        statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
+        let rows = storage.reader().query_all_raw(statement).await.unwrap();
+        let details = rows.iter().map(|row| row.try_get("", "detail").unwrap());
+        plans.push(details.collect());
+    }
+    plans
+}
+
+#[tokio::test]
+async fn a_list_of_what_ended_long_ago_does_not_read_what_was_created_since() {
+    let filter = Filter {
+        dropoff: Period {
+            from: None,
+            until: Some(Timestamp::UNIX_EPOCH),
+        },
+        ..Filter::default()
+    };
+
+    let plans = plans(Stores::One(StoreId::new()), &filter).await;
+
+    for (plan, index) in plans.iter().zip([
+        "deliveries_by_creation (store_id=? AND created_at<?)",
+        "deliveries_created_late (store_id=? AND created_at>? AND created_at<?)",
+    ]) {
+        assert!(plan[0].contains(index), "{plan:?}");
+    }
+    assert_eq!(plans.len(), 2);
+}
+
+#[tokio::test]
+async fn deliveries_are_listed_by_the_end_of_the_dropoff_also_if_they_were_created_after_it() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let (store_id, hours) = (StoreId::new(), SignedDuration::from_hours);
+        let mut ids = Vec::new();
+        for (created, end) in [(0, 2), (1, 9), (2, 1), (5, 3), (6, 7)] {
+            let now = Timestamp::UNIX_EPOCH + hours(created);
+            let mut delivery = fixture::delivery(store_id, now);
+            delivery.dropoff.window.before = Timestamp::UNIX_EPOCH + hours(end);
+            ids.push(delivery.id);
+            let new = fixture::new_delivery(delivery);
+            assert!(storage.insert_delivery(new).await.unwrap());
+        }
+        let filter = Filter {
+            dropoff: Period {
+                from: None,
+                until: Some(Timestamp::UNIX_EPOCH + hours(4)),
+            },
+            ..Filter::default()
+        };
+        let page = async |start| {
+            let stores = Stores::One(store_id);
+            let page = read(storage.reader(), stores, &filter, start, 2).await;
+            let (found, has_more) = page.unwrap();
+            let last = found.last().map(|delivery| stores.cursor(delivery));
+            let ids: Vec<_> = found.iter().map(|delivery| delivery.id).collect();
+            ((ids, has_more), last.unwrap())
+        };
+
+        let (newest, last) = page(Start::Newest).await;
+        assert_eq!(newest, (vec![ids[3], ids[2]], true));
+        let (older, last) = page(Start::OlderThan(last)).await;
+        assert_eq!(older, (vec![ids[0]], false));
+        assert_eq!(page(Start::NewerThan(last)).await.0, (newest.0, false));
+    }
 }
 
 #[tokio::test]
@@ -53,6 +122,13 @@ async fn a_filtered_page_is_found_by_an_index() {
                 ..all.clone()
             },
             "deliveries_to_do (store_id=? AND created_at<?)",
+        ),
+        (
+            Filter {
+                is_completed: Some(true),
+                ..all.clone()
+            },
+            "deliveries_by_state (store_id=? AND <expr>=? AND created_at<?)",
         ),
         (
             Filter {

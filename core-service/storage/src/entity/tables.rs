@@ -26,6 +26,8 @@ table! {
     request_hash: Vec<u8>,
     encrypted_response: Vec<u8>,
     created_at: Instant,
+    /// Whose personal data the response may have; nil if that of none.
+    delivery_id: Option<Uuid>,
 }
 
 table! {

@@ -13,7 +13,7 @@ use domain::{
     webhook::Webhook,
 };
 
-pub use self::sequencer::{Waiting, assign_numbers, waiting};
+pub use self::sequencer::{QueueHeads, Waiting, assign_numbers, waiting};
 use sea_orm::{InsertMany, Value};
 
 use super::entity::{

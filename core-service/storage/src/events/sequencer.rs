@@ -6,7 +6,12 @@
 //! committed late gets a later number than events that were committed before it, even if it was
 //! created earlier.
 
-use crate::prelude::*;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use crate::{entity::Instant as StoredInstant, prelude::*};
 
 /// What waits for a sequencer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,28 +22,158 @@ pub struct Waiting {
     pub events: bool,
     /// Numbered events, for the notifications of new deliveries.
     pub notifications: bool,
+    /// Pending notifications, for their attempt. Not for the sequencer: it polls for what else a core waits for.
+    pub is_any_due: bool,
 }
 
 impl Waiting {
+    /// For the sequencer.
     pub fn is_anything(self) -> bool {
-        self != Self::default()
+        self.changes || self.events || self.notifications
     }
 }
 
-/// One statement: an idle core executes it all the time.
-pub async fn waiting(connection: &impl ConnectionTrait) -> Result<Waiting, Error> {
-    let select = "SELECT EXISTS (SELECT 1 FROM task_change_queue),
-        EXISTS (SELECT 1 FROM events WHERE number IS NULL),
-        EXISTS (SELECT 1 FROM notified_positions, event_sequencers WHERE position < last_position)";
-    let rows = rows::query(connection, select, []).await?;
+/// Where the sequencer's queues begin, as a core knows from looking: what was before has been numbered or moved. While a
+/// transaction with an old snapshot is open, such as a dump, `PostgreSQL` keeps that, and a scan from the beginning reads
+/// all of it.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueHeads {
+    /// The creation of the earliest event, in microseconds since 1970.
+    pub(crate) event: i64,
+    /// The id of the first change of tasks.
+    pub(crate) change: i64,
+    /// What was true some time ago, and must be so long ago that all transactions of then have ended.
+    mark: Option<Mark>,
+    /// When a scan began at the beginning.
+    beginning_at: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Instant,
+    now: Timestamp,
+    /// The highest id that was given to a change.
+    last_change: i64,
+}
+
+/// More than a transaction takes from the creation of its event, or from the id of its change, to its commit:
+/// [`WRITE_TIMEOUT`](crate::storage::WRITE_TIMEOUT) is less. Also more than the clocks of cores differ.
+const LATEST_COMMIT: Duration = Duration::from_secs(15);
+
+/// How often a core looks from the beginning: for what was committed later still.
+const FROM_BEGINNING: Duration = Duration::from_mins(5);
+
+impl QueueHeads {
+    pub const BEGINNING: Self = Self {
+        event: i64::MIN,
+        change: i64::MIN,
+        mark: None,
+        beginning_at: None,
+    };
+
+    /// From where to look now: from the beginning from time to time, and when the clock was set back.
+    fn or_beginning(self, now: Timestamp, at: Instant) -> Self {
+        let is_recent = |since| at.saturating_duration_since(since) < FROM_BEGINNING;
+        let is_set_back = self.mark.is_some_and(|mark| now < mark.now);
+        if self.beginning_at.is_some_and(is_recent) && !is_set_back {
+            return self;
+        }
+        Self {
+            beginning_at: Some(at),
+            ..Self::BEGINNING
+        }
+    }
+
+    /// Moves the heads to what was found, but not past the mark: before that, nothing is added any more.
+    fn advance(&mut self, found: &Found, now: Timestamp, at: Instant) {
+        if let Some(mark) = self.mark {
+            // A standby that lacks the last ids became the primary: it gives them again.
+            if found.last_change < mark.last_change {
+                *self = Self::BEGINNING;
+                return;
+            }
+            if at.saturating_duration_since(mark.at) < LATEST_COMMIT {
+                return;
+            }
+            let settled = mark.now.saturating_sub(LATEST_COMMIT);
+            let settled = settled.unwrap_or(Timestamp::MIN).as_microsecond();
+            self.event = std::cmp::min(found.event.unwrap_or(i64::MAX), settled);
+            self.change = std::cmp::min(found.change.unwrap_or(i64::MAX), mark.last_change + 1);
+        }
+        self.mark = Some(Mark {
+            at,
+            now,
+            last_change: found.last_change,
+        });
+    }
+}
+
+/// What a core finds in the queues.
+struct Found {
+    change: Option<i64>,
+    event: Option<i64>,
+    /// The highest id that was given to a change.
+    last_change: i64,
+}
+
+/// One statement: an idle core executes it all the time. Moves the heads.
+pub async fn waiting(
+    connection: &impl ConnectionTrait,
+    heads: &mut QueueHeads,
+    now: Timestamp,
+) -> Result<Waiting, Error> {
+    look(connection, heads, now, Instant::now()).await
+}
+
+/// Like [`waiting`], at an instant.
+async fn look(
+    connection: &impl ConnectionTrait,
+    heads: &mut QueueHeads,
+    now: Timestamp,
+    at: Instant,
+) -> Result<Waiting, Error> {
+    let mut from = heads.or_beginning(now, at);
+    let select = statement(connection.get_database_backend());
+    let values = [
+        from.change.into(),
+        from.event.into(),
+        StoredInstant::from(now).into(),
+    ];
+    let rows = rows::query(connection, &select, values).await?;
     let Some(row) = rows.first() else {
         return Ok(Waiting::default());
     };
+    let found = Found {
+        change: row.try_get_by_index(0)?,
+        event: row.try_get_by_index(1)?,
+        last_change: row.try_get_by_index(4)?,
+    };
+    from.advance(&found, now, at);
+    *heads = from;
     Ok(Waiting {
-        changes: row.try_get_by_index(0)?,
-        events: row.try_get_by_index(1)?,
+        changes: found.change.is_some(),
+        events: found.event.is_some(),
         notifications: row.try_get_by_index(2)?,
+        is_any_due: row.try_get_by_index(3)?,
     })
+}
+
+/// The statement of [`look`]. The parameters are the heads of changes and events, and now.
+fn statement(backend: DbBackend) -> String {
+    let last_change = match backend {
+        DbBackend::Postgres => {
+            "(SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_change_queue_id_seq)"
+        }
+        // It keeps nothing that was deleted.
+        _ => "0",
+    };
+    format!(
+        "SELECT (SELECT MIN(id) FROM task_change_queue WHERE id >= $1),
+        (SELECT MIN(created_at) FROM events WHERE number IS NULL AND created_at >= $2),
+        EXISTS (SELECT 1 FROM notified_positions, event_sequencers WHERE position < last_position),
+        EXISTS (SELECT 1 FROM webhooks WHERE disabled_at IS NULL AND next_due_at <= $3),
+        {last_change}"
+    )
 }
 
 /// Assigns numbers to committed events, oldest first. Returns how many; `None` if another core is
@@ -46,6 +181,7 @@ pub async fn waiting(connection: &impl ConnectionTrait) -> Result<Waiting, Error
 pub async fn assign_numbers(
     transaction: &impl ConnectionTrait,
     limit: usize,
+    heads: QueueHeads,
 ) -> Result<Option<usize>, Error> {
     let lock = match transaction.get_database_backend() {
         DbBackend::Postgres => "FOR UPDATE SKIP LOCKED",
@@ -58,7 +194,12 @@ pub async fn assign_numbers(
     };
 
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let parameters = [last_position.into(), limit.into()];
+    let parameters = [
+        last_position.into(),
+        limit.into(),
+        heads.event.into(),
+        heads.change.into(),
+    ];
     let numbered = rows::execute(transaction, ASSIGN_NUMBERS, parameters).await?;
     if numbered > 0 {
         rows::run(transaction, COUNT, [last_position.into()]).await?;
@@ -70,7 +211,7 @@ pub async fn assign_numbers(
 }
 
 /// Numbers the oldest events, but those of a delivery whose event `delivery.created` waits for its number. The
-/// parameters are the last position and the limit.
+/// parameters are the last position, the limit, and the heads of events and changes.
 const ASSIGN_NUMBERS: &str = "\
     UPDATE events SET number = numbered.number, position = numbered.position
     FROM (
@@ -83,8 +224,10 @@ const ASSIGN_NUMBERS: &str = "\
             $1 + ROW_NUMBER() OVER (ORDER BY batch.created_at, batch.id) AS position
         FROM (
             SELECT store_id, id, created_at FROM events
-            WHERE number IS NULL
-                AND object_id NOT IN (SELECT delivery_id FROM task_change_queue WHERE is_creation)
+            WHERE number IS NULL AND created_at >= $3
+                AND object_id NOT IN (
+                    SELECT delivery_id FROM task_change_queue WHERE id >= $4 AND is_creation
+                )
             ORDER BY created_at, id LIMIT $2
         ) AS batch
     ) AS numbered

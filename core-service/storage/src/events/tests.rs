@@ -73,7 +73,7 @@ impl Log {
         self.storage
             .write(move |transaction| async move {
                 runs.fetch_add(1, Ordering::SeqCst);
-                assign_numbers(&transaction, limit).await
+                assign_numbers(&transaction, limit, QueueHeads::BEGINNING).await
             })
             .await
             .unwrap()
@@ -89,7 +89,7 @@ impl Log {
         let transaction = tokio::spawn(async move {
             let written = storage.write(move |transaction| async move {
                 let (numbered, commit) = signals.clone();
-                let run = assign_numbers(&transaction, 10).await?;
+                let run = assign_numbers(&transaction, 10, QueueHeads::BEGINNING).await?;
                 numbered.add_permits(1);
                 let _permit = commit.acquire().await;
                 Ok::<_, Error>(run)
@@ -143,7 +143,9 @@ async fn numbers_count_from_one_per_store_and_positions_over_all_stores() {
         .unwrap();
     let all: Vec<_> = all.iter().map(|event| (event.id, event.position)).collect();
     assert_eq!(all, [(a, 1), (b, 2), (late, 3), (c, 4)]);
-    assert!(!waiting(log.storage.reader()).await.unwrap().events);
+    let mut heads = QueueHeads::BEGINNING;
+    let waiting = waiting(log.storage.reader(), &mut heads, NOW).await;
+    assert!(!waiting.unwrap().events);
 }
 
 #[tokio::test]
@@ -261,7 +263,7 @@ async fn create(storage: &Storage, store_id: StoreId) -> DeliveryId {
 
 async fn move_to_log(storage: &Storage, limit: usize) -> task_changes::Moved {
     let moved = storage.write(move |transaction| async move {
-        task_changes::move_to_log(&transaction, limit, NOW).await
+        task_changes::move_to_log(&transaction, limit, QueueHeads::BEGINNING, NOW).await
     });
     moved.await.unwrap().unwrap()
 }

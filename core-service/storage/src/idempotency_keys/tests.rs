@@ -17,6 +17,13 @@ fn key(number: u8) -> Key {
     }
 }
 
+fn of_no_delivery(hash: [u8; 32]) -> Request {
+    Request {
+        hash,
+        delivery_id: None,
+    }
+}
+
 /// Acquires a key at an instant and stores a response under it.
 async fn request(
     storage: &Arc<Storage>,
@@ -26,7 +33,8 @@ async fn request(
 ) -> Result<Acquisition, Error> {
     storage
         .write(move |transaction| async move {
-            let acquisition = acquire(&transaction, key, [body; 32], now, cutoff).await?;
+            let acquisition =
+                acquire(&transaction, key, of_no_delivery([body; 32]), now, cutoff).await?;
             if acquisition == Acquisition::Acquired {
                 store_response(&transaction, key, vec![body]).await?;
             }
@@ -115,19 +123,14 @@ async fn the_oldest_keys_are_deleted_first_and_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_sqlite() {
-    let (_directory, storage) = fixture::sqlite().await;
-    assert_responses_are_listed(&storage).await;
-}
-
-#[tokio::test]
-async fn responses_are_listed_by_store_and_age_in_the_order_of_keys_on_postgres() {
-    if let Some(storage) = fixture::postgres().await {
-        assert_responses_are_listed(&storage).await;
+async fn responses_of_earlier_versions_are_listed_by_store_and_age_in_the_order_of_keys() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        assert_unnamed_responses_are_listed(&storage).await;
     }
 }
 
-async fn assert_responses_are_listed(storage: &Arc<Storage>) {
+async fn assert_unnamed_responses_are_listed(storage: &Arc<Storage>) {
     let second = SignedDuration::from_secs(1);
     let client = ApiClientId(uuid::Uuid::max());
     let of_other_client = |number| Key {
@@ -148,12 +151,21 @@ async fn assert_responses_are_listed(storage: &Arc<Storage>) {
         let result = request(storage, (key, key.hash[0]), now, NOW - second * 2).await;
         result.unwrap();
     }
+    fixture::execute(storage, "UPDATE idempotency_keys SET delivery_id = NULL").await;
+    let named = request(storage, (key(8), 8), NOW, NOW - second * 2).await;
+    named.unwrap();
 
     for limit in [1, 2, 9] {
         let mut listed = Vec::new();
         loop {
             let after = listed.last().map(|(key, _)| *key);
-            let page = list(storage.reader(), key(0).store_id, NOW, after, limit);
+            let page = list(
+                storage.reader(),
+                key(0).store_id,
+                Listed::Unnamed(NOW),
+                after,
+                limit,
+            );
             let page = page.await.unwrap();
             assert!(page.len() as u64 <= limit);
             if page.is_empty() {
@@ -163,6 +175,30 @@ async fn assert_responses_are_listed(storage: &Arc<Storage>) {
         }
         let expected = [key(2), key(3), of_other_client(1)];
         assert_eq!(listed, expected.map(|key| (key, vec![key.hash[0]])));
+    }
+}
+
+#[tokio::test]
+async fn responses_are_listed_by_delivery() {
+    let (_directory, storages) = fixture::storages().await;
+    for storage in storages {
+        let ids = [(); 2].map(|()| DeliveryId::new());
+        for (number, id) in [(1, ids[0]), (2, ids[1]), (3, ids[0])] {
+            let acquired = storage.write(move |transaction| async move {
+                let request = Request {
+                    hash: [0; 32],
+                    delivery_id: Some(id),
+                };
+                acquire(&transaction, key(number), request, NOW, Timestamp::MIN).await
+            });
+            acquired.await.unwrap();
+        }
+
+        let listed = Listed::OfDelivery(ids[0]);
+        let found = list(storage.reader(), key(0).store_id, listed, None, 9).await;
+
+        let expected = [1, 3].map(|number| (key(number), Vec::new()));
+        assert_eq!(found.unwrap(), expected);
     }
 }
 
@@ -193,7 +229,14 @@ async fn assert_prefixes_are_listed(storage: &Arc<Storage>) {
     for key in keys.into_iter().rev() {
         let response = vec![key.hash[0], 7, 8];
         let write = storage.write(move |transaction| async move {
-            acquire(&transaction, key, [0; 32], NOW, Timestamp::MIN).await?;
+            acquire(
+                &transaction,
+                key,
+                of_no_delivery([0; 32]),
+                NOW,
+                Timestamp::MIN,
+            )
+            .await?;
             store_response(&transaction, key, response).await
         });
         write.await.unwrap();

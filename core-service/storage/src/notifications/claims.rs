@@ -8,10 +8,10 @@ use domain::{
 };
 
 use super::{
-    LEASED,
+    LEASED, PENDING,
     due_batch::{DueBatch, due_batches},
     eligibility::{EligibleWebhook, eligible_webhooks, max_webhooks},
-    is_pending,
+    is_in,
     leases::Lease,
     queue,
 };
@@ -141,7 +141,7 @@ async fn lease_rows(
             lease_clock::expiry(transaction, lease),
         )
         .filter(Column::Id.is_in(padded(ids)))
-        .filter(is_pending())
+        .filter(is_in(PENDING))
         .exec_with_returning(transaction)
         .await?;
     Ok(rows)

@@ -6,9 +6,9 @@ use domain::id::{NotificationId, WebhookId};
 use sea_orm::sea_query::{Alias, ExprTrait as _};
 
 use super::{
-    PENDING,
+    LEASED, PENDING,
     cancellation::{cancel, lock_skip_locked},
-    is_leased, queue,
+    is_in, is_leased, queue,
 };
 use crate::prelude::*;
 use crate::{
@@ -33,7 +33,7 @@ pub async fn release(
     if leases.is_empty() {
         return Ok(0);
     }
-    let condition = under_leases(leases.iter().copied()).add(is_leased());
+    let condition = under_leases(leases.iter().copied()).add(is_in(LEASED));
     make_pending(transaction, condition, now).await
 }
 

@@ -12,11 +12,11 @@ use jiff::SignedDuration;
 use sea_orm::sea_query::ExprTrait as _;
 
 use super::{
-    CANCELLED, DELIVERED,
+    CANCELLED, DELIVERED, LEASED,
     attempts::{AttemptReport, RecordedAttempt},
     backlog_cleanup,
     cancellation::cancel_notifications,
-    is_cancelled, is_leased,
+    is_in,
     leases::under_leases,
     outcome_plan::{self, OutcomePlan, Undelivered},
     receiver_health,
@@ -55,11 +55,11 @@ pub async fn apply_outcomes(
     let mut leases = HashSet::new();
     let is_first = |report: &&AttemptReport| leases.insert(report.lease);
     let reports: Vec<_> = reports.iter().filter(is_first).collect();
-    let mut rows = mark_delivered_or_lock(transaction, &reports, is_leased, now).await?;
+    let mut rows = mark_delivered_or_lock(transaction, &reports, LEASED, now).await?;
     // Some may have been cancelled during the attempt. They are read without a lock, because the
     // lock order puts their webhooks first.
     let remaining = unmatched(&reports, &rows);
-    let cancelled = select(transaction, &remaining, is_cancelled(), None).await?;
+    let cancelled = select(transaction, &remaining, CANCELLED, None).await?;
     let disabled: BTreeSet<_> = cancelled
         .iter()
         .map(|row| webhooks::key(row.store_id, row.webhook_id))
@@ -74,7 +74,7 @@ pub async fn apply_outcomes(
         receiver_health::lock(transaction, &plan.summaries, &disabled, &plan.gone, since).await?;
     if !disabled.is_empty() {
         rows.retain(|_, row| row.state != CANCELLED);
-        rows.extend(mark_delivered_or_lock(transaction, &remaining, is_cancelled, now).await?);
+        rows.extend(mark_delivered_or_lock(transaction, &remaining, CANCELLED, now).await?);
         plan = OutcomePlan::new(&reports, &rows, now);
     }
     for report in unmatched(&reports, &rows) {
@@ -103,15 +103,15 @@ pub async fn apply_outcomes(
 async fn mark_delivered_or_lock(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
-    state: fn() -> SimpleExpr,
+    state: &'static str,
     now: Timestamp,
 ) -> Result<HashMap<Uuid, Model>, Error> {
     let (delivered, failed): (Vec<_>, Vec<_>) = reports
         .iter()
         .copied()
         .partition(|report| report.outcome == Outcome::Delivered);
-    let delivered = mark_delivered(transaction, &delivered, state(), now).await?;
-    let failed = select(transaction, &failed, state(), Some(LockType::Update)).await?;
+    let delivered = mark_delivered(transaction, &delivered, state, now).await?;
+    let failed = select(transaction, &failed, state, Some(LockType::Update)).await?;
     Ok(by_id(delivered).chain(by_id(failed)).collect())
 }
 
@@ -130,7 +130,7 @@ fn by_id(rows: Vec<Model>) -> impl Iterator<Item = (Uuid, Model)> {
 async fn mark_delivered(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
-    state: SimpleExpr,
+    state: &'static str,
     now: Timestamp,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
@@ -142,7 +142,7 @@ async fn mark_delivered(
         .col_expr(Column::LeaseToken, Expr::value(None::<Uuid>))
         .col_expr(Column::LeaseExpiresAt, Expr::value(None::<i64>))
         .col_expr(Column::FinishedAt, Expr::value(Instant::from(now)))
-        .filter(leases_of(reports).add(state))
+        .filter(leases_of(reports).add(is_in(state)))
         .exec_with_returning(transaction)
         .await?;
     Ok(rows)
@@ -152,14 +152,14 @@ async fn mark_delivered(
 async fn select(
     transaction: &impl ConnectionTrait,
     reports: &[&AttemptReport],
-    state: SimpleExpr,
+    state: &'static str,
     lock: Option<LockType>,
 ) -> Result<Vec<Model>, Error> {
     if reports.is_empty() {
         return Ok(Vec::new());
     }
     let rows = Entity::find()
-        .filter(leases_of(reports).add(state))
+        .filter(leases_of(reports).add(is_in(state)))
         .order_by_asc(Column::Id)
         .apply_if(lock, Select::lock)
         .all(transaction)

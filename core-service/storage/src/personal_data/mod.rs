@@ -111,9 +111,10 @@ pub async fn erase_response_bodies(
     store_id: StoreId,
     id: DeliveryId,
 ) -> Result<(), Error> {
+    // In pairs: with a list of ids alone, PostgreSQL may read all rows of a large store.
     let erase = "UPDATE attempts SET response_body = ''
-        WHERE store_id = $1 AND notification_id IN (
-            SELECT id FROM notifications WHERE store_id = $1 AND delivery_id = $2
+        WHERE store_id = $1 AND response_body <> '' AND (store_id, notification_id) IN (
+            SELECT store_id, id FROM notifications WHERE store_id = $1 AND delivery_id = $2
         )";
     rows::run(transaction, erase, [store_id.0.into(), id.0.into()]).await
 }

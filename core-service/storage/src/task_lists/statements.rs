@@ -7,9 +7,9 @@ use super::{CourierFilter, Filter, Order, Position, is_finished, listed};
 use crate::{entity::Instant, pages::Cursor, prelude::*};
 
 /// As in the indexes.
-const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'done' \
+pub(crate) const STATE: &str = "CASE WHEN completed_at IS NOT NULL THEN 'done' \
     WHEN cancelled_at IS NOT NULL THEN 'cancelled' ELSE COALESCE(state, 'todo') END";
-const LENGTH_CLASS: &str = "CASE WHEN before - after <= 14400000000 THEN 0 \
+pub(crate) const LENGTH_CLASS: &str = "CASE WHEN before - after <= 14400000000 THEN 0 \
     WHEN before - after <= 172800000000 THEN 1 WHEN before - after <= 1209600000000 THEN 2 ELSE 3 END";
 /// Of tasks with open incidents: those that are neither done nor cancelled together, the others by the day of their
 /// list, so that incidents which nobody has closed are read for one day only.

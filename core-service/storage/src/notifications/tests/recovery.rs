@@ -32,7 +32,7 @@ impl TestStore {
     async fn number_events(&self) {
         self.storage
             .write(move |transaction| async move {
-                events::assign_numbers(&transaction, 1000).await?;
+                events::assign_numbers(&transaction, 1000, events::QueueHeads::BEGINNING).await?;
                 Ok::<_, Error>(())
             })
             .await
