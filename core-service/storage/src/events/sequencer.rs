@@ -14,6 +14,10 @@ use std::time::{Duration, Instant};
 use crate::{entity::Instant as StoredInstant, prelude::*};
 
 /// What waits for a sequencer.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is what one query has found"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Changes of tasks, for their positions.
