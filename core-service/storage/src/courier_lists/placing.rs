@@ -68,7 +68,8 @@ pub async fn place(
         let names = placed.events.iter();
         names.map(|name| notifications::DeliveryEvent::new(delivery.store_id, delivery.id, *name))
     });
-    notifications::record_events_of_many(transaction, events.collect(), now).await
+    let events: Vec<_> = events.collect();
+    notifications::record_events_of_many(transaction, &events, now).await
 }
 
 async fn update_tasks(

@@ -117,7 +117,7 @@ pub async fn record_events(
 /// Inserts events of deliveries. Returns notifications as [`record_events`] does.
 pub(crate) async fn record_events_of_many(
     transaction: &impl ConnectionTrait,
-    events: Vec<DeliveryEvent>,
+    events: &[DeliveryEvent],
     now: Timestamp,
 ) -> Result<Vec<NewNotification>, Error> {
     if events.is_empty() {
@@ -130,7 +130,7 @@ pub(crate) async fn record_events_of_many(
     let mut names: Vec<_> = events.iter().map(|event| event.name).collect();
     names.dedup();
     let subscribers = webhooks::subscribers(stores, &names);
-    notifications_of(&events, subscribers.all(transaction).await?, now)
+    notifications_of(events, subscribers.all(transaction).await?, now)
 }
 
 /// A notification for each event that an enabled webhook of its store subscribes to.
