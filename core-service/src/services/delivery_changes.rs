@@ -149,28 +149,28 @@ impl DeliveryWriter {
         let keys = deliveries.iter().copied();
         let mut found = storage::deliveries::find_all(transaction, keys).await?;
         found.sort_by_key(|delivery| (delivery.store_id, delivery.id));
-        let mut placed = Vec::new();
+        let mut changes = Vec::new();
         for before in found {
             let now = time_of_change(&before, self.now);
             let mut after = before.clone();
             let events = after.place(places, now);
             let events = events.map_err(|why| refused(why, &before, &self.zone))?;
-            placed.extend(events.map(|events| PlacedDelivery {
+            changes.extend(events.map(|events| PlacedDelivery {
                 history: self.report.events(&before, &after, now),
                 before,
                 after,
                 events,
             }));
         }
-        if placed.is_empty() {
+        if changes.is_empty() {
             return Ok(None);
         }
         // After the locks, as in `change`.
         let now = self.clock.now();
-        let notifications = storage::courier_lists::place(transaction, &placed, now).await?;
+        let notifications = storage::courier_lists::place(transaction, &changes, now).await?;
         let pending_dispatch = self.streams.insert(transaction, notifications, now).await?;
         Ok(Some(WrittenEvents {
-            names: placed.into_iter().flat_map(|of| of.events).collect(),
+            names: changes.into_iter().flat_map(|of| of.events).collect(),
             pending_dispatch,
         }))
     }

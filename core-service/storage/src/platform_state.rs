@@ -260,7 +260,7 @@ mod tests {
             late_deliveries: 0,
             due_notifications: 2,
             leased_notifications: 3,
-            oldest_due_age: hours(2) - Duration::from_mins(1),
+            oldest_due_age: Duration::from_mins(119),
             unsequenced_events: 5,
             oldest_unsequenced_age: hours(2),
         };

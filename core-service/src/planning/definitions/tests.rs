@@ -60,8 +60,8 @@ async fn a_failure_is_not_cached() {
 
 #[tokio::test]
 async fn a_hundred_thousand_stores_are_cached_and_long_definitions_up_to_the_capacity() {
-    let of_bytes: [(fn(&u32) -> usize, _); 2] =
-        [(|_| 0, 100_000..=100_000), (|_| 10_000_000, 1..=26)];
+    type Bytes = fn(&u32) -> usize;
+    let of_bytes: [(Bytes, _); 2] = [(|_| 0, 100_000..=100_000), (|_| 10_000_000, 1..=26)];
     for (bytes, expected) in of_bytes {
         let cache = DefinitionCache::new(PRICE_LIST_BYTES, bytes);
         for store in 0..100_000_u32 {

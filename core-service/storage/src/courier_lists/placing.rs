@@ -168,10 +168,10 @@ mod tests {
         let tasks = deliveries
             .iter()
             .flat_map(|delivery| [delivery.pickup.id, delivery.dropoff.id]);
-        let place = |position| list.map(|list| Place { list, position });
-        let places: Places = tasks.zip((0..).map(place)).collect();
+        let in_list = |position| list.map(|list| Place { list, position });
+        let places: Places = tasks.zip((0..).map(in_list)).collect();
         let now = NOW + SignedDuration::from_mins(minute);
-        let placed = deliveries.iter().map(|before| {
+        let changes = deliveries.iter().map(|before| {
             let mut after = before.clone();
             let events = after.place(&places, now).unwrap().unwrap();
             PlacedDelivery {
@@ -181,7 +181,7 @@ mod tests {
                 events,
             }
         });
-        placed.collect()
+        changes.collect()
     }
 
     /// Writes places, and returns how many statements that takes.

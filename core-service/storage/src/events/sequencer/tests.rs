@@ -111,7 +111,10 @@ fn heads_move_once_the_transactions_of_the_mark_have_ended_and_not_past_what_is_
     let mut moved = Vec::new();
     for (passed, found) in [
         (Duration::ZERO, &nothing),
-        (LATEST_COMMIT - Duration::from_millis(1), &nothing),
+        (
+            LATEST_COMMIT.saturating_sub(Duration::from_millis(1)),
+            &nothing,
+        ),
         (LATEST_COMMIT, &nothing),
         (LATEST_COMMIT * 2, &something),
     ] {
