@@ -230,8 +230,13 @@ impl CoreService {
             server.serve(calls.clone());
         }
         let service = move |call: Request<Incoming>, memory: RequestMemory| {
-            let grow = move |bytes| memory.grow(bytes);
-            let call = call.map(|body| Body::new(CountedBody::new(body, grow)));
+            let call = call.map(|body| {
+                let receiver = memory.clone();
+                let grow = move |bytes| memory.grow(bytes);
+                Body::new(CountedBody::new(body, grow, move || {
+                    receiver.set_received()
+                }))
+            });
             let response = calls.clone().oneshot(call);
             response.map(|Ok(response)| response)
         };
