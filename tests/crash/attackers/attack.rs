@@ -12,7 +12,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
+    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest, Ready},
     net::{TcpSocket, TcpStream},
     runtime::{Builder, Runtime},
     task::JoinSet,
@@ -300,7 +300,7 @@ impl Attacker {
 /// Whether the server has closed a connection, or must have ended all that is not read on it.
 fn is_ended(stream: &TcpStream, open: &Open) -> bool {
     let ready = stream.ready(Interest::READABLE).now_or_never();
-    let is_closed = ready.is_some_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed()));
+    let is_closed = ready.is_some_and(|ready| ready.is_ok_and(Ready::is_read_closed));
     is_closed || open.begun.elapsed() > UNREAD_TIME
 }
 
