@@ -231,27 +231,31 @@ async fn receive(
 
 /// The body of a call, whose bytes count against the memory of its peer: as many as one message has, for no
 /// more of a stream is kept.
-pub(crate) struct CountedBody<B, G> {
+pub(crate) struct CountedBody<B, G, R> {
     body: B,
     /// Takes more bytes; false if the peer may not have as many.
     grow: G,
+    /// Called once, at the end.
+    received: Option<R>,
     counted: usize,
 }
 
-impl<B, G> CountedBody<B, G> {
-    pub(crate) fn new(body: B, grow: G) -> Self {
+impl<B, G, R> CountedBody<B, G, R> {
+    pub(crate) fn new(body: B, grow: G, received: R) -> Self {
         Self {
             body,
             grow,
+            received: Some(received),
             counted: 0,
         }
     }
 }
 
-impl<B, G> hyper::body::Body for CountedBody<B, G>
+impl<B, G, R> hyper::body::Body for CountedBody<B, G, R>
 where
     B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
     G: Fn(usize) -> bool + Unpin,
+    R: FnOnce() + Unpin,
 {
     type Data = Bytes;
     type Error = Status;
@@ -261,6 +265,11 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if (frame.is_none() || self.body.is_end_stream())
+            && let Some(received) = self.received.take()
+        {
+            received();
+        }
         Poll::Ready(frame.map(|frame| {
             let frame = frame.map_err(|error| Status::from_error(error.into()))?;
             let bytes = frame.data_ref().map_or(0, Bytes::len);

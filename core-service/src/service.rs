@@ -230,8 +230,7 @@ impl CoreService {
             server.serve(calls.clone());
         }
         let service = move |call: Request<Incoming>, memory: RequestMemory| {
-            let grow = move |bytes| memory.grow(bytes);
-            let call = call.map(|body| Body::new(CountedBody::new(body, grow)));
+            let call = call.map(|body| count(body, memory));
             let response = calls.clone().oneshot(call);
             response.map(|Ok(response)| response)
         };
@@ -271,6 +270,14 @@ impl CoreService {
         }
         Ok(())
     }
+}
+
+/// The body of a call, counted against the memory of its peer.
+fn count(body: Incoming, memory: RequestMemory) -> Body {
+    let receiver = memory.clone();
+    let grow = move |bytes| memory.grow(bytes);
+    let received = move || receiver.set_received();
+    Body::new(CountedBody::new(body, grow, received))
 }
 
 /// Waits for the calls in flight; idle connections do not delay shutdown.

@@ -51,7 +51,9 @@ pub(crate) async fn read(
     }
     let mut arriving = Arriving::new(body, limits);
     let evicted = CancellationToken::new();
-    let memory = limits.memory.take(client, 0, Usage::Busy, evicted.clone());
+    let memory = limits
+        .memory
+        .take(client, 0, Usage::Waiting, evicted.clone());
     let collected = match &memory {
         Some(memory) => {
             let collected = evicted.run_until_cancelled(collect(&mut arriving, limits, memory));

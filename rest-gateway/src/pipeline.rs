@@ -3,7 +3,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use admission::{Pool, Queue};
+use admission::{Pool, Queue, RequestMemory};
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
@@ -85,15 +85,15 @@ impl Pipeline {
         Series::new(method, self.routes.template(path))
     }
 
-    /// Handles a request of a client, unless its head is rejected already.
+    /// Handles a request, unless it is rejected already.
     pub(crate) async fn handle(
         &self,
         request: http::Request<Incoming>,
-        client: IpAddr,
+        memory: RequestMemory,
         rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
         let deadline = Instant::now() + self.request_timeout;
-        let handled = self.handle_by(deadline, request, client, rejection);
+        let handled = self.handle_by(deadline, request, memory, rejection);
         timeout_at(deadline, handled)
             .await
             .unwrap_or_else(|_| Err(Error::deadline_exceeded()))
@@ -103,9 +103,10 @@ impl Pipeline {
         &self,
         deadline: Instant,
         request: http::Request<Incoming>,
-        client: IpAddr,
+        memory: RequestMemory,
         rejection: Option<Error>,
     ) -> Result<Response<Bytes>, Error> {
+        let client = memory.client();
         let (parts, body) = request.into_parts();
         let discard = |body| body::discard(&parts.headers, body, client, &self.limits);
         if let Some(rejection) = rejection {
@@ -127,7 +128,9 @@ impl Pipeline {
         let (body, _memory) = if body.is_end_stream() {
             (Ok(Bytes::new()), None)
         } else {
-            body::read(&parts.headers, body, client, &self.limits).await
+            let read = body::read(&parts.headers, body, client, &self.limits).await;
+            memory.set_received();
+            read
         };
         let is_read = operation.method == "GET";
         // Documents are exempt, and health checks, which must always respond.

@@ -145,7 +145,7 @@ impl RestGateway {
                 gateway.rate_limits.client_address(peer, request.headers())
             },
             service: move |request, memory: RequestMemory| {
-                stack::serve(Arc::clone(&pipeline), request, memory.client())
+                stack::serve(Arc::clone(&pipeline), request, memory)
             },
             closing: CancellationToken::new(),
             ended: CancellationToken::new(),

@@ -6,8 +6,9 @@
 //! does not need. `pipeline` limits concurrency after the body is read: a slow client must not occupy
 //! the slot of a request that has arrived.
 
-use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use admission::RequestMemory;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{
@@ -62,11 +63,11 @@ const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
 /// Two hours, the maximum of Chromium.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// Serves a request of a client.
+/// Serves a request, or refuses one for which there is no memory.
 pub(crate) async fn serve(
     pipeline: Arc<Pipeline>,
     mut request: Request<Incoming>,
-    client: IpAddr,
+    memory: RequestMemory,
 ) -> Response<Full<Bytes>> {
     // Before anything that logs.
     if let Entry::Occupied(mut authorization) = request.headers_mut().entry(AUTHORIZATION) {
@@ -75,12 +76,16 @@ pub(crate) async fn serve(
         }
     }
     let request_id = set_request_id(request.headers_mut());
-    let rejection = check_head(&request).err();
+    let rejection = if memory.is_admitted() {
+        check_head(&request).err()
+    } else {
+        Some(Error::overloaded())
+    };
     let is_http1 = request.version() < Version::HTTP_2;
     // What follows a rejected head may be part of its body.
     let is_last = rejection.is_some() || pipeline.gateway.draining.is_cancelled();
 
-    let respond = |request| respond(Arc::clone(&pipeline), request, client, rejection);
+    let respond = |request| respond(Arc::clone(&pipeline), request, memory, rejection);
     let mut response = observer::observe(&pipeline, request, respond).await;
 
     let headers = response.headers_mut();
@@ -104,7 +109,7 @@ pub(crate) async fn serve(
 async fn respond(
     pipeline: Arc<Pipeline>,
     mut request: Request<Incoming>,
-    client: IpAddr,
+    memory: RequestMemory,
     rejection: Option<Error>,
 ) -> Response<Full<Bytes>> {
     let limit_statuses = LimitStatuses::default();
@@ -116,7 +121,7 @@ async fn respond(
     // The token endpoint is excluded: an API secret must not be in a web page.
     let allows_any_origin = path == "/api" || path.starts_with("/api/");
 
-    let handled = pipeline.handle(request, client, rejection);
+    let handled = pipeline.handle(request, memory, rejection);
     let mut response = render_failure(handled, &headers, &pipeline.gateway.public_url).await;
 
     limit_statuses.write(response.headers_mut());
@@ -189,8 +194,13 @@ fn is_well_formed(request_id: &[u8]) -> bool {
 }
 
 /// Fails for a request that hyper has parsed and another program might read differently: checks its
-/// `Host` and framing (RFC 9112 §3.2, §6.1; RFC 9113 §8.3.1), and over HTTP/2 the size of its head.
+/// `Host` and framing (RFC 9112 §3.2, §6.1; RFC 9113 §8.3.1), and over HTTP/2 the size of its head. Or for one
+/// that asks for a tunnel (RFC 9110 §9.3.6): it has no path, and what follows it may be no HTTP.
 fn check_head(request: &Request<Incoming>) -> Result<(), Error> {
+    if request.method() == Method::CONNECT {
+        let message = "the gateway is no proxy: it opens no tunnels";
+        return Err(Error::new(&codes::NOT_IMPLEMENTED, message));
+    }
     let headers = request.headers();
     let sizes = headers
         .iter()

@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 TOOLS = Path(sys.executable).parent
@@ -99,6 +101,16 @@ def check_schemas():
     run(TOOLS / "kubernetes-validate", "--strict", "--quiet", "-k", "1.31", *manifests)
 
 
+def check_memory_limits():
+    """A program has one limit of memory, in Compose as in Kubernetes."""
+    services = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())["services"]
+    for service, manifest in {"core": "core", "gateway": "gateway", "dispatcher": "dispatcher", "bootstrap": "migrate"}.items():
+        limit = services[service]["deploy"]["resources"]["limits"]["memory"]
+        text = (DEPLOY / f"kubernetes/base/{manifest}.yaml").read_text()
+        in_kubernetes = re.findall(r"limits: \{ memory: (\w+) \}", text)
+        assert in_kubernetes == [f"{limit}i"], f"{service}: {limit} in Compose, {in_kubernetes} in Kubernetes"
+
+
 def check_image_context():
     """The image's build context has every member of the workspace, and the sources of their targets."""
     lines = (DEPLOY / "docker/Dockerfile.dockerignore").read_text().splitlines()
@@ -133,6 +145,7 @@ def main():
     check_metrics()
     check_variables(Path(sys.argv[1]))
     check_schemas()
+    check_memory_limits()
     check_image_context()
     check_units()
     print("the deployment files are valid")

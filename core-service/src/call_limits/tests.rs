@@ -215,10 +215,13 @@ async fn a_stream_of_messages_counts_as_one_message_and_ends_without_memory_for_
         true
     };
 
-    let received = CountedBody::new(body(20), grow).collect().await.unwrap();
+    let mut is_received = false;
+    let counted_body = CountedBody::new(body(20), grow, || is_received = true);
+    let received = counted_body.collect().await.unwrap();
 
     assert_eq!(received.to_bytes().len(), 20 << 20);
+    assert!(is_received);
     assert_eq!(counted.into_inner(), 2 * MAX_MESSAGE_SIZE);
-    let refused = CountedBody::new(body(1), |_| false).collect().await;
+    let refused = CountedBody::new(body(1), |_| false, || {}).collect().await;
     assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
 }

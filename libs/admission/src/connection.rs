@@ -58,6 +58,8 @@ pub(crate) struct Connection {
 
 struct State {
     exchanges: HashMap<u64, Weak<Exchange>>,
+    /// How many of them are executed.
+    executed: usize,
     next_id: u64,
     /// Of the last HTTP/2 request that has no task yet.
     begun: Option<CancellationToken>,
@@ -77,8 +79,21 @@ pub(crate) struct Exchange {
     /// Cancelled when the exchange must end; over HTTP/1, this ends its connection.
     pub(crate) ended: CancellationToken,
     pub(crate) pace: Mutex<Pace>,
+    /// Changed under the lock of the connection's state.
+    phase: Mutex<Phase>,
     /// None if the client may not have more.
-    pub(crate) permit: Option<Permit<IpAddr>>,
+    permit: Option<Permit<IpAddr>>,
+}
+
+/// How far an exchange is; it never goes back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// The peer sends the request.
+    Receiving,
+    /// The peer waits for the response.
+    Executing,
+    /// The peer reads the response.
+    Responding,
 }
 
 /// What a connection must do now.
@@ -108,6 +123,7 @@ impl Connection {
             unwritten: AtomicUsize::default(),
             state: Mutex::new(State {
                 exchanges: HashMap::new(),
+                executed: 0,
                 next_id: 0,
                 begun: None,
                 preface: Some(PREFACE),
@@ -150,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// Begins a request of a client, which takes `bytes`. Without a permit, it is to be refused; over HTTP/2 it
+    /// Begins a request of a client, which takes `bytes`. One that is not admitted is to be refused; over HTTP/2 it
     /// has ended.
     pub(crate) fn begin(
         self: &Arc<Self>,
@@ -163,13 +179,13 @@ impl Connection {
         } else {
             self.ended.clone()
         };
-        let permit = self.memory.take(client, bytes, Usage::Busy, ended.clone());
+        let permit = self
+            .memory
+            .take(client, bytes, Usage::Waiting, ended.clone());
         if is_http2 && permit.is_none() {
             ended.cancel();
         }
         let mut state = self.state.lock();
-        // Under the lock, as the end of the last exchange sets it.
-        self.permit.set_usage(Usage::Busy);
         if is_http2 {
             state.begun = Some(ended.clone());
         }
@@ -179,6 +195,7 @@ impl Connection {
             client,
             ended,
             pace: Mutex::new(Pace::new(self.timeouts.unread)),
+            phase: Mutex::new(Phase::Receiving),
             permit,
         });
         state.next_id += 1;
@@ -186,7 +203,19 @@ impl Connection {
             .exchanges
             .insert(exchange.id, Arc::downgrade(&exchange));
         state.head_since = None;
+        self.note_progress(&state);
         exchange
+    }
+
+    /// Begins the usage that the connection has now, also if it was the same before: its peer has sent or read.
+    fn note_progress(&self, state: &State) {
+        self.permit.set_usage(if state.executed > 0 {
+            Usage::Busy
+        } else if state.exchanges.is_empty() {
+            Usage::Idle
+        } else {
+            Usage::Waiting
+        });
     }
 
     /// The token of the HTTP/2 request that began last, for its task.
@@ -247,11 +276,51 @@ impl RequestMemory {
         self.0.client
     }
 
+    /// Whether there is memory for the request. The service must refuse one without, whose response has no body.
+    pub fn is_admitted(&self) -> bool {
+        self.0.is_admitted()
+    }
+
+    /// Notes that the whole request was received: it is evicted after those whose peers do not send or read.
+    pub fn set_received(&self) {
+        self.0.enter(Phase::Executing);
+    }
+
     /// Counts bytes against the client until the last byte of the response is written; false if it may not
     /// have as many.
     pub fn grow(&self, bytes: usize) -> bool {
-        let permit = self.0.permit.as_ref();
+        self.0.grow(bytes)
+    }
+}
+
+impl Exchange {
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.permit.is_some()
+    }
+
+    pub(crate) fn grow(&self, bytes: usize) -> bool {
+        let permit = self.permit.as_ref();
         permit.is_some_and(|permit| permit.grow(bytes))
+    }
+
+    /// Enters a phase, or notes progress in it. Does nothing once a later phase has begun.
+    pub(crate) fn enter(&self, phase: Phase) {
+        let mut state = self.connection.state.lock();
+        let mut current = self.phase.lock();
+        if phase < *current {
+            return;
+        }
+        state.executed -= usize::from(*current == Phase::Executing);
+        state.executed += usize::from(phase == Phase::Executing);
+        *current = phase;
+        self.connection.note_progress(&state);
+        if let Some(permit) = &self.permit {
+            permit.set_usage(if phase == Phase::Executing {
+                Usage::Busy
+            } else {
+                Usage::Waiting
+            });
+        }
     }
 }
 
@@ -259,135 +328,13 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let mut state = self.connection.state.lock();
         state.exchanges.remove(&self.id);
+        state.executed -= usize::from(*self.phase.get_mut() == Phase::Executing);
         if state.exchanges.is_empty() {
             state.idle_since = Instant::now();
-            self.connection.permit.set_usage(Usage::Idle);
         }
+        self.connection.note_progress(&state);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use process::metrics::Counters;
-    use tokio::time::advance;
-
-    use super::*;
-
-    const REQUEST: usize = 10;
-    const SECOND: Duration = Duration::from_secs(1);
-    const TIMEOUTS: Timeouts = Timeouts {
-        head: Duration::from_secs(10),
-        idle: Some(Duration::from_mins(1)),
-        unread: Duration::from_secs(30),
-    };
-
-    fn connection() -> Arc<Connection> {
-        let pool = || Pool::new(10 * REQUEST, 10 * REQUEST, Counters::new("reason", &[]), "");
-        let peer = Ipv4Addr::LOCALHOST.into();
-        let permit = pool()
-            .take(peer, 1, Usage::Idle, CancellationToken::new())
-            .unwrap();
-        Connection::new(peer, permit, CancellationToken::new(), pool(), TIMEOUTS)
-    }
-
-    /// What is to be done after this time, and not a second before.
-    async fn due(connection: &Connection, seconds: u32) -> Check {
-        advance(SECOND * (seconds - 1)).await;
-        let before = connection.check(Instant::now());
-        assert!(matches!(before, Check::Again(_)), "{before:?}");
-        advance(SECOND).await;
-        connection.check(Instant::now())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_is_closed_after_the_idle_timeout_and_aborted_after_it_again() {
-        for is_http2 in [false, true] {
-            let connection = connection();
-            drop(connection.begin(connection.peer, is_http2, REQUEST));
-
-            assert_eq!(due(&connection, 60).await, Check::Close);
-            connection.set_closing();
-            assert_eq!(due(&connection, 60).await, Check::Abort);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_request_beyond_the_share_of_its_client_gets_no_permit_and_the_others_go_on() {
-        for is_http2 in [false, true] {
-            let connection = connection();
-            let request = || connection.begin(connection.peer, is_http2, REQUEST);
-            let begun: Vec<_> = (0..10).map(|_| request()).collect();
-
-            let refused = request();
-
-            assert!(refused.permit.is_none());
-            assert_eq!(refused.ended.is_cancelled(), is_http2);
-            let is_ended = |exchange: &Arc<Exchange>| {
-                exchange.permit.is_none() || exchange.ended.is_cancelled()
-            };
-            assert!(!begun.iter().any(is_ended) && !connection.ended.is_cancelled());
-            drop((begun, refused));
-            assert!(request().permit.is_some());
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_with_a_request_in_flight_is_not_idle() {
-        let connection = connection();
-        let exchange = connection.begin(connection.peer, false, REQUEST);
-        advance(600 * SECOND).await;
-        let check = connection.check(Instant::now());
-        assert!(matches!(check, Check::Again(_)), "{check:?}");
-
-        drop(exchange);
-        assert_eq!(due(&connection, 60).await, Check::Close);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn responses_wait_for_those_before_them_to_be_written_and_not_for_ever() {
-        let connection = connection();
-        let respond = async || {
-            let response = connection.wait_for_write();
-            timeout(Duration::ZERO, response).await.is_ok()
-        };
-        for _ in 0..2 {
-            for _ in 0..MAX_UNWRITTEN {
-                assert!(respond().await);
-            }
-            assert!(!respond().await);
-            connection.write();
-        }
-        while respond().await {}
-
-        let started = Instant::now();
-        connection.wait_for_write().await;
-        assert_eq!(started.elapsed(), TIMEOUTS.unread);
-        assert!(connection.ended.is_cancelled());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn every_head_and_the_preface_must_be_complete_in_time() {
-        let silent = connection();
-        assert_eq!(due(&silent, 10).await, Check::Abort);
-
-        let http1 = connection();
-        http1.receive(b"GET / HTTP/1.1");
-        drop(http1.begin(http1.peer, false, REQUEST));
-        advance(30 * SECOND).await;
-        http1.receive(b"G");
-        http1.receive(b"E");
-        assert_eq!(due(&http1, 10).await, Check::Abort);
-
-        let half = connection();
-        half.receive(&PREFACE[..20]);
-        assert_eq!(due(&half, 10).await, Check::Abort);
-
-        let http2 = connection();
-        for bytes in [&PREFACE[..20], &PREFACE[20..], b"settings"] {
-            http2.receive(bytes);
-        }
-        assert_eq!(due(&http2, 60).await, Check::Close);
-    }
-}
+mod tests;

@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
     Idle,
-    /// Evicted only for another holder.
+    /// Of a request whose peer does not send or read yet. Evicted only for another holder.
+    Waiting,
+    /// Of a request that is executed. Evicted only for another holder.
     Busy,
     /// Never evicted.
     Kept,
@@ -203,7 +205,7 @@ impl<H: Eq + Hash + Clone> State<H> {
     fn candidate_of(&self, holder: &H, except: u64) -> Option<Rank> {
         let holder = self.holders.get(holder)?;
         let first = holder.ages.iter().find(|age| age.id != except)?;
-        (first.usage < Usage::Busy).then_some(Rank {
+        (first.usage == Usage::Idle).then_some(Rank {
             held: holder.held,
             first: Reverse(*first),
         })
@@ -215,7 +217,7 @@ impl<H: Eq + Hash + Clone> State<H> {
         let mut evictable = larger.filter(|rank| {
             let Age { usage, id, .. } = rank.first.0;
             let is_other = || self.permits.get(&id).is_some_and(|of| of.holder != *holder);
-            (usage < Usage::Busy || usage == Usage::Busy && rank.held > held) && is_other()
+            (usage == Usage::Idle || usage < Usage::Kept && rank.held > held) && is_other()
         });
         evictable.next().copied()
     }

@@ -22,7 +22,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::{connection::Exchange, pool::Usage};
+use crate::connection::{Exchange, Phase};
 
 /// The most that the HTTP library gets at a time.
 const SLICE: usize = 16 * 1024;
@@ -86,11 +86,9 @@ impl AsRef<[u8]> for Slice {
 
 impl Drop for Slice {
     fn drop(&mut self) {
-        let mut pace = self.exchange.pace.lock();
-        pace.write(self.bytes.len(), Instant::now());
-        if let Some(permit) = &self.exchange.permit {
-            permit.set_usage(Usage::Busy);
-        }
+        let exchange = &self.exchange;
+        exchange.pace.lock().write(self.bytes.len(), Instant::now());
+        exchange.enter(Phase::Responding);
     }
 }
 
@@ -104,12 +102,13 @@ pub(crate) struct Sliced<B> {
 }
 
 impl<B: Body> Sliced<B> {
-    /// Counts a response against its client's share of the memory; 503 without a body if it exceeds that.
+    /// Counts a response against its client's share of the memory; 503 without a body if it exceeds that, or if
+    /// the request was not admitted.
     pub(crate) fn respond(exchange: Arc<Exchange>, response: Response<B>) -> Response<Self> {
+        exchange.enter(Phase::Responding);
         let (mut parts, body) = response.into_parts();
         let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let permit = exchange.permit.as_ref();
-        let is_permitted = length == 0 || permit.is_some_and(|permit| permit.grow(length));
+        let is_permitted = exchange.is_admitted() && (length == 0 || exchange.grow(length));
         if !is_permitted {
             refuse(&mut parts);
         }
@@ -117,19 +116,6 @@ impl<B: Body> Sliced<B> {
             body: is_permitted.then_some(body),
             rest: Bytes::new(),
             permitted: length,
-            exchange,
-        };
-        Response::from_parts(parts, body)
-    }
-
-    /// The response to a request without a permit.
-    pub(crate) fn refused(exchange: Arc<Exchange>) -> Response<Self> {
-        let (mut parts, ()) = Response::new(()).into_parts();
-        refuse(&mut parts);
-        let body = Self {
-            body: None,
-            rest: Bytes::new(),
-            permitted: 0,
             exchange,
         };
         Response::from_parts(parts, body)
@@ -185,8 +171,7 @@ where
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
             let more = this.rest.len().saturating_sub(this.permitted);
-            let permit = this.exchange.permit.as_ref();
-            if more > 0 && !permit.is_some_and(|permit| permit.grow(more)) {
+            if more > 0 && !this.exchange.grow(more) {
                 return Poll::Ready(Some(Err("no memory for the response".into())));
             }
             this.permitted += more;
@@ -221,7 +206,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Pool, Timeouts,
+        Pool, Timeouts, Usage,
         connection::{Check, Connection},
     };
 
@@ -331,6 +316,39 @@ mod tests {
         );
         drop(slice);
         assert!(matches!(connection.check(Instant::now()), Check::Again(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_executed_is_evicted_after_those_whose_peer_does_not_send_or_read() {
+        let (connection, memory) = connection();
+        let begin = || connection.begin(connection.peer, true, MEMORY / 4);
+        let [executed, receiving, responding] = [begin(), begin(), begin()];
+        let ended = [&executed, &receiving, &responding].map(|exchange| exchange.ended.clone());
+        executed.enter(Phase::Executing);
+        responding.enter(Phase::Executing);
+        advance(UNREAD / 2).await;
+        let mut body = Sliced::respond(responding, response(SLICE)).into_body();
+        let unread = next(&mut body).await;
+
+        let mut of_others = Vec::new();
+        for (number, (amount, expected)) in [
+            (MEMORY / 4, [false, true, false]),
+            (MEMORY / 4, [false, true, true]),
+            (MEMORY / 4, [false, true, true]),
+            (MEMORY / 8, [true, true, true]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let other = IpAddr::from([192, 0, 2, u8::try_from(number).unwrap()]);
+            of_others.push(memory.take(other, amount, Usage::Kept, CancellationToken::new()));
+            assert_eq!(
+                ended.each_ref().map(CancellationToken::is_cancelled),
+                expected
+            );
+        }
+        assert!(of_others.iter().all(Option::is_some));
+        drop((executed, receiving, unread));
     }
 
     #[test]

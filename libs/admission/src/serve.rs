@@ -3,7 +3,7 @@
 use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, Response, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::{
     body::{Body, Incoming},
     rt::Executor,
@@ -29,7 +29,7 @@ use tokio_util::{
 use tower::BoxError;
 
 use crate::{
-    connection::{Check, Connection, RequestMemory, Timeouts},
+    connection::{Check, Connection, Phase, RequestMemory, Timeouts},
     pool::{Pool, Usage},
     response::Sliced,
 };
@@ -209,21 +209,23 @@ where
             let client = (server.client)(&request, of_service.peer);
             let is_http2 = request.version() == Version::HTTP_2;
             let exchange = of_service.begin(client, is_http2, server.http.request);
+            if request.body().is_end_stream() {
+                exchange.enter(Phase::Executing);
+            }
+            let is_connect = request.method() == Method::CONNECT;
+            let (server, connection) = (Arc::clone(&server), Arc::clone(&of_service));
             // Boxed, so that an idle connection does not keep space for it.
-            let serve = || {
+            Box::pin(async move {
                 let memory = RequestMemory(Arc::clone(&exchange));
-                Box::pin((server.service)(request, memory))
-            };
-            let response = exchange.permit.is_some().then(serve);
-            let connection = Arc::clone(&of_service);
-            async move {
-                let response = match response {
-                    Some(response) => Sliced::respond(exchange, response.await),
-                    None => Sliced::refused(exchange),
-                };
+                let mut response = (server.service)(request, memory).await;
+                if is_connect && response.status().is_success() {
+                    // Else hyper would begin a tunnel, and spawn for it what is no stream of an exchange.
+                    *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+                }
+                let response = Sliced::respond(exchange, response);
                 connection.wait_for_write().await;
                 Ok::<_, Infallible>(response)
-            }
+            })
         });
         let mut running = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut is_closing = false;

@@ -117,6 +117,7 @@ error_codes! {
     TOO_MANY_DELIVERIES = "too_many_deliveries", TOO_MANY_REQUESTS, true;
     HEADERS_TOO_LARGE = "headers_too_large", REQUEST_HEADER_FIELDS_TOO_LARGE, false;
     INTERNAL = "internal", INTERNAL_SERVER_ERROR, false;
+    NOT_IMPLEMENTED = "not_implemented", NOT_IMPLEMENTED, false;
     OVERLOADED = "overloaded", SERVICE_UNAVAILABLE, true;
     UNAVAILABLE = "unavailable", SERVICE_UNAVAILABLE, true;
     DEADLINE_EXCEEDED = "deadline_exceeded", GATEWAY_TIMEOUT, true;

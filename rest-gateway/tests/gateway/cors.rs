@@ -1,11 +1,16 @@
 //! `OPTIONS` and CORS.
 
-use http::Method;
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::Empty;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use proto::task;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use tonic::Code;
 
 use crate::harness::{
-    Platform,
+    PUBLIC_URL, Platform,
     samples::{ID, core_status, task},
 };
 
@@ -156,4 +161,64 @@ async fn a_page_of_another_origin_gets_no_token() {
             assert_eq!(reply.header(name), None);
         }
     }
+}
+
+/// Over HTTP/1; over HTTP/2 it is reset.
+#[tokio::test]
+async fn a_page_may_read_that_there_is_no_memory_for_its_request() {
+    let platform = Platform::start().await;
+    let connect = async || TcpStream::connect(platform.gateway.addr).await.unwrap();
+    // Responses that are not read take the share of the address, and begun requests what is left.
+    let mut unread = Vec::new();
+    let mut is_exhausted = false;
+    while !is_exhausted {
+        let (mut client, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(0)
+            .handshake(TokioIo::new(connect().await))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        for _ in 0..150 {
+            let request = Request::get(format!("{PUBLIC_URL}/api/docs.jsonld"));
+            let request = request.body(Empty::<Bytes>::new()).unwrap();
+            let response = client.send_request(request).await.unwrap();
+            is_exhausted |= response.status() == 503;
+            unread.push(response);
+        }
+    }
+    let request = "GET /api/deliveries HTTP/1.1\r\nHost: x\r\nX-Request-Id: 7\r\n\
+                   Origin: https://shop.example\r\nConnection: close\r\n\r\n";
+    let mut begun = Vec::new();
+    let refused = loop {
+        let mut stream = connect().await;
+        let head = b"POST /oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n";
+        stream.write_all(head).await.unwrap();
+        begun.push(stream);
+        let response = platform.client.send_raw(request.as_bytes()).await;
+        if response.starts_with("HTTP/1.1 503 ") {
+            break response;
+        }
+    };
+
+    let mut lines: Vec<_> = refused.trim_end().lines().collect();
+    lines.retain(|line| !line.starts_with("date: "));
+    lines[1..].sort_unstable();
+    let link = format!(
+        "link: <{PUBLIC_URL}/api/docs.jsonld>; rel=\"http://www.w3.org/ns/hydra/core#apiDocumentation\""
+    );
+    let expected = [
+        "HTTP/1.1 503 Service Unavailable",
+        "access-control-allow-origin: *",
+        "access-control-expose-headers: allow, content-language, etag, idempotent-replayed, link, \
+         location, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id",
+        "cache-control: no-store",
+        "connection: close",
+        "content-length: 0",
+        &link,
+        "retry-after: 1",
+        "vary: accept",
+        "x-content-type-options: nosniff",
+        "x-request-id: 7",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -3,7 +3,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request, Version};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use proto::CreateDeliveryRequest;
 use serde_json::{Value, json};
 use tokio::{
@@ -148,6 +152,47 @@ async fn a_request_with_two_lengths_is_chunked_and_the_last_of_its_connection() 
         platform.core.received::<CreateDeliveryRequest>();
         assert!(!platform.core.has_unread_call(), "{framing}");
     }
+}
+
+#[tokio::test]
+async fn connect_is_501_in_both_versions_of_http() {
+    let platform = Platform::start().await;
+    let head = "CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\n\r\n";
+    let http1 = reject(&platform.client, head).await;
+    http1.assert_has_the_form_of_an_error(head);
+
+    let stream = TcpStream::connect(platform.gateway.addr).await.unwrap();
+    let (mut client, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let request = Request::connect("shop.example:443").header("x-request-id", "7");
+    let request = request.body(Empty::<Bytes>::new()).unwrap();
+    let (http2, body) = client.send_request(request).await.unwrap().into_parts();
+    let error: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+
+    let detail = "the gateway is no proxy: it opens no tunnels";
+    let expected = json!({
+        "@context": "/api/contexts/Error",
+        "@type": "hydra:Error",
+        "hydra:title": "An error occurred",
+        "hydra:description": detail,
+        "type": format!("{PUBLIC_URL}/errors/not_implemented"),
+        "title": "Not implemented",
+        "status": 501,
+        "detail": detail,
+        "code": "not_implemented",
+        "retryable": false,
+        "requestId": "7",
+    });
+    assert_eq!((http2.status.as_u16(), error), (501, expected.clone()));
+    assert_eq!(http2.headers["x-request-id"], "7");
+    let mut error = http1.error;
+    error["requestId"] = "7".into();
+    assert_eq!((http1.status, error), (501, expected));
+    let request = Request::get(format!("http://{}/healthz", platform.gateway.addr));
+    let next = client.send_request(request.body(Empty::new()).unwrap());
+    assert_eq!(next.await.unwrap().status(), 200);
 }
 
 #[tokio::test]

@@ -1,19 +1,18 @@
 //! What attacks are made of: connections from an address that no honest client has.
 
 use std::{
+    collections::BTreeMap,
+    fmt,
     future::pending,
     io,
     net::{Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest, Ready},
     net::{TcpSocket, TcpStream},
     runtime::{Builder, Runtime},
     task::JoinSet,
@@ -24,6 +23,9 @@ use crate::attacks::{PING, frame};
 
 /// Before a connection that was lost is replaced.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// After which a connection that reads nothing is replaced: the server has ended what it did not read.
+const UNREAD_TIME: Duration = Duration::from_secs(45);
 
 /// How many tasks an attack starts in a millisecond: all of its connections are open within a second.
 const BATCH: usize = 16;
@@ -56,13 +58,13 @@ impl Attack {
         let attacker = Attacker {
             address,
             target: target.clone(),
-            connections: Arc::default(),
+            times: Arc::default(),
         };
-        let connections = Arc::clone(&attacker.connections);
+        let times = Arc::clone(&attacker.times);
         runtime.spawn((self.run)(attacker));
         Running {
             runtime: Some(runtime),
-            connections,
+            times,
         }
     }
 }
@@ -70,13 +72,95 @@ impl Attack {
 /// An attack in progress. Its connections are closed when it is dropped.
 pub(super) struct Running {
     runtime: Option<Runtime>,
-    connections: Arc<AtomicUsize>,
+    times: Arc<Mutex<Times>>,
 }
 
 impl Running {
-    /// The number of connections that it has opened.
-    pub(super) fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
+    pub(super) fn connections(&self) -> Connections {
+        let times = self.times.lock().unwrap();
+        let open = times.open.values().map(Instant::elapsed);
+        Connections {
+            opened: times.opened,
+            open: times.open.len(),
+            last: times.last.map(|last| last.elapsed()),
+            longest: open.fold(times.longest, Duration::max),
+        }
+    }
+}
+
+/// The connections that an attack has opened so far.
+pub(super) struct Connections {
+    opened: usize,
+    open: usize,
+    /// How long ago the last one was opened.
+    last: Option<Duration>,
+    /// How long the one was held that was held for longest.
+    longest: Duration,
+}
+
+impl Connections {
+    /// Whether there was an attack all the time: at its end connections are open, or one was a moment ago.
+    pub(super) fn lasted(&self) -> bool {
+        self.open > 0 || self.last.is_some_and(|last| last <= 2 * PAUSE)
+    }
+}
+
+impl fmt::Display for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { opened, open, .. } = self;
+        let longest = self.longest.as_secs_f32();
+        write!(
+            f,
+            "{opened} connections, {open} at the end, one for {longest:.1} s"
+        )
+    }
+}
+
+#[derive(Default)]
+struct Times {
+    opened: usize,
+    /// By number, when each was opened that is open.
+    open: BTreeMap<usize, Instant>,
+    last: Option<Instant>,
+    /// Of those that have ended.
+    longest: Duration,
+}
+
+/// A connection of an attacker.
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    /// To be dropped with the stream.
+    pub(super) open: Open,
+}
+
+/// Notes when a connection ends.
+pub(super) struct Open {
+    number: usize,
+    begun: Instant,
+    times: Arc<Mutex<Times>>,
+}
+
+impl Open {
+    fn new(times: Arc<Mutex<Times>>) -> Self {
+        let mut state = times.lock().unwrap();
+        let (number, begun) = (state.opened, Instant::now());
+        state.opened += 1;
+        state.open.insert(number, begun);
+        state.last = Some(begun);
+        drop(state);
+        Self {
+            number,
+            begun,
+            times,
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut times = self.times.lock().unwrap();
+        times.open.remove(&self.number);
+        times.longest = times.longest.max(self.begun.elapsed());
     }
 }
 
@@ -90,7 +174,7 @@ impl Drop for Running {
 pub(super) struct Attacker {
     address: Ipv4Addr,
     target: Target,
-    connections: Arc<AtomicUsize>,
+    times: Arc<Mutex<Times>>,
 }
 
 /// What an attacker reads from the connections that it holds.
@@ -106,13 +190,13 @@ impl Attacker {
     }
 
     /// Connects and sends these bytes.
-    pub(super) async fn connect(&self, first: &[u8]) -> io::Result<TcpStream> {
+    pub(super) async fn connect(&self, first: &[u8]) -> io::Result<Connection> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((self.address, 0).into())?;
         let mut stream = socket.connect(self.target.addr).await?;
         stream.write_all(first).await?;
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        Ok(stream)
+        let open = Open::new(Arc::clone(&self.times));
+        Ok(Connection { stream, open })
     }
 
     /// Runs as many tasks, each repeatedly, with a pause after each time.
@@ -158,9 +242,9 @@ impl Attacker {
         self.repeat(connections, PAUSE, move |attacker| {
             let (first, next) = (first.clone(), next.clone());
             async move {
-                let mut stream = attacker.connect(&first).await?;
+                let Connection { mut stream, open } = attacker.connect(&first).await?;
                 let mut received = [0; 256];
-                loop {
+                while reads == Reads::Everything || !is_ended(&stream, &open) {
                     let read = async {
                         if reads == Reads::Nothing {
                             pending::<()>().await;
@@ -168,11 +252,12 @@ impl Attacker {
                         stream.read(&mut received).await
                     };
                     match timeout(interval, read).await {
-                        Ok(Ok(0)) => return Ok(()),
+                        Ok(Ok(0)) => break,
                         Ok(read) => drop(read?),
                         Err(_) => stream.write_all(&next).await?,
                     }
                 }
+                Ok(())
             }
         })
     }
@@ -188,7 +273,8 @@ impl Attacker {
         self.repeat(connections, PAUSE, move |attacker| {
             let first = first.clone();
             async move {
-                let stream = attacker.connect(&first).await?;
+                let Connection { stream, open } = attacker.connect(&first).await?;
+                let _open = open;
                 let (mut reader, mut writer) = stream.into_split();
                 let reading = async {
                     let mut received = vec![0; 64 * 1024];
@@ -209,6 +295,13 @@ impl Attacker {
             }
         })
     }
+}
+
+/// Whether the server has closed a connection, or must have ended all that is not read on it.
+fn is_ended(stream: &TcpStream, open: &Open) -> bool {
+    let ready = stream.ready(Interest::READABLE).now_or_never();
+    let is_closed = ready.is_some_and(|ready| ready.is_ok_and(Ready::is_read_closed));
+    is_closed || open.begun.elapsed() > UNREAD_TIME
 }
 
 pub(super) fn ping() -> Vec<u8> {

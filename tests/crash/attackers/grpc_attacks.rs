@@ -9,7 +9,7 @@ use hyper::{Request, body::Frame, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::AsyncReadExt as _;
 
-use super::attack::{Attack, Attacker, Reads, ping};
+use super::attack::{Attack, Attacker, Connection, Reads, ping};
 use crate::attacks::{
     DATA, EMPTY_MESSAGE, END_HEADERS, END_STREAM, HEADERS, NO_WINDOW, PREFACE, SETTINGS,
     WINDOW_UPDATE, call, frame, stream_ids,
@@ -36,8 +36,8 @@ pub(super) fn all() -> Vec<Attack> {
         Attack::new("connects", |attacker| {
             attacker.repeat(16, Duration::ZERO, async |attacker| {
                 let first = [begin(b""), complete(1, HEALTH, "", EMPTY_MESSAGE)].concat();
-                let mut stream = attacker.connect(&first).await?;
-                stream.read_exact(&mut [0; 9]).await?;
+                let mut connection = attacker.connect(&first).await?;
+                connection.stream.read_exact(&mut [0; 9]).await?;
                 Ok(())
             })
         }),
@@ -123,8 +123,10 @@ fn unread(path: &str, token: &str, message: &[u8]) -> Vec<u8> {
 
 /// Sends all but the end of a message of 4 MiB, and waits until the call ends.
 async fn send_large_message(attacker: &Attacker) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let stream = TokioIo::new(attacker.connect(b"").await?);
-    let (mut client, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
+    let Connection { stream, open } = attacker.connect(b"").await?;
+    let _open = open;
+    let (mut client, connection) =
+        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     let length = [&[0][..], &(4_u32 << 20).to_be_bytes()].concat();
     let parts = [

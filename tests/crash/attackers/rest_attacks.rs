@@ -19,8 +19,8 @@ pub(super) fn all() -> Vec<Attack> {
         Attack::new("connects", |attacker| {
             attacker.repeat(16, Duration::ZERO, async |attacker| {
                 let first = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-                let mut stream = attacker.connect(first).await?;
-                stream.read_to_end(&mut Vec::new()).await?;
+                let mut connection = attacker.connect(first).await?;
+                connection.stream.read_to_end(&mut Vec::new()).await?;
                 Ok(())
             })
         }),

@@ -27,6 +27,8 @@ pub(super) struct Victim {
     pub(super) honest_client: HonestClient,
     pub(super) rest: Target,
     pub(super) grpc: Target,
+    /// The client whose token the targets have.
+    attacker: Caller,
     platform: Platform,
     /// In front of the gateway.
     proxy: Option<HaProxy>,
@@ -58,6 +60,11 @@ impl fmt::Display for Memory {
             .map(|(process, mib)| format!("{process} {mib}"));
         write!(f, "{} MiB", parts.collect::<Vec<_>>().join(", "))
     }
+}
+
+async fn new_token(caller: &Caller) -> String {
+    let issued = caller.request_token().await.unwrap();
+    issued["access_token"].as_str().unwrap().to_owned()
 }
 
 impl Memory {
@@ -175,9 +182,18 @@ impl Victim {
             },
             rest,
             grpc: target(&urls.core),
+            attacker,
             platform,
             proxy: None,
         }
+    }
+
+    /// Requests the tokens anew: all attacks together take longer than a token is valid.
+    pub(super) async fn renew_tokens(&mut self) {
+        let honest = new_token(&self.honest_client.shop).await;
+        self.honest_client.shop.set_token(&honest);
+        self.rest.token = new_token(&self.attacker).await;
+        self.grpc.token.clone_from(&self.rest.token);
     }
 
     pub(super) fn memory(&self) -> Memory {

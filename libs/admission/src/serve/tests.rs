@@ -132,9 +132,12 @@ async fn a_response_that_is_read_is_complete() {
 #[tokio::test]
 async fn a_request_beyond_the_memory_of_its_client_is_refused_and_the_others_go_on() {
     let (release, released) = watch::channel(false);
-    let waits = move |_: Request<Incoming>, _| {
+    let waits = move |_: Request<Incoming>, memory: RequestMemory| {
         let mut released = released.clone();
         async move {
+            if !memory.is_admitted() {
+                return Response::new(Full::from("ignored"));
+            }
             released.wait_for(|is_released| *is_released).await.unwrap();
             Response::new(Full::new(Bytes::new()))
         }
@@ -164,6 +167,28 @@ async fn a_request_beyond_the_memory_of_its_client_is_refused_and_the_others_go_
     }
     all_is_given_back(&memory).await;
     assert_eq!(send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn no_tunnel_is_opened() {
+    let succeeds = async |_: Request<Incoming>, _| Response::new(Full::default());
+    let (addr, memory, _stop) = server_of(1 << 30, succeeds);
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let (mut client, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+
+    let request = Request::connect("x:80").body(Empty::<Bytes>::new());
+    let response = client.send_request(request.unwrap()).await.unwrap();
+    assert_eq!(response.status(), 501);
+    let mut http1 = TcpStream::connect(addr).await.unwrap();
+    let request = b"CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n";
+    http1.write_all(request).await.unwrap();
+    let mut head = [0; 12];
+    http1.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 501");
+    all_is_given_back(&memory).await;
 }
 
 #[test]
