@@ -102,8 +102,15 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     listen::raise_file_limit();
     redacted::forbid_memory_dumps();
     let traces = traces::start(&config.traces, env!("CARGO_PKG_NAME"))?;
-    let core = CoreService::bind(config).await?;
     let shutdown = shutdown::on_signal()?;
+    // It waits for a database that is not there yet.
+    let Some(core) = shutdown
+        .run_until_cancelled(CoreService::bind(config))
+        .await
+    else {
+        return Ok(());
+    };
+    let core = core?;
     service_manager::notify_ready();
     tracing::info!(addr = %core.addr(), "serving");
     let result = core.run(shutdown).await;

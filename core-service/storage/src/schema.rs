@@ -37,9 +37,18 @@ pub(super) async fn migrate(session: &Session) -> Result<(), Error> {
                 tokio::time::sleep(super::connections::jitter(7)).await;
                 tries += 1;
             }
-            result => return Ok(result?),
+            result => return result.map_err(|error| explain_lock(error.into())),
         }
     }
+}
+
+fn explain_lock(error: Error) -> Error {
+    if error.is_lock_timeout() {
+        return Error::NotReady(
+            "a migration waits for a lock that another session holds, such as a dump or another migration: let that end, or find it in pg_stat_activity and end it".to_owned(),
+        );
+    }
+    error
 }
 
 /// Applies the pending migrations, and reports their names. After a crash, the next start applies again the one
@@ -101,6 +110,7 @@ impl From<Unusable> for Error {
         match unusable {
             Unusable::Database(error) => error.into(),
             Unusable::Refused(reason) => Self::Misconfigured(reason),
+            Unusable::NotReady(reason) => Self::NotReady(reason),
         }
     }
 }
