@@ -30,7 +30,7 @@ mod workers;
 
 pub use auth::rate_limits::RateLimitConfig;
 pub use backup::{Backup, BackupSource, back_up, partial_path, restore, restoring_path, verify};
-pub use bootstrap::{Bootstrapped, Credentials, bootstrap};
+pub use bootstrap::{Bootstrapped, ClientFiles, Credentials, bootstrap};
 pub use config::{
     Config, DEFAULT_DATABASE_CONNECTIONS, DatabaseConfig, DatabaseServerVerification,
     DeliveryConfig, PlatformConfig, TlsConfig, WebhookConfig,

@@ -31,5 +31,5 @@ pub use database_url::{
     DatabaseConfig, DatabaseServerVerification, RefusedUrl, create_sqlite_file, new_sqlite_file,
     sqlite_file,
 };
-pub use migrator::{migration, migrator, version};
+pub use migrator::{migration, migrator, names, version};
 pub use pooler::{explain_pooler, without_prepared_statements};

@@ -40,6 +40,11 @@ pub(crate) const FILES: [(&str, &str); 24] = files![
     "0028_add_deliveries_to_created_bytes"
 ];
 
+/// The names of all migrations, in order.
+pub fn names() -> Vec<&'static str> {
+    FILES.map(|(name, _)| name).into()
+}
+
 /// What `SQLite` calls something else, or does not know.
 const REPLACED_FOR_SQLITE: [(&str, &str); 6] = [
     (" bigserial", " integer"),

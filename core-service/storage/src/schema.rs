@@ -73,7 +73,8 @@ async fn pending(session: &Session) -> Result<Vec<&'static str>, Unusable> {
     pending
 }
 
-/// Applies the pending migrations of a database, without retries, or only reports them. Boxed, so that
+/// Applies the pending migrations of a database, without retries, or only reports them, and then creates no
+/// file. Boxed, so that
 /// the program need not compile this again.
 pub fn migrate_database<'a>(
     url: &'a str,
@@ -81,6 +82,10 @@ pub fn migrate_database<'a>(
     report: Report<'a>,
 ) -> BoxFuture<'a, Result<(), Unusable>> {
     Box::pin(async move {
+        if dry_run && migrations::new_sqlite_file(url).is_some() {
+            migrations::names().into_iter().for_each(report);
+            return Ok(());
+        }
         let session = connect(url).await?;
         if dry_run {
             pending(&session).await?.into_iter().for_each(report);
@@ -186,6 +191,9 @@ mod tests {
                 let run = migrate_database(&url, dry_run, &mut report);
                 run.await.unwrap();
                 runs.push(reported);
+                if let Some(file) = migrations::sqlite_file(&url) {
+                    assert_eq!(file.exists(), !dry_run);
+                }
             }
 
             let [dry, dry_again, applied, applied_again] = runs.try_into().unwrap();
