@@ -41,4 +41,4 @@ pub use routing::{Fallback, RouterConfig};
 pub use secrets::master_keys::{KeyId, MasterKeyCommand};
 pub use service::CoreService;
 pub use startup::StartError;
-pub use storage::migrate_database;
+pub use storage::{migrate_database, verification};
