@@ -210,13 +210,10 @@ impl Settings {
             ("--core-listen", Some(self.core_listen)),
             ("--health-listen", self.health_listen),
         ];
-        let listeners = listeners
-            .into_iter()
-            .filter_map(|(flag, addr)| Some((flag, addr?)));
-        let public = listeners
-            .filter(|(_, addr)| !addr.ip().is_loopback())
-            .map(|(flag, addr)| format!("{flag} {addr}"))
-            .next();
+        let public = listeners.into_iter().find_map(|(flag, addr)| {
+            let addr = addr.filter(|addr| !addr.ip().is_loopback())?;
+            Some(format!("{flag} {addr}"))
+        });
         // With a public URL, a proxy on this machine makes the listeners public.
         let url = self.public_url.as_ref().filter(|url| !is_loopback(url));
         public.or_else(|| url.map(|url| format!("--public-url {url}")))

@@ -58,7 +58,7 @@ pub(crate) struct Backup {
 
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
-    /// Backup to verify, of a database over `SQLite`; without it, the PostgreSQL database is verified
+    /// Backup to verify, of a database over `SQLite`; without it, the `PostgreSQL` database is verified
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 

@@ -1,5 +1,7 @@
 //! Verifies a `PostgreSQL` database while cores use it: what each row promises about others, in batches by
-//! key, each in a transaction that only reads. Constraints and indexes are PostgreSQL's own matter.
+//! key, each in a transaction that only reads. Constraints and indexes are its own matter.
+
+use sea_orm::ConnectionTrait as _;
 
 use super::{Error, Session, connect::Target, rows, schema};
 
@@ -94,7 +96,7 @@ struct Check {
 pub struct Batch {
     pub table: &'static str,
     pub rows: u64,
-    /// The rows of the table, as PostgreSQL estimates.
+    /// The rows of the table, as the database estimates.
     pub estimate: u64,
     pub problems: Vec<Problem>,
 }
@@ -231,23 +233,24 @@ mod tests {
         assert!(problems.is_empty(), "{problems:?}");
 
         let (id, pickup) = (delivery.id.to_string(), delivery.pickup.id);
+        let id = id.as_str();
         let notification = "00000000-0000-0000-0000-000000000007";
         for (table, key, change, expected) in [
             (
                 "deliveries",
-                &*id,
+                id,
                 format!("UPDATE tasks SET cancelled_at = 1 WHERE id = '{pickup}'"),
                 "it is cancelled otherwise than its tasks",
             ),
             (
                 "deliveries",
-                &id,
+                id,
                 "UPDATE deliveries SET completed_at = 1".to_owned(),
                 "it is completed otherwise than its tasks",
             ),
             (
                 "deliveries",
-                &id,
+                id,
                 format!("DELETE FROM tasks WHERE id = '{pickup}'"),
                 "it does not have one pickup and one dropoff",
             ),
